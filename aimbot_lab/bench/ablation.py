@@ -16,7 +16,7 @@ from typing import Any
 
 from aimbot_lab.bench.train import FILE, only, training_plan
 from aimbot_lab.bench.turns import Report, Say, Table, seconds_of, student_interval, turns
-from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.evaluation.episodes import FIRST_SEED, play_scenario
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError

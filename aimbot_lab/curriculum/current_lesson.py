@@ -4,12 +4,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aimbot_lab.curriculum.outcomes import Outcome
-from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
-from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
-from aimbot_lab.curriculum.promotion.rules import Rule, new_rule
+from aimbot_lab.curriculum.episodes import Outcome
+from aimbot_lab.curriculum.promotion.rules import MlAgentsMemory, Rule, new_rule
+from aimbot_lab.curriculum.promotion.win_rate_windows import Window, WinRateWindows
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.curriculum.win_rate_windows import Window, WinRateWindows
 from aimbot_lab.foundation.episodes import Cell
 
 RECENT_EPISODES = 500
@@ -56,17 +54,17 @@ class CurrentLesson:
     @property
     def proven(self) -> Mapping[Cell, Window]:
         """What a lesson that was passed by evidence of its win rate has proven; else empty."""
-        return self.rule.proven() if isinstance(self.rule, EvidenceRule) else {}
+        return {} if self.rule is None else self.rule.proven()
 
     @property
     def log_evidence(self) -> float | None:
         """Log of the evidence, of the weakest cell where every cell must pass."""
-        return self.rule.statistic if isinstance(self.rule, EvidenceRule) else None
+        return None if self.rule is None else self.rule.log_evidence
 
     @property
     def log_bound(self) -> float | None:
         """Log of the evidence that passes."""
-        return self.rule.bound if isinstance(self.rule, EvidenceRule) else None
+        return None if self.rule is None else self.rule.log_bound
 
     @property
     def lacking(self) -> tuple[bool, ...]:

@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.curriculum.episodes import Outcome
 from aimbot_lab.curriculum.promotion.evidence import Evidence, EvidenceTest
+from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, WinRateWindows
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
-from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, WinRateWindows
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.statistics.intervals import shown_rate
 

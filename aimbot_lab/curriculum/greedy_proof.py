@@ -9,10 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
-from aimbot_lab.curriculum.outcomes import Outcome
-from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule, evidence_test
+from aimbot_lab.curriculum.episodes import Outcome
+from aimbot_lab.curriculum.promotion.rules import (
+    CompletionCriteria,
+    MlAgentsMemory,
+    evidence_test,
+    new_rule,
+)
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.world import Scenario
 
@@ -80,7 +84,9 @@ def greedy_check(
     criteria: CompletionCriteria, scenario: Scenario, cells: Sequence[Cell], play: GreedyPlay
 ) -> GreedyCheck:
     """Ask the lesson's own test about episodes of `scenario`, of each of its `cells` if need be."""
-    rule = EvidenceRule(replace(criteria, min_lesson_length=0), cells)
+    rule = new_rule(
+        replace(criteria, min_lesson_length=0), cells, memory=MlAgentsMemory([criteria])
+    )
     played, won = 0, 0
     for cell, part in _parts(criteria, scenario, cells):
         for outcome in play(part, episodes_needed(criteria)):

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
-from aimbot_lab.curriculum.cells import lesson_scenario, scenario_cells
-from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.curriculum.settings import Lesson, lesson_scenario, scenario_cells
 from aimbot_lab.curriculum.weights import MixWeights, WeightChange
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError

@@ -5,14 +5,12 @@ from dataclasses import asdict
 from typing import Any
 
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
+from aimbot_lab.curriculum.episodes import Outcome, Reader, StartOrder
 from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
 from aimbot_lab.curriculum.greedy_proof import GreedyProof
 from aimbot_lab.curriculum.mix import LiveMix, cell_shares
-from aimbot_lab.curriculum.ordering import StartOrder
-from aimbot_lab.curriculum.outcomes import Outcome
-from aimbot_lab.curriculum.path import LessonPath
-from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
-from aimbot_lab.curriculum.reading import Reader
+from aimbot_lab.curriculum.promotion.rules import MlAgentsMemory
+from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS
 from aimbot_lab.curriculum.records import CurriculumRecord, Piece
 from aimbot_lab.curriculum.reports import (
     CellReport,
@@ -23,7 +21,9 @@ from aimbot_lab.curriculum.reports import (
     cell_reports,
     floors,
     held_back,
+    lesson_report,
     missing,
+    not_begun,
     view,
 )
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, checked_chain
@@ -31,6 +31,80 @@ from aimbot_lab.curriculum.weights import WeightChange
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
+
+
+class LessonPath:
+    """The lessons in order, and the reports of those that are passed.
+
+    Beside each report stands what the state keeps of the lesson: of that hashes of trainings are
+    made, so it stays as it is while reports learn to say more.
+    """
+
+    def __init__(self, lessons: Sequence[Lesson]) -> None:
+        self._lessons = lessons
+        self._passed: list[tuple[dict[str, Any], LessonReport]] = []
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last lesson is passed."""
+        return len(self._passed) == len(self._lessons)
+
+    @property
+    def number(self) -> int:
+        """Number of the present lesson, from 0; of the last one once all are passed."""
+        return len(self._passed) - self.finished
+
+    @property
+    def lesson(self) -> Lesson:
+        """The present lesson."""
+        return self._lessons[self.number]
+
+    @property
+    def is_last(self) -> bool:
+        """Whether no lesson comes after the present one."""
+        return self.number == len(self._lessons) - 1
+
+    @property
+    def goal_reached(self) -> bool:
+        """Whether training may end here, won: the last lesson passed or asks for nothing."""
+        return self.finished or (self.is_last and self.lesson.completion_criteria is None)
+
+    def advance(self, present: CurrentLesson, step: int) -> None:
+        """The present lesson is passed at `step`."""
+        (window,) = present.windows.highest((ALL_CELLS,))
+        kept = {
+            "name": present.lesson.name,
+            "ended_at_step": step,
+            "episodes": present.episodes,
+            "window": window.episodes,
+            **window.rate._asdict(),
+        }
+        self._passed.append((kept, lesson_report(present, step)))
+
+    def go_back(self, number: int) -> None:
+        """Lesson `number` is the present one again."""
+        del self._passed[number:]
+
+    def reports(self, present: CurrentLesson) -> tuple[LessonReport, ...]:
+        """Every lesson in order: how it ended, as it stands, or not begun (no episodes)."""
+        current = () if self.finished else (lesson_report(present, None),)
+        begun = (*(report for _, report in self._passed), *current)
+        return (*begun, *(not_begun(lesson) for lesson in self._lessons[len(begun) :]))
+
+    def state(self) -> list[dict[str, Any]]:
+        """Plain JSON values."""
+        return [kept for kept, _ in self._passed]
+
+    @property
+    def passed(self) -> list[dict[str, Any]]:
+        """The reports of the lessons passed, as plain JSON values."""
+        return [asdict(report) for _, report in self._passed]
+
+    def resume(self, state: Sequence[dict[str, Any]], passed: Sequence[Mapping[str, Any]]) -> None:
+        """Go on from what `state()` and `passed` gave for the same lessons."""
+        reports = [LessonReport(**report) for report in passed]
+        self._passed = list(zip(state, reports, strict=True))
+
 
 REPORTS = "reports"  # key of the state's part that nothing but reports depends on
 
@@ -157,12 +231,14 @@ class CurriculumProgress:
         return check
 
     def _read(self, batch: EpisodeBatch) -> list[Outcome | None]:
+        criteria = self._open.lesson.completion_criteria
         return self._reader.read(
             batch,
             first=self._order.first,
             known=self.mix.known,
             watched=self._monitor.cells,
-            criteria=self._open.lesson.completion_criteria,
+            cell_required=criteria is not None and criteria.every_cell,
+            reward_required=criteria is not None and criteria.measured.of_rewards,
         )
 
     def _ended(self, outcomes: Sequence[Outcome | None], rating: float | None) -> list[Outcome]:

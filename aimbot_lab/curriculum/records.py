@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import Field, TypeAdapter
 
+from aimbot_lab.curriculum.episodes import Outcome
 from aimbot_lab.curriculum.forgetting_monitor import Regression
-from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError

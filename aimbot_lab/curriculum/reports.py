@@ -5,17 +5,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
-from aimbot_lab.curriculum.measures import PROGRESS, WIN_RATE
-from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
+from aimbot_lab.curriculum.promotion.rules import (
+    PROGRESS,
+    WIN_RATE,
+    CompletionCriteria,
+    odds,
+    odds_text,
+)
+from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.statistics.intervals import UNKNOWN, WinRate
 from aimbot_lab.foundation.statistics.ratings import points_of
 
-MAX_LOG = 700.0  # whose exponential is a number
 Decision = Literal["stay", "promote", "finish", "demote"]
 
 
@@ -223,16 +226,6 @@ def lesson_report(lesson: CurrentLesson, step: int | None) -> LessonReport:
     return replace(report, evidence=odds(rule.statistic), evidence_needed=odds(rule.bound))
 
 
-def odds(log_evidence: float) -> float:
-    """Evidence as odds, cut where a number would not hold it."""
-    return math.exp(min(log_evidence, MAX_LOG))
-
-
-def odds_text(value: float) -> str:
-    """Odds in few digits."""
-    return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
-
-
 def not_begun(lesson: Lesson) -> LessonReport:
     """The report of a lesson that is still to come."""
     report, criteria = LessonReport(lesson.name, None, 0, 0, *UNKNOWN), lesson.completion_criteria
@@ -251,14 +244,7 @@ def missing(lesson: CurrentLesson) -> str:
     criteria, rule = lesson.lesson.completion_criteria, lesson.rule
     if criteria is None or rule is None or rule.passed or held_back(lesson):
         return ""
-    measure, threshold = criteria.measure.replace("_", " "), criteria.threshold
-    parts = []
-    if isinstance(rule, EvidenceRule) and rule.statistic < rule.bound:
-        cell = f" in {rule.weakest.shown}" if criteria.every_cell else ""
-        found, needed = odds_text(odds(rule.statistic)), odds_text(odds(rule.bound))
-        parts.append(f"evidence that {measure} exceeds {threshold:g}{cell} ({found} of {needed})")
-    elif not isinstance(rule, EvidenceRule) and rule.statistic <= rule.bound:
-        parts.append(f"{measure} over {threshold:g} (reached {rule.statistic:.4g})")
+    parts = [found] if (found := rule.missing()) else []
     if (more := criteria.min_lesson_length - rule.episodes) > 0:
         parts.append(f"{more:,} of {criteria.min_lesson_length:,} episodes")
     return " and ".join(parts)

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.mix import LiveMix
-from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
+from aimbot_lab.curriculum.promotion.rules import CompletionCriteria, MlAgentsMemory
 from aimbot_lab.curriculum.records import ADVICE, DAMAGED, CountedEpisode, KeptRecord
 from aimbot_lab.curriculum.reports import Check, Decision
 from aimbot_lab.curriculum.settings import Lesson

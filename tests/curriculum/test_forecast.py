@@ -5,9 +5,9 @@ from typing import Literal
 
 import pytest
 
-from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.promotion.evidence import STAKES, EvidenceTest
 from aimbot_lab.curriculum.promotion.forecast import Forecaster, assumed_win_rates, halfway
+from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
 
 
 def criteria(

@@ -7,11 +7,10 @@ import pytest
 from curriculum_game import DIFFICULTIES, TWO_CELLS, Game, lesson, line
 
 from aimbot_lab.cli.commands.explain import _texts
-from aimbot_lab.curriculum.criteria import CompletionCriteria
+from aimbot_lab.curriculum.episodes import Outcome
 from aimbot_lab.curriculum.greedy_proof import episodes_needed
-from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.promotion.evidence_rule import evidence_test
+from aimbot_lab.curriculum.promotion.rules import CompletionCriteria, evidence_test
 from aimbot_lab.curriculum.rule_replay import World, replays
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.analysis.explanation import Explanation

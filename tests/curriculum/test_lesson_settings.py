@@ -3,8 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from aimbot_lab.curriculum.cells import lesson_scenario
-from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults, lesson_scenario
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Uniform
 
 

@@ -10,9 +10,8 @@ import pytest
 from curriculum_game import DIFFICULTIES, TWO_CELLS, Game, lesson, line
 
 from aimbot_lab.cli.commands.explain import _texts
-from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
+from aimbot_lab.curriculum.promotion.rules import CompletionCriteria, EvidenceRule, MlAgentsMemory
 from aimbot_lab.curriculum.records import read_record
 from aimbot_lab.curriculum.rule_replay import World, attempts, replays
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
@@ -121,7 +120,7 @@ def test_a_what_if_is_a_fresh_run_of_the_rule_on_the_same_episodes(threshold: fl
     game = play(lessons, 7)
     first, *_ = replays(game.record, world(lessons), threshold=threshold)
     criteria = CompletionCriteria(threshold=threshold, min_lesson_length=10)
-    rule = EvidenceRule(criteria, [Cell("goto", 1), Cell("goto", 2)])
+    rule = EvidenceRule(criteria, [Cell("goto", 1), Cell("goto", 2)], MlAgentsMemory([]))
     passed_after = None
     for number, episode in enumerate(first.attempt.episodes, start=1):
         rule.count(episode.outcome)

@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aimbot_lab.curriculum.criteria import CompletionCriteria
-from aimbot_lab.curriculum.ordering import StartOrder
-from aimbot_lab.curriculum.outcomes import Outcome
-from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
+from aimbot_lab.curriculum.episodes import Outcome, StartOrder
+from aimbot_lab.curriculum.promotion.rules import CompletionCriteria, EvidenceRule, MlAgentsMemory
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from tests.episode_batches import ended_batch
 
@@ -114,7 +112,7 @@ def simulated_ends(*, rate: float, rows: int, steps: int) -> list[EpisodeBatch]:
 def test_counting_by_ends_promotes_falsely_and_by_beginnings_does_not(
     by_beginning: bool, promotes: bool
 ) -> None:
-    rule = EvidenceRule(CompletionCriteria(threshold=0.7), [Cell("goto", 1)])
+    rule = EvidenceRule(CompletionCriteria(threshold=0.7), [Cell("goto", 1)], MlAgentsMemory([]))
     order = StartOrder(SCENARIO)
     passed, episodes = False, 0
     for ended in simulated_ends(rate=0.5, rows=256, steps=1500):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from broken_curriculum import FITS, GOOD, KINDS, faults, with_parameters
 
-from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.foundation.kernels.sampler_kinds import CONSTANT
 from aimbot_lab.foundation.samplers import (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.curriculum.cells import lesson_cells
+from aimbot_lab.curriculum.settings import lesson_cells
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.worlds.arena.settings import ArenaSettings

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 import aimbot_lab.mlagents
-from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.samplers import Uniform, UniformParameters
 from aimbot_lab.mlagents.player_channels import ReceivedParameters

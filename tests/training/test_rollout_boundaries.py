@@ -10,9 +10,8 @@ from test_greedy_episodes import walking
 from tiny_training import ROWS, Sink, plan
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
-from aimbot_lab.curriculum.criteria import CompletionCriteria
-from aimbot_lab.curriculum.ordering import StartOrder
-from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.curriculum.episodes import Outcome, StartOrder
+from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario

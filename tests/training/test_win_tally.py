@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.curriculum.episodes import Outcome
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.training.callbacks.report_callback import WinTally
 

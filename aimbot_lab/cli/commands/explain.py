@@ -80,7 +80,7 @@ def _lesson(explanation: "Explanation", replayed: "Replayed", *, every: bool) ->
     lesson = explanation.world.lessons[attempt.lesson]
     yield f"lesson {attempt.lesson + 1} {lesson.name!r}: {_ending(replayed)}"
     if replayed.own is not None:
-        yield f"  asks for {_asked(replayed.own)}"
+        yield f"  asks for {replayed.own.criteria.question}"
     if lacking := _lacking(replayed.own):
         yield f"  {lacking}"
     for event in attempt.events:
@@ -121,22 +121,6 @@ def _proof(replay: "RuleReplay | None") -> str:
     return f": {report.proof(won)}"
 
 
-def _asked(replay: "RuleReplay") -> str:
-    criteria = replay.criteria
-    scope = "in every cell" if criteria.every_cell else "over all cells"
-    if criteria.by_evidence:
-        how = f"evidence of {1 / criteria.alpha:g} (alpha {criteria.alpha:g}) {scope}"
-    elif criteria.rule == "ml-agents":
-        is_smoothed = criteria.smoothed and criteria.measured.of_episodes
-        smoothed = ", smoothed (with a quarter of the value before)" * is_smoothed
-        how = f"rule ml-agents{smoothed}"
-    else:
-        how = "share of the steps"
-    length = f"at least {criteria.min_lesson_length} episodes"
-    whom = "" if criteria.against is None else f" against {criteria.against}"
-    return f"{criteria.measure}{whom} > {criteria.threshold:g}: {how}, {length}"
-
-
 def _lacking(replay: "RuleReplay | None") -> str:
     """The cell that holds a lesson back, or what is missing of a measure that asks no cell."""
     from aimbot_lab.curriculum.reports import held_back, missing
@@ -159,6 +143,7 @@ def _lacking(replay: "RuleReplay | None") -> str:
 def _event(event: dict[str, Any]) -> str:
     from aimbot_lab.curriculum.forgetting_monitor import Regression
     from aimbot_lab.curriculum.greedy_proof import GreedyCheck
+    from aimbot_lab.curriculum.promotion.rules import log_odds_text
 
     where = f"at step {event['step']:,}, after {event['episodes']:,} episodes"
     if event["kind"] == "weights":
@@ -172,7 +157,7 @@ def _event(event: dict[str, Any]) -> str:
         weights = " ".join(f"{target} {weight:.3g}" for target, weight in pairs)
         return f"{where}: weights of the targets moved to {weights}"
     regression = Regression(**event["regression"])
-    found = f"{_odds(regression.log_evidence)} of {_odds(regression.log_bound)}"
+    found = f"{log_odds_text(regression.log_evidence)} of {log_odds_text(regression.log_bound)}"
     return f"{where}: {regression.line} (evidence {found})"
 
 
@@ -195,19 +180,12 @@ def _row(check: "Check", replay: "RuleReplay") -> tuple[str, ...]:
 
 
 def _found(check: "Check", replay: "RuleReplay") -> tuple[str, str]:
+    from aimbot_lab.curriculum.promotion.rules import log_odds_text
+
     if replay.criteria.by_evidence:
-        return _odds(check.statistic), _odds(check.bound)
+        return log_odds_text(check.statistic), log_odds_text(check.bound)
     found = "-" if math.isnan(check.statistic) else f"{check.statistic:.4g}"
     return found, f"> {check.bound:g}"
-
-
-def _odds(log_evidence: float) -> str:
-    """Evidence as odds, however large."""
-    from aimbot_lab.curriculum.reports import MAX_LOG, odds, odds_text
-
-    if log_evidence < MAX_LOG:
-        return odds_text(odds(log_evidence))
-    return f"1e+{log_evidence / math.log(10):.0f}"
 
 
 def _document(explanation: "Explanation", *, every: bool) -> dict[str, Any]:

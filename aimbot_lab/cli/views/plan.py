@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,7 +10,6 @@ from aimbot_lab.cli.views.text import print_json, terminal_width
 from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
-    from aimbot_lab.curriculum.criteria import CompletionCriteria
     from aimbot_lab.curriculum.promotion.forecast import Expectation
     from aimbot_lab.experiment.runs.plan import CurriculumPlan, PlannedCell, PlannedLesson
 
@@ -75,7 +74,7 @@ def _lesson_lines(planned: "PlannedLesson") -> Iterator[tuple[str, str]]:
     if criteria is None:
         yield "ends", "when all steps are taken"
         return
-    yield "ends", _ending(criteria)
+    yield "ends", criteria.ending
     if planned.expected:
         yield "takes", _takes(planned.expected)
 
@@ -97,23 +96,6 @@ def _parameter(value: Any) -> str:
 
 def _pairs(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in parameters.items() if value is not None)
-
-
-def _ending(criteria: "CompletionCriteria") -> str:
-    least = f"after {criteria.min_lesson_length:,} episodes at least"
-    limit = f"exceeds {criteria.threshold:g}"
-    if criteria.against is not None:
-        limit = f"against {criteria.against} {limit}"
-    if not criteria.measured.of_episodes:
-        return f"when the {criteria.measured.noun} {limit}, {least}"
-    if criteria.by_running_rating:
-        return f"as in ML-Agents, when the running rating in self-play {limit}, {least}"
-    if criteria.rule == "ml-agents":
-        return f"as in ML-Agents, when the mean {criteria.measure} {limit}, {least}"
-    whose = "in every cell " if criteria.every_cell else ""
-    if criteria.rule != "evidence":
-        assert_never(criteria.rule)
-    return f"on evidence {whose}that {criteria.measure} {limit} (alpha {criteria.alpha:g}), {least}"
 
 
 def _takes(expected: "Sequence[Expectation]") -> str:

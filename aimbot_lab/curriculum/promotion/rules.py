@@ -1,101 +1,696 @@
-"""How a lesson finds out that it is passed: the rules by name.
+"""What ends a lesson: the criteria as a curriculum writes them, their measures, and the rules.
 
-A rule is fed the lesson's episodes one by one and, after each step of the world, one look.
-`order` says in which order it wants them: as they began, or as they end.
+A rule is fed the lesson's episodes one by one and, after each step of the world, one look. It
+carries its checks, its words and its evidence: a new one is a class here, an entry of `RULES` and a
+name in `RuleName`; a new measure is an entry of `MEASURES` and a name in `MeasureName`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Annotated, Any, Literal
 
-from aimbot_lab.curriculum.criteria import CompletionCriteria
-from aimbot_lab.curriculum.outcomes import Order, Outcome
-from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
-from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory, MlAgentsRule
-from aimbot_lab.curriculum.promotion.progress_rule import ProgressRule
+import numpy as np
+
+from aimbot_lab.curriculum.episodes import Order, Outcome
+from aimbot_lab.curriculum.promotion.evidence import RESTART_EVERY, Evidence, EvidenceTest
+from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+from aimbot_lab.foundation.statistics.intervals import WinRate
+from aimbot_lab.foundation.statistics.ratings import expected_score
+
+MeasureName = Literal["win_rate", "reward", "progress", "score", "elo"]
+RuleName = Literal["evidence", "ml-agents"]
+MAX_ELO = 4000.0
+MAX_LOG = 700.0  # whose exponential is finite
+KEPT, NEW = 0.25, 0.75  # weights of ML-Agents' smoothed measure and of the present one
 
 
-class Rule(Protocol):
-    """The open question whether a lesson is passed."""
+@plain_dataclass(frozen=True, kw_only=True)
+class LessonMeasure:
+    """A measure that `completion_criteria.measure` names."""
 
-    order: Order
-    every_step: bool  # whether each step of the world is a check, not only each episode
+    name: str
+    value: Callable[[Outcome], bool | float | None]
+    """What an episode brings; None where it did not say."""
+    noun: str  # what it is, for a person
+    of_wins: bool = False  # whether it is a win rate
+    of_rewards: bool = False  # whether it has no bounds but those that are declared
+    of_episodes: bool = True  # whether episodes are evidence for it, in each cell by themselves
+    zero_is_exceeded: bool = False  # whether exceeding 0 asks for anything
+    of_points: bool = False  # whether it is in rating points, which an expected score stands for
+    of_opponents: bool = False  # whether one of the lesson's targets may be named as the opponent
 
     @property
-    def episodes(self) -> int:
-        """How many it has counted."""
-        ...
+    def is_share(self) -> bool:
+        """Whether it lies between 0 and 1."""
+        return not self.of_rewards and not self.of_points
 
-    @property
-    def statistic(self) -> float:
-        """What is compared with `bound`; NaN as long as there is nothing to compare."""
-        ...
+
+WIN_RATE = LessonMeasure(name="win_rate", value=lambda one: one.won, noun="win rate", of_wins=True)
+REWARD = LessonMeasure(name="reward", value=lambda one: one.reward, noun="reward", of_rewards=True)
+SCORE = LessonMeasure(
+    name="score", value=lambda one: one.score, noun="score, a draw being half", of_opponents=True
+)
+ELO = LessonMeasure(
+    name="elo",
+    value=lambda one: one.score,
+    noun="rating above the opponent",
+    of_points=True,
+    of_opponents=True,
+)
+PROGRESS = LessonMeasure(
+    name="progress",
+    value=lambda one: one.won,
+    noun="share of steps that are taken",
+    of_episodes=False,
+    zero_is_exceeded=True,
+)
+MEASURES: Mapping[str, LessonMeasure] = MappingProxyType(
+    {one.name: one for one in (WIN_RATE, REWARD, PROGRESS, SCORE, ELO)}
+)
+
+
+def odds(log_evidence: float) -> float:
+    """Evidence as odds, cut where a float would not hold it."""
+    return math.exp(min(log_evidence, MAX_LOG))
+
+
+def odds_text(value: float) -> str:
+    """Odds in few digits."""
+    return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
+
+
+def log_odds_text(log_evidence: float) -> str:
+    """Evidence as odds in few digits, however large."""
+    if log_evidence < MAX_LOG:
+        return odds_text(odds(log_evidence))
+    return f"1e+{log_evidence / math.log(10):.0f}"
+
+
+class Rule(ABC):
+    """The open question whether a lesson is passed, by the criteria that it is made of.
+
+    One that needs what outlives a lesson keeps it in `memory`.
+    """
+
+    order: Order = "beginnings"  # in which it wants episodes: as they began, or as they end
+    every_step = False  # whether each step of the world is a check, not only each episode
+    is_test = False  # whether its statistic is the log of evidence, which passes at its bound
+    statistic: float  # what is compared with `bound`; NaN as long as there is nothing to compare
+    passed: bool  # whether the lesson is passed at this very moment
+    episodes: int  # how many it has counted
+
+    def __init__(
+        self, criteria: "CompletionCriteria", cells: Sequence[Cell], memory: "MlAgentsMemory"
+    ) -> None:
+        self._criteria, self._memory = criteria, memory
+        self.ask(cells)
+
+    @staticmethod
+    @abstractmethod
+    def faults(criteria: "CompletionCriteria") -> Iterator[str]:
+        """What is wrong with `criteria` that ask for this rule."""
+
+    @staticmethod
+    @abstractmethod
+    def ending(criteria: "CompletionCriteria", limit: str) -> str:
+        """When a lesson ends, as a plan says it; `limit` is what its measure must do."""
+
+    @staticmethod
+    @abstractmethod
+    def question(criteria: "CompletionCriteria") -> str:
+        """How it is found out that the measure exceeds its threshold, as an explanation says it."""
+
+    @abstractmethod
+    def count(self, outcome: Outcome) -> None:
+        """Take one more episode."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Everything that was counted, as plain JSON values."""
+
+    @abstractmethod
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
 
     @property
     def bound(self) -> float:
         """What the statistic must reach (evidence) or exceed (all else)."""
-        ...
+        return self._criteria.threshold
 
     @property
-    def passed(self) -> bool:
-        """Whether the lesson is passed at this very moment."""
-        ...
+    def log_evidence(self) -> float | None:
+        """Log of the evidence, of the weakest cell where every cell must pass; None: no test."""
+        return self.statistic if self.is_test else None
 
-    def count(self, outcome: Outcome) -> None:
-        """Take one more episode."""
-        ...
+    @property
+    def log_bound(self) -> float | None:
+        """Log of the evidence that passes; None: no test."""
+        return self.bound if self.is_test else None
 
-    def look(self, share: float) -> None:
+    def look(self, share: float) -> None:  # noqa: B027 not every rule needs it
         """A step of the world is over; `share` of all training steps are taken."""
-        ...
 
-    def lacks(self, cell: Cell) -> bool:
-        """Whether `cell` has not passed; where all are judged together, whether these have not."""
-        ...
-
-    def ask(self, cells: Sequence[Cell]) -> None:
+    def ask(self, cells: Sequence[Cell]) -> None:  # noqa: B027 not every rule needs it
         """The lesson's mix is made of `cells` now."""
-        ...
+
+    def lacks(self, cell: Cell) -> bool:  # noqa: ARG002
+        """Whether `cell` has not passed; where all are judged together, whether these have not."""
+        return not self.passed
+
+    def missing(self) -> str:
+        """What the statistic lacks, in words; empty: nothing."""
+        if not self.statistic <= self.bound:
+            return ""
+        measure = self._criteria.measure.replace("_", " ")
+        return f"{measure} over {self.bound:g} (reached {self.statistic:.4g})"
+
+    def proven(self) -> dict[Cell, Window]:
+        """Of each cell, or of ALL_CELLS, the episodes that prove a win rate, and its interval.
+
+        Empty where the lesson is not passed, or by no win rate.
+        """
+        return {}
 
     def tally(self) -> dict[str, Any]:
         """What only reports need, and nothing that is learned depends on, as plain JSON values."""
-        ...
+        return {}
+
+    def resume_tally(self, tally: Mapping[str, Any]) -> None:  # noqa: B027 as above
+        """Go on from what `tally()` gave; empty: it is not known."""
+
+
+class EvidenceRule(Rule):
+    """Tests the win rate or score, or the reward between the bounds that are declared for it.
+
+    Where the criteria name an opponent, only the episodes of that target count.
+    """
+
+    is_test = True
+
+    def __init__(
+        self, criteria: "CompletionCriteria", cells: Sequence[Cell], memory: "MlAgentsMemory"
+    ) -> None:
+        self._test = evidence_test(criteria)
+        self.episodes = 0
+        self._parts: dict[Cell, _Part] = {}
+        self.below_range = 0  # rewards below the lowest that was declared
+        self._asked: list[Cell] = []
+        super().__init__(criteria, cells, memory)
+
+    @staticmethod
+    def faults(criteria: "CompletionCriteria") -> Iterator[str]:
+        """What is wrong with `criteria` for a test, or for a share of steps without one."""
+        if criteria.signal_smoothing is not None:
+            yield "signal_smoothing is for rule: ml-agents; evidence smooths nothing"
+        if criteria.every_cell and not criteria.measured.of_episodes:
+            yield f"scope must be pooled for {criteria.measure}, which is the same in every cell"
+        if not criteria.measured.of_rewards:
+            if criteria.reward_range is not None:
+                yield f"reward_range is for measure: reward (got {criteria.measure})"
+        elif criteria.reward_range is None:
+            yield (
+                "reward_range is missing: evidence on a reward needs [lowest, high]; "
+                "rule: ml-agents does without"
+            )
+        elif not criteria.reward_range[0] < criteria.threshold < criteria.reward_range[1]:
+            low, high = criteria.reward_range
+            yield (
+                f"reward_range must hold the threshold, {criteria.threshold:g}, between its two "
+                f"numbers (got {low:g} and {high:g})"
+            )
+
+    @staticmethod
+    def ending(criteria: "CompletionCriteria", limit: str) -> str:
+        """When a lesson ends."""
+        whose = "in every cell " if criteria.every_cell else ""
+        return f"on evidence {whose}that {criteria.measure} {limit} (alpha {criteria.alpha:g})"
+
+    @staticmethod
+    def question(criteria: "CompletionCriteria") -> str:
+        """How much evidence is asked for."""
+        scope = "in every cell" if criteria.every_cell else "over all cells"
+        return f"evidence of {1 / criteria.alpha:g} (alpha {criteria.alpha:g}) {scope}"
+
+    def ask(self, cells: Sequence[Cell]) -> None:
+        """The lesson's mix is made of `cells` now; what others have shown is kept."""
+        known = [cell for cell in cells if self._is_asked(cell)]
+        self._asked = known if self._criteria.every_cell else [ALL_CELLS]
+        for cell in self._asked:
+            self._parts.setdefault(cell, _Part(self._test))
+
+    def _is_asked(self, cell: Cell | None) -> bool:
+        against = self._criteria.against
+        return against is None or (cell is not None and cell.target == against)
+
+    @property
+    def statistic(self) -> float:  # type: ignore[override]
+        """Log of the evidence, of the weakest cell where every cell must pass."""
+        return min(self._parts[cell].log_evidence for cell in self._asked)
+
+    @property
+    def bound(self) -> float:
+        """Log of the evidence that passes."""
+        return self._test.log_bound
+
+    @property
+    def passed(self) -> bool:  # type: ignore[override]
+        """Whether the lesson is passed at this very episode."""
+        long_enough = self.episodes >= self._criteria.min_lesson_length
+        return long_enough and all(not self._parts[cell].lacks for cell in self._asked)
+
+    def lacks(self, cell: Cell) -> bool:
+        """Whether `cell` has not passed, or all together."""
+        if not self._is_asked(cell):
+            return False
+        return self._parts[cell if self._criteria.every_cell else ALL_CELLS].lacks
+
+    def count(self, outcome: Outcome) -> None:
+        """Take one more episode."""
+        if not self._is_asked(outcome.cell):
+            return
+        self.episodes += 1
+        if self._criteria.measured.of_rewards and outcome.reward is not None:
+            self.below_range += outcome.reward < self._lowest
+        place = outcome.cell if self._criteria.every_cell else ALL_CELLS
+        if place in self._parts:
+            self._parts[place].count(measured(outcome, self._criteria))
+
+    @property
+    def _lowest(self) -> float:
+        return self._criteria.reward_range[0] if self._criteria.reward_range else -np.inf
+
+    @property
+    def weakest(self) -> Cell:
+        """The cell with the least evidence; ALL_CELLS where these are judged together."""
+        return min(self._asked, key=lambda cell: self._parts[cell].log_evidence)
+
+    def missing(self) -> str:
+        """The evidence that lacks."""
+        if self.statistic >= self.bound:
+            return ""
+        criteria, measure = self._criteria, self._criteria.measure.replace("_", " ")
+        cell = f" in {self.weakest.shown}" if criteria.every_cell else ""
+        found, needed = odds_text(odds(self.statistic)), odds_text(odds(self.bound))
+        return f"evidence that {measure} exceeds {criteria.threshold:g}{cell} ({found} of {needed})"
+
+    def proven(self) -> dict[Cell, Window]:
+        """Of each cell, or of ALL_CELLS, the episodes that prove a win rate, and its interval."""
+        parts = {cell: self._parts[cell] for cell in self._asked}
+        is_known = self._criteria.measured.of_wins and all(part.won for part in parts.values())
+        if not (self.passed and is_known):
+            return {}
+        return {cell: part.proven() for cell, part in parts.items()}
+
+    def tally(self) -> dict[str, Any]:
+        """What `proven` needs beside `state()`, as plain JSON values."""
+        return {"won": [[*cell, *part.won] for cell, part in self._parts.items()]}
 
     def resume_tally(self, tally: Mapping[str, Any]) -> None:
         """Go on from what `tally()` gave; empty: it is not known."""
-        ...
+        kept = {Cell(target, level): won for target, level, *won in tally.get("won", ())}
+        for cell, part in self._parts.items():
+            part.won = kept.get(cell, [])
 
     def state(self) -> dict[str, Any]:
         """Everything that was counted, as plain JSON values."""
-        ...
+        parts = [[*cell, *part.state()] for cell, part in self._parts.items()]
+        return {"episodes": self.episodes, "below_range": self.below_range, "parts": parts}
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave."""
-        ...
+        self.episodes, self.below_range = state["episodes"], state["below_range"]
+        self._parts = {}
+        for target, difficulty, *kept in state["parts"]:
+            part = self._parts[Cell(target, difficulty)] = _Part(self._test)
+            part.resume(kept)
 
 
-NewRule = Callable[[CompletionCriteria, Sequence[Cell], MlAgentsMemory], Rule]
+class _Part:
+    """The evidence of all cells together, or of one."""
 
-RULES: Mapping[tuple[str, str], NewRule] = MappingProxyType(
-    {
-        ("evidence", "win_rate"): lambda criteria, cells, _: EvidenceRule(criteria, cells),
-        ("evidence", "reward"): lambda criteria, cells, _: EvidenceRule(criteria, cells),
-        ("evidence", "progress"): lambda criteria, _, __: ProgressRule(criteria),
-        ("evidence", "score"): lambda criteria, cells, _: EvidenceRule(criteria, cells),
-        ("evidence", "elo"): lambda criteria, cells, _: EvidenceRule(criteria, cells),
-        ("ml-agents", "win_rate"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
-        ("ml-agents", "reward"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
-        ("ml-agents", "progress"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
-        ("ml-agents", "score"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
-        ("ml-agents", "elo"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
-    }
+    def __init__(self, test: EvidenceTest) -> None:
+        self._test = test
+        self.won = [0]  # wins in each block of RESTART_EVERY episodes; empty: not known
+        self._take(test.start())
+
+    def _take(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self.log_evidence = float(self._test.log_evidence(evidence))
+
+    @property
+    def lacks(self) -> bool:
+        return self.log_evidence < self._test.log_bound
+
+    def count(self, value: bool | float) -> None:
+        self._take(self._test.fold(self._evidence, value))
+        if self.won:
+            self.won[-1] += value is True
+            if self._evidence.episodes % RESTART_EVERY == 0:
+                self.won.append(0)
+
+    def proven(self) -> Window:
+        """The episodes since the start that proves most, and the interval of the test."""
+        wins = np.cumsum(self.won[::-1])[::-1]
+        episodes = self._evidence.episodes - RESTART_EVERY * np.arange(len(wins))
+        lower, start = self._test.proven(wins, episodes)
+        count, won = int(episodes[start]), int(wins[start])
+        return Window(count, won, WinRate(won / count, lower, 1.0))
+
+    def state(self) -> list[Any]:
+        return [self._evidence.log_wealth.tolist(), self._evidence.episodes]
+
+    def resume(self, state: Iterable[Any]) -> None:
+        log_wealth, episodes = state
+        self.won = []
+        self._take(Evidence(np.array(log_wealth, np.float64), episodes))
+
+
+def evidence_test(criteria: "CompletionCriteria") -> EvidenceTest:
+    """The test of `criteria`, in the units of `measured`."""
+    if criteria.measured.of_points:  # the expected score at so many points
+        return EvidenceTest(expected_score(criteria.threshold), criteria.alpha)
+    return EvidenceTest(_scaled(criteria.threshold, criteria), criteria.alpha)
+
+
+def measured(outcome: Outcome, criteria: "CompletionCriteria") -> bool | float:
+    """What the test of `criteria` reads off an episode: won, or the reward as a share of its range.
+
+    A reward above the range counts as its upper end, which can only weaken the evidence; one below
+    counts as its lower end, and there the range was declared wrongly.
+    """
+    value = criteria.measured.value(outcome)
+    if value is None:
+        raise ValueError("an episode without a reward")
+    if isinstance(value, bool):
+        return value
+    return min(max(_scaled(value, criteria), 0.0), 1.0)
+
+
+def _scaled(value: float, criteria: "CompletionCriteria") -> float:
+    """`value`, of the threshold or of an episode, between 0 and 1."""
+    if criteria.reward_range is None:
+        return value
+    low, high = criteria.reward_range
+    return (value - low) / (high - low)
+
+
+class ProgressRule(Rule):
+    """Compares the share of all training steps that are taken: nothing there is uncertain."""
+
+    every_step = True
+    faults = EvidenceRule.faults
+
+    def __init__(
+        self, criteria: "CompletionCriteria", cells: Sequence[Cell], memory: "MlAgentsMemory"
+    ) -> None:
+        super().__init__(criteria, cells, memory)
+        self.episodes, self.statistic, self.passed = 0, math.nan, False
+
+    @staticmethod
+    def ending(criteria: "CompletionCriteria", limit: str) -> str:
+        """When a lesson ends."""
+        return f"when the {criteria.measured.noun} {limit}"
+
+    @staticmethod
+    def question(criteria: "CompletionCriteria") -> str:  # noqa: ARG004
+        """What is compared."""
+        return "share of the steps"
+
+    def count(self, outcome: Outcome) -> None:  # noqa: ARG002
+        """Take one more episode towards the least length."""
+        self.episodes += 1
+
+    def look(self, share: float) -> None:
+        """Compare the share of all training steps."""
+        self.statistic = share
+        long_enough = self.episodes >= self._criteria.min_lesson_length
+        self.passed = long_enough and share > self.bound
+
+    def state(self) -> dict[str, Any]:
+        """Everything that was counted, as plain JSON values."""
+        share = None if math.isnan(self.statistic) else self.statistic
+        return {"episodes": self.episodes, "share": share, "passed": self.passed}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self.episodes, self.passed = state["episodes"], state["passed"]
+        self.statistic = math.nan if state["share"] is None else state["share"]
+
+
+class MlAgentsMemory:
+    """What outlives a lesson: the values of the last episodes, newest first, and the smoothing."""
+
+    def __init__(self, criteria: "Iterable[CompletionCriteria]") -> None:
+        lengths = [one.min_lesson_length for one in criteria if one.rule == "ml-agents"]
+        self.values: deque[float] = deque(maxlen=max(1, *lengths, 1))
+        self.smoothing = 0.0
+
+    def end_lesson(self) -> None:
+        """Drop the episodes; the smoothed measure stays."""
+        self.values.clear()
+
+    def state(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"values": list(self.values), "smoothing": self.smoothing}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self.values.extend(state["values"])
+        self.smoothing = state["smoothing"]
+
+
+class MlAgentsRule(Rule):
+    """One lesson under the rule by which ML-Agents ends it, with what is odd about it.
+
+    Read in its Python package, version 1.1.0: `CompletionCriteriaSettings.need_increment` in
+    trainers/settings.py, and where it is called from. What surprises:
+
+    - It is asked after every step of the environment, not after an episode, and the smoothed
+      measure moves towards the same mean each time: it delays by a few steps and filters nothing.
+    - The mean is over the last episodes to end, as many as the *largest* `min_lesson_length` of all
+      lessons; those that began under an earlier lesson count.
+    - The smoothed measure starts at 0 and is carried from lesson to lesson; the episodes are
+      dropped.
+
+    Its documentation has a measure Elo that its code never had: here the running rating after the
+    last episode stands in the place of the mean.
+    """
+
+    order: Order = "ends"
+    every_step = True
+
+    def __init__(
+        self, criteria: "CompletionCriteria", cells: Sequence[Cell], memory: MlAgentsMemory
+    ) -> None:
+        super().__init__(criteria, cells, memory)
+        self._counted, self.statistic, self.passed = 0, math.nan, False
+
+    @staticmethod
+    def faults(criteria: "CompletionCriteria") -> Iterator[str]:
+        """What is wrong with `criteria` that ask for ML-Agents' rule."""
+        if criteria.every_cell:
+            yield "scope must be pooled under rule: ml-agents, which knows no cells"
+        if criteria.reward_range is not None:
+            yield "reward_range is for rule: evidence; rule: ml-agents has no bounds"
+
+    @staticmethod
+    def ending(criteria: "CompletionCriteria", limit: str) -> str:
+        """When a lesson ends."""
+        if not criteria.measured.of_episodes:
+            return f"when the {criteria.measured.noun} {limit}"
+        if criteria.by_running_rating:
+            return f"as in ML-Agents, when the running rating in self-play {limit}"
+        return f"as in ML-Agents, when the mean {criteria.measure} {limit}"
+
+    @staticmethod
+    def question(criteria: "CompletionCriteria") -> str:
+        """Whether the measure is smoothed."""
+        is_smoothed = criteria.smoothed and criteria.measured.of_episodes
+        return f"rule ml-agents{', smoothed (with a quarter of the value before)' * is_smoothed}"
+
+    @property
+    def episodes(self) -> int:  # type: ignore[override]
+        """How many of the lesson have ended."""
+        return max(self._counted, len(self._memory.values))
+
+    def count(self, outcome: Outcome) -> None:
+        """Take one more episode that has ended."""
+        self._counted += 1
+        self._memory.values.appendleft(self._value(outcome))
+
+    def _value(self, outcome: Outcome) -> float:
+        if self._criteria.by_running_rating:
+            return math.nan if outcome.rating is None else outcome.rating
+        value = self._criteria.measured.value(outcome)
+        return float(outcome.won if value is None else value)
+
+    def look(self, share: float) -> None:
+        """Ask whether the lesson is over."""
+        self.passed = self._need_increment(share)
+
+    def _need_increment(self, share: float) -> bool:
+        criteria, memory = self._criteria, self._memory
+        if len(memory.values) < criteria.min_lesson_length:
+            return False
+        if not criteria.measured.of_episodes:
+            self.statistic = share
+            return share > criteria.threshold
+        if not memory.values:
+            return False
+        values = memory.values
+        measure = values[0] if criteria.by_running_rating else float(np.mean(values))
+        if math.isnan(measure):
+            return False
+        if criteria.smoothed:
+            measure = KEPT * memory.smoothing + NEW * measure
+            memory.smoothing = measure
+        self.statistic = measure
+        return measure > criteria.threshold
+
+    def tally(self) -> dict[str, Any]:
+        """What `episodes` needs beside `state()`."""
+        return {"episodes": self._counted}
+
+    def resume_tally(self, tally: Mapping[str, Any]) -> None:
+        """Go on from what `tally()` gave."""
+        self._counted = tally.get("episodes", 0)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the lesson has by itself, as plain JSON values."""
+        statistic = None if math.isnan(self.statistic) else self.statistic
+        return {"statistic": statistic, "passed": self.passed}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self.statistic = math.nan if state["statistic"] is None else state["statistic"]
+        self.passed = state["passed"]
+
+
+RULES: Mapping[RuleName, type[Rule]] = MappingProxyType(
+    {"evidence": EvidenceRule, "ml-agents": MlAgentsRule}
 )
-"""By rule and measure: what makes the rule of a lesson."""
+"""By name: what finds out that a measure of episodes exceeds its threshold."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class CompletionCriteria:
+    """What ends a lesson: a measure that exceeds a threshold, and how that is found out."""
+
+    measure: MeasureName = "win_rate"
+    """What is measured: the share of episodes won, the mean reward of an episode, the share of all
+    training steps that are taken, the mean score (1 won, 0.5 drawn, 0 lost), or how many rating
+    points (Elo) the agent is above the opponent `against`; under `ml-agents`, its running rating in
+    self-play."""
+    rule: RuleName = "evidence"
+    """How it is found out. `evidence`: a test that may be looked at after every episode, wrong with
+    a chance of at most `alpha`. `ml-agents`: the mean of the last episodes, as ML-Agents has it, by
+    luck sooner or later."""
+    against: str | None = None
+    """For `score` and `elo`: the target whose episodes alone are counted; `elo` needs one."""
+    threshold: Float
+    """Value that the measure must exceed."""
+    min_lesson_length: Annotated[Int, Ge(0)] = 100
+    """Episodes that a lesson lasts at least; under `ml-agents`, the largest of all lessons is also
+    the number of episodes in the mean."""
+    alpha: Annotated[Float, Gt(0), Le(0.5)] = 0.05
+    """Chance, at most, that the lesson ends although the threshold was never exceeded."""
+    scope: Literal["pooled", "every_cell"] = "pooled"
+    """Whether all episodes together must pass or every target at every difficulty."""
+    greedy_proof: Bool = True
+    """Whether an agent that explores while it learns (dqn, qrdqn, q_learning) must show the same
+    evidence in episodes that it plays without exploration, learning nothing; until it does, the
+    lesson goes on."""
+    reward_range: tuple[Float, Float] | None = None
+    """Lowest reward that an episode can bring, and one that counts as high: rewards above it count
+    as it. `evidence` needs it for `reward`, because no test holds for values without a bound."""
+    signal_smoothing: Bool | None = None
+    """Under `ml-agents`: a quarter of the measure before and three quarters of the present one, as
+    ML-Agents has it unless it is false."""
+
+    def __post_init__(self) -> None:
+        of_rule = self.rule_type.faults(self)
+        faults = [*self._opponent_faults(), *self._threshold_faults(), *of_rule]
+        if faults:
+            raise ValueError("\n".join(faults))
+
+    @property
+    def smoothed(self) -> bool:
+        """Whether ML-Agents' rule smooths its measure."""
+        return self.signal_smoothing is not False
+
+    @property
+    def every_cell(self) -> bool:
+        """Whether each cell must pass by itself."""
+        return self.scope == "every_cell"
+
+    @property
+    def by_evidence(self) -> bool:
+        """Whether a test decides, which passes at its bound; all else must exceed its threshold."""
+        return self.rule_type.is_test
+
+    @property
+    def by_running_rating(self) -> bool:
+        """Whether the rating decides that is kept while the learner meets itself."""
+        return self.rule == "ml-agents" and self.measured.of_points
+
+    @property
+    def measured(self) -> LessonMeasure:
+        """What is measured."""
+        return MEASURES[self.measure]
+
+    @property
+    def rule_type(self) -> type[Rule]:
+        """What finds out that the lesson is passed."""
+        if self.rule == "evidence" and not self.measured.of_episodes:
+            return ProgressRule
+        return RULES[self.rule]
+
+    @property
+    def ending(self) -> str:
+        """When the lesson ends, as a plan says it."""
+        limit = f"exceeds {self.threshold:g}"
+        if self.against is not None:
+            limit = f"against {self.against} {limit}"
+        ends = self.rule_type.ending(self, limit)
+        return f"{ends}, after {self.min_lesson_length:,} episodes at least"
+
+    @property
+    def question(self) -> str:
+        """What is asked, as an explanation says it."""
+        whom = "" if self.against is None else f" against {self.against}"
+        how = f"{self.rule_type.question(self)}, at least {self.min_lesson_length} episodes"
+        return f"{self.measure}{whom} > {self.threshold:g}: {how}"
+
+    def _opponent_faults(self) -> Iterator[str]:
+        measure = self.measured
+        if self.against is not None and not measure.of_opponents:
+            yield f"against is for measure: score or elo (got {self.measure})"
+        elif self.against is not None and self.rule != "evidence":
+            yield "against is for rule: evidence"
+        elif measure.of_points and self.rule == "evidence" and self.against is None:
+            yield "against is missing: elo under evidence is points above one of the targets"
+
+    def _threshold_faults(self) -> Iterator[str]:
+        measure = self.measured
+        if measure.of_points and self.rule == "evidence" and abs(self.threshold) > MAX_ELO:
+            yield f"threshold must lie between {-MAX_ELO:g} and {MAX_ELO:g} (got {self.threshold})"
+        if not measure.is_share:
+            return
+        if self.threshold >= 1:
+            yield f"threshold must be less than 1.0 (got {self.threshold})"
+        if self.threshold < 0 or (self.threshold == 0 and not measure.zero_is_exceeded):
+            bound = "at least 0.0" if measure.zero_is_exceeded else "greater than 0.0"
+            yield f"threshold must be {bound} (got {self.threshold})"
 
 
 def new_rule(
     criteria: CompletionCriteria, cells: Sequence[Cell], *, memory: MlAgentsMemory
 ) -> Rule:
     """The rule that `criteria` ask for, before the first episode."""
-    return RULES[criteria.rule, criteria.measure](criteria, cells, memory)
+    return criteria.rule_type(criteria, cells, memory)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from aimbot_lab.curriculum.cells import lesson_cells
+from aimbot_lab.curriculum.settings import lesson_cells
 from aimbot_lab.evaluation.episodes import (
     CellEpisodes,
     CellScore,

@@ -12,7 +12,7 @@ from os.path import isabs, normpath
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.bounded_file import is_of_the_kernel

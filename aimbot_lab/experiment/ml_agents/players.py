@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
-from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import always

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.curriculum.promotion.forecast import (
     Expectation,
     Forecaster,
@@ -12,7 +11,7 @@ from aimbot_lab.curriculum.promotion.forecast import (
     can_be_forecast,
     halfway,
 )
-from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.curriculum.settings import Lesson, lesson_scenario
 from aimbot_lab.experiment.config.checks import rollout_product
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.config.own_files import plain_settings

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.evaluation.episodes import cell_scenario
 from aimbot_lab.evaluation.matches import MatchPlayer, PairActor, script_player
 from aimbot_lab.experiment.config.settings import CurriculumFile
