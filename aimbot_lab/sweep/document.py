@@ -133,7 +133,7 @@ def _load_base(
     if not os.path.exists(path):
         fault = Diagnostic(("base",), f"there is no file {path}")
         raise ConfigurationError(*origins.lines([fault]))
-    load_curriculum(path, may_run=may_run)  # its own faults, at their places
+    base = load_curriculum(path, may_run=may_run)  # its own faults, at their places
     idle = [key for key in config.overrides if key.startswith(NEVER_SEARCHED)]
     if idle:
         what = "has no effect here: each trial has its own"
@@ -141,8 +141,9 @@ def _load_base(
         raise ConfigurationError(*origins.lines(faults))
     try:
         overrides = [override_text(key, value) for key, value in config.overrides.items()]
-        of_a_worker = load_curriculum(path, overrides, may_run=may_run).config.one_core
-        base = load_curriculum(path, [*overrides, *of_a_worker], may_run=may_run)
+        if overrides:
+            base = load_curriculum(path, overrides, may_run=may_run)
+        base = load_curriculum(path, [*overrides, *base.config.one_core], may_run=may_run)
     except ConfigurationError as error:
         faults = [Diagnostic(("overrides",), what.removeprefix("--set ")) for what in error.faults]
         raise ConfigurationError(*origins.lines(faults)) from error

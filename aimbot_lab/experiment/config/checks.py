@@ -291,27 +291,26 @@ def rollout_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Di
     """What is wrong with the steps between two updates."""
     steps = seats_in(env) * train.n_steps
     product = f"{rollout_product(env)} = {steps}"
-    if _is_too_large(env, train):
+    algorithm = algorithm_of(train)
+    if steps > MAX_ROLLOUT_STEPS:
         what = f"is too large: {product} must be at most {MAX_ROLLOUT_STEPS}"
         yield Diagnostic(("train", "n_steps"), what)
     elif train.samples.keep * steps > MAX_ROLLOUT_STEPS:
         most = f"must be at most {MAX_ROLLOUT_STEPS // steps} with rollouts of {product} steps"
         what = f"{most} (got {train.samples.keep})"
         yield Diagnostic(("train", "samples", "keep"), what)
-    elif steps % train.batch_size and _takes_whole_minibatches(train):
+    elif (
+        steps % train.batch_size and "batch_size" in algorithm.takes and not algorithm.replay_buffer
+    ):
         nearest = nearest_divisor(steps, train.batch_size)
         got = f"got {train.batch_size}; nearest that does: {nearest}"
         yield Diagnostic(("train", "batch_size"), f"must divide {product} ({got})")
     else:
-        yield from _shard_diagnostics(train, seats_in(env))
+        try:
+            shard_count(train, seats_in(env))
+        except ValueError as error:
+            yield Diagnostic(("train", "shards"), str(error))
         yield from (Diagnostic(("train", *key), what) for key, what in actor_faults(env, train))
-
-
-def _shard_diagnostics(train: TrainSettings, rows: int) -> Iterator[Diagnostic]:
-    try:
-        shard_count(train, rows)
-    except ValueError as error:
-        yield Diagnostic(("train", "shards"), str(error))
 
 
 def rollout_product(env: WorldSettings) -> str:
@@ -322,15 +321,6 @@ def rollout_product(env: WorldSettings) -> str:
     return f"{several}{rows} * train.n_steps"
 
 
-def _takes_whole_minibatches(train: TrainSettings) -> bool:
-    algorithm = algorithm_of(train)
-    return "batch_size" in algorithm.takes and not algorithm.replay_buffer
-
-
-def _is_too_large(env: WorldSettings, train: TrainSettings) -> bool:
-    return seats_in(env) * train.n_steps > MAX_ROLLOUT_STEPS
-
-
 def cost_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
     """What no update could compute in reasonable time or numbers."""
     cost = update_cost(train, env)
@@ -338,7 +328,10 @@ def cost_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagn
         what = f"must have at most {MAX_WEIGHTS:,} weights between them (got {cost.weights:,})"
         key = ("layers",) if hasattr(train.network, "layers") else ()
         yield Diagnostic(("train", "network", *key), what)
-    elif cost.multiply_adds > MAX_MULTIPLY_ADDS and not _is_too_large(env, train):
+    elif (
+        cost.multiply_adds > MAX_MULTIPLY_ADDS
+        and seats_in(env) * train.n_steps <= MAX_ROLLOUT_STEPS
+    ):
         what = (
             f"is too much work: an update would take {cost.multiply_adds:.1e} multiply-adds, "
             f"must be at most {MAX_MULTIPLY_ADDS:.0e}"
@@ -460,12 +453,19 @@ def self_play_diagnostics(
 ) -> Iterator[Diagnostic]:
     """Why there can be no such self-play; a part that is None is wrong by itself, or left out."""
     if self_play is None:
-        yield from _running_ratings(lessons or ())
+        for number, lesson in enumerate(lessons or ()):
+            criteria = None if lesson is None else lesson.completion_criteria
+            if criteria is not None and criteria.by_running_rating:
+                path = ("lessons", number, "completion_criteria", "measure")
+                what = f"elo under rule: ml-agents is of self-play: needs the section {SELF_PLAY}"
+                yield Diagnostic(path, what)
     if self_play is None or env is None:
         return
     world = type_of(env)
     if not world.self_play_targets:
-        yield Diagnostic((SELF_PLAY,), f"needs {_worlds_with_self_play()} (got {env.world})")
+        able = [name for name, kind in world_types().items() if kind.self_play_targets]
+        needed = " or ".join(f"env.world: {name}" for name in able)
+        yield Diagnostic((SELF_PLAY,), f"needs {needed} (got {env.world})")
         return
     if train is not None and not algorithm_of(train).self_play:
         able = [name for name, one in ALGORITHMS.own.items() if one.self_play]
@@ -475,8 +475,10 @@ def self_play_diagnostics(
         yield Diagnostic(("train", "actors"), f"must be left out under {SELF_PLAY}")
     if world.rows(self_play_env(env, self_play)) < 2 * env.num_envs:
         return
+    mirrored = world.self_play_targets[0]
     for number, lesson in enumerate(lessons or ()):
-        others = [] if lesson is None else _others(lesson, world)
+        weights = {} if lesson is None else lesson.targets
+        others = [name for name, weight in weights.items() if weight > 0 and name != mirrored]
         if others:
             what = (
                 f"leaves no match for {', '.join(others)} of lessons.{number}: all {env.num_envs} "
@@ -484,24 +486,3 @@ def self_play_diagnostics(
             )
             yield Diagnostic((SELF_PLAY, RATIO), what)
             return
-
-
-def _running_ratings(lessons: Sequence[Lesson | None]) -> Iterator[Diagnostic]:
-    """Lessons that ask for a rating which nobody keeps."""
-    for number, lesson in enumerate(lessons):
-        criteria = None if lesson is None else lesson.completion_criteria
-        if criteria is not None and criteria.by_running_rating:
-            path = ("lessons", number, "completion_criteria", "measure")
-            what = f"elo under rule: ml-agents is of self-play: needs the section {SELF_PLAY}"
-            yield Diagnostic(path, what)
-
-
-def _others(lesson: Lesson, world: WorldType) -> list[str]:
-    """Targets of `lesson` that mirrored matches are not."""
-    first = world.self_play_targets[0]
-    return [name for name, weight in lesson.targets.items() if weight > 0 and name != first]
-
-
-def _worlds_with_self_play() -> str:
-    able = [name for name, kind in world_types().items() if kind.self_play_targets]
-    return " or ".join(f"env.world: {name}" for name in able)

@@ -1,8 +1,8 @@
 """Files that a world names: found beside the curriculum, kept with all that comes of it.
 
 Such are target blocks of one's own and maps. In a curriculum that was read, the setting holds their
-text, so that nobody reads the files again; where it is written or compared, the name of that text
-stands for it, which holds its hash: `presets-3f2a....yaml`.
+text, so that the files are read once; where it is written or compared, the name of that text stands
+for it, which holds its hash: `presets-3f2a....yaml`.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from os.path import isabs, normpath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins
@@ -29,14 +29,9 @@ RULE = "a relative path begins at the folder of the curriculum's file"
 ELSEWHERE = f"{RULE}, not at the working directory, where there is one"
 
 
-class Located(NamedTuple):
-    """Data of a curriculum in which a world's single file is found from anywhere."""
-
-    data: dict[str, Any]
-    faults: tuple[Diagnostic, ...]
-
-
-def with_located_file(data: dict[str, Any], *, file: str, find: Find | None = None) -> Located:
+def with_located_file(
+    data: dict[str, Any], *, file: str, find: Find | None = None
+) -> tuple[dict[str, Any], list[Diagnostic]]:
     """`data` of the curriculum `file`, with the place of the one file that its world names.
 
     A world reads such a file to check its other settings. What is not there stays as it is, for
@@ -46,18 +41,18 @@ def with_located_file(data: dict[str, Any], *, file: str, find: Find | None = No
     world = named_type(env)
     files = None if world is None else world.files
     if files is None or not files.single or not isinstance(env, Mapping):
-        return Located(data, ())
+        return data, []
     entry = env.get(files.key)
     if not isinstance(entry, str) or not files.is_own(entry):
-        return Located(data, ())
+        return data, []
     folder = Path(file).parent
     if (find is not None and files.form.is_kept_name(entry)) or _is_there(folder / entry):
         found = str(_source(entry, folder, find, files))
-        return Located({**data, "env": {**env, files.key: found}}, ())
+        return {**data, "env": {**env, files.key: found}}, []
     if isabs(entry) or not _is_there(Path(entry)):
-        return Located(data, ())
+        return data, []
     what = f"there is no file {_shown(normpath(folder / entry))}; {ELSEWHERE}"
-    return Located(data, (Diagnostic(("env", files.key), what),))
+    return data, [Diagnostic(("env", files.key), what)]
 
 
 def with_own_files(

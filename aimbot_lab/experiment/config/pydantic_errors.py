@@ -72,14 +72,9 @@ def section_diagnostics(refusal: ValidationError, root: type) -> Iterator[Diagno
 
 
 def _is_echo(error: ErrorDetails) -> bool:
-    """Whether other faults say it better.
-
-    They do where the file's class itself raised `error`: those between the sections also say
-    where it is. And where a list is called too short only because its items are wrong.
-    """
-    if error["type"] == "too_short":
-        return bool(len(error["input"]) >= error["ctx"]["min_length"])
-    return error["type"] == "value_error" and not error["loc"]
+    """Whether a list is called too short only because its items are wrong."""
+    is_short = error["type"] == "too_short"
+    return is_short and bool(len(error["input"]) >= error["ctx"]["min_length"])
 
 
 def _kind_diagnostics(error: ErrorDetails, root: type) -> Iterator[Diagnostic]:
@@ -153,7 +148,7 @@ def describe_tag(error: ErrorDetails) -> tuple[str, str]:
 
 
 def packages_add_to(root: type, path: KeyPath) -> bool:
-    """Whether installed packages bring kinds of the mapping at `path` below `root`."""
+    """Whether installed packages can extend the mapping at `path` below `root`."""
     return _by_name(_at(root, path)) is not None
 
 
@@ -164,9 +159,9 @@ def names_a_kind(root: type, path: KeyPath) -> bool:
 
 
 def kind_of_another_key(root: type, path: KeyPath) -> str:
-    """Of which kind the mapping is that has no key as at `path`, where another kind has it.
+    """The variant at `path`, such as " of world arena", where the unknown key is of another one.
 
-    Such as " of world arena"; empty elsewhere. Parts of `path` name kinds of settings.
+    Empty elsewhere. Parts of `path` name variants of settings.
     """
     by_name = _by_name(_at(root, path[:-2]))
     known = () if by_name is None else by_name.keys()

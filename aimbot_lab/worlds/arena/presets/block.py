@@ -52,16 +52,13 @@ class Walls(NamedTuple):
     chains: list[Floats]  # closed polygons [V, 2] through boxes too near each other to pass
 
 
-class BrokenRule(NamedTuple):
-    """What is wrong with a preset, and the field to blame."""
-
-    field: str
-    reason: str
+BrokenRule = tuple[str, str]
+"""The field of a preset to blame, and what is wrong with it."""
 
 
 def preset_faults(preset: Preset) -> list[str]:
     """One line for every rule that `preset` breaks, naming it and the reason; empty if none."""
-    return [f"preset {preset.name}: {rule.reason}" for rule in broken_rules(preset)]
+    return [f"preset {preset.name}: {reason}" for _, reason in broken_rules(preset)]
 
 
 @np.errstate(over="ignore")
@@ -87,19 +84,19 @@ def broken_rules(preset: Preset) -> list[BrokenRule]:
 def _kind_rules(preset: Preset) -> list[BrokenRule]:
     broken = []
     if preset.target not in TARGETS:
-        broken.append(BrokenRule("target", f"target {preset.target!r} is not one of {TARGETS}"))
+        broken.append(("target", f"target {preset.target!r} is not one of {TARGETS}"))
     if preset.difficulty not in range(1, DIFFICULTY_COUNT + 1):
-        broken.append(BrokenRule("difficulty", f"difficulty {preset.difficulty} is not 1 to 5"))
+        broken.append(("difficulty", f"difficulty {preset.difficulty} is not 1 to 5"))
     if len(preset.obstacles) > MAX_OBSTACLES:
         reason = f"{len(preset.obstacles)} obstacles, at most {MAX_OBSTACLES} are allowed"
-        broken.append(BrokenRule("obstacles", reason))
+        broken.append(("obstacles", reason))
     if len(preset.enemies) > MAX_ENEMIES:
         reason = f"{len(preset.enemies)} enemies, at most {MAX_ENEMIES} are allowed"
-        broken.append(BrokenRule("enemies", reason))
+        broken.append(("enemies", reason))
     if preset.target == "attack" and not preset.enemies:
-        broken.append(BrokenRule("enemies", "an attack block needs at least one enemy"))
+        broken.append(("enemies", "an attack block needs at least one enemy"))
     if preset.target == "goto" and preset.enemies:
-        broken.append(BrokenRule("enemies", "a goto block has no enemies"))
+        broken.append(("enemies", "a goto block has no enemies"))
     return broken
 
 
@@ -110,7 +107,7 @@ def _number_rules(preset: Preset) -> list[BrokenRule]:
         "enemies": preset.enemies,
     }
     return [
-        BrokenRule(name, f"{name}: every number must be finite (got {value})")
+        (name, f"{name}: every number must be finite (got {value})")
         for name, value in fields.items()
         if not np.isfinite(np.array(value, float)).all()
     ]
@@ -121,14 +118,14 @@ def _fire_base_rules(preset: Preset) -> list[BrokenRule]:
     broken = []
     if not MIN_DIAMETER <= diameter <= MAX_DIAMETER:
         reason = f"the FireBase's diameter is {diameter:g} m, allowed are 1 to 10 m"
-        broken.append(BrokenRule("fire_base", reason))
+        broken.append(("fire_base", reason))
     nearest_edge = min(x, z, BLOCK_SIZE - x, BLOCK_SIZE - z)
     if nearest_edge < diameter / 2 - TOLERANCE:
         reason = (
             f"the FireBase at ({x:g}, {z:g}) with diameter {diameter:g} m "
             "reaches beyond the block, (0, 0) to (10, 10)"
         )
-        broken.append(BrokenRule("fire_base", reason))
+        broken.append(("fire_base", reason))
     return broken
 
 
@@ -138,10 +135,10 @@ def _obstacle_rules(boxes: Floats) -> list[BrokenRule]:
         name = f"obstacle {number} {_listed(box)}"
         if not (box[:2] < box[2:]).all():
             reason = f"{name} has no positive size: give min x, min z, max x, max z"
-            broken.append(BrokenRule("obstacles", reason))
+            broken.append(("obstacles", reason))
         if box.min() < -TOLERANCE or box.max() > BLOCK_SIZE + TOLERANCE:
             reason = f"{name} reaches beyond the block, (0, 0) to (10, 10)"
-            broken.append(BrokenRule("obstacles", reason))
+            broken.append(("obstacles", reason))
     return broken
 
 
@@ -153,15 +150,15 @@ def _enemy_rules(preset: Preset, boxes: Floats) -> list[BrokenRule]:
     for index, enemy in enumerate(enemies):
         name = f"enemy {index + 1} {_listed(enemy)}"
         if enemy.min() < -TOLERANCE or enemy.max() > BLOCK_SIZE + TOLERANCE:
-            broken.append(BrokenRule("enemies", f"{name} is outside the block"))
+            broken.append(("enemies", f"{name} is outside the block"))
         if np.hypot(enemy[0] - x, enemy[1] - z) > diameter / 2 + TOLERANCE:
-            broken.append(BrokenRule("enemies", f"{name} is outside the FireBase circle"))
+            broken.append(("enemies", f"{name} is outside the FireBase circle"))
         for box in np.flatnonzero(room[index] < RADIUS - TOLERANCE):
             reason = f"{name} overlaps obstacle {box + 1} {_listed(boxes[box])}"
-            broken.append(BrokenRule("enemies", reason))
+            broken.append(("enemies", reason))
         for other in range(index):
             if np.hypot(*(enemy - enemies[other])) < 2 * RADIUS - TOLERANCE:
-                broken.append(BrokenRule("enemies", f"{name} overlaps enemy {other + 1}"))
+                broken.append(("enemies", f"{name} overlaps enemy {other + 1}"))
     return broken
 
 
@@ -171,10 +168,10 @@ def _way_in_rules(preset: Preset, walls: Walls) -> list[BrokenRule]:
     if inside.size:
         where = ", ".join(str(number + 1) for number in inside)
         reason = f"the agent's disc does not fit on the FireBase centre: obstacle {where}"
-        return [BrokenRule("fire_base", reason)]
+        return [("fire_base", reason)]
     if not reachable(centre, walls)[0]:
         reason = "the FireBase centre cannot be reached from outside by a disc of radius 0.5 m"
-        return [BrokenRule("obstacles", reason)]
+        return [("obstacles", reason)]
     return []
 
 
@@ -183,7 +180,7 @@ def _hit_rules(preset: Preset, walls: Walls) -> list[BrokenRule]:
     enemies = _places(preset)
     near = reachable(enemies, walls)
     return [
-        BrokenRule(
+        (
             "enemies",
             f"enemy {index + 1} {_listed(enemy)} cannot be hit from any place the agent can reach",
         )

@@ -121,8 +121,8 @@ class _PresetReader(FileReader):
             obstacles=tuple((box[0], box[1], box[2], box[3]) for box in boxes),
             enemies=tuple((enemy[0], enemy[1]) for enemy in enemies),
         )
-        for rule in broken_rules(preset):
-            self.fault(fields.get(rule.field, node), f"{label}: {rule.reason}")
+        for field, reason in broken_rules(preset):
+            self.fault(fields.get(field, node), f"{label}: {reason}")
         return preset if len(self.faults) == faults_before else None
 
 

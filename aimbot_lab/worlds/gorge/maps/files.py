@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -103,9 +103,9 @@ class _MapReader(FileReader):
         if self.faults:
             return None
         grid = _map_of_rows(rows, name=name, points=points)
-        for rule in broken_rules(grid):
-            place = self._place_in(fields["rows"], SIZE - 1 - rule.cell[1], rule.cell[0])
-            self.fault_at(place, f"map {name}: {rule.reason}")
+        for (x, z), reason in broken_rules(grid):
+            place = self._place_in(fields["rows"], SIZE - 1 - z, x)
+            self.fault_at(place, f"map {name}: {reason}")
         return None if self.faults else grid
 
     def _rows(self, node: Node | None) -> Sequence[str]:
@@ -151,12 +151,8 @@ class _MapReader(FileReader):
         return Position(number + 1, max(indent, 0) + column + 1)
 
 
-class RowsFault(NamedTuple):
-    """What is wrong with the rows, and where, both counted from 0; -1: with all of them."""
-
-    line: int
-    column: int
-    reason: str
+RowsFault = tuple[int, int, str]
+"""Line and column of what is wrong, both counted from 0 (-1: with all rows), and what it is."""
 
 
 def rows_of(grid: GorgeMap) -> tuple[str, ...]:
@@ -198,38 +194,36 @@ def _cell_of(signs: "np.ndarray[tuple[int, ...], np.dtype[np.str_]]", sign: str)
 
 def _shape_faults(rows: Sequence[str]) -> Iterator[RowsFault]:
     if len(rows) != SIZE:
-        yield RowsFault(-1, -1, f"must hold {SIZE} lines (got {len(rows)})")
+        yield -1, -1, f"must hold {SIZE} lines (got {len(rows)})"
     for number, line in enumerate(rows[:SIZE]):
         where = f"line {number + 1}"
         if len(line) != SIZE:
             what = f"{where} must have {SIZE} characters (got {len(line)})"
-            yield RowsFault(number, min(len(line), SIZE), what)
+            yield number, min(len(line), SIZE), what
         wrong = next((k for k, sign in enumerate(line) if sign not in ALLOWED), None)
         if wrong is not None:
             what = (
                 f"{where}, character {wrong + 1} is {line[wrong]!a}; allowed are # . S E and 0 to 9"
             )
-            yield RowsFault(number, wrong, what)
+            yield number, wrong, what
 
 
 def _mark_faults(rows: Sequence[str]) -> Iterator[RowsFault]:
     counts = Counter("".join(rows))
     for mark in (BEGIN, END):
         if counts[mark] != 1:
-            yield RowsFault(*_last_of(rows, mark), f"must hold one {mark} (got {counts[mark]})")
+            yield (*_last_of(rows, mark), f"must hold one {mark} (got {counts[mark]})")
     last = max((k for k in range(MAX_SITES) if counts[DIGITS[k]]), default=-1)
     if last < 0:
-        yield RowsFault(-1, -1, "must hold a site at least: site 0 is missing")
+        yield -1, -1, "must hold a site at least: site 0 is missing"
     for number in range(last + 1):
         found = counts[DIGITS[number]]
         if found == 0:
-            yield RowsFault(
-                *_last_of(rows, DIGITS[last]), f"site {number} is missing (there is a {last})"
-            )
+            yield (*_last_of(rows, DIGITS[last]), f"site {number} is missing (there is a {last})")
         elif found > 1:
             often = "twice" if found == 2 else f"{found} times"
             what = f"site {number} is there {often}"
-            yield RowsFault(*_last_of(rows, DIGITS[number]), what)
+            yield (*_last_of(rows, DIGITS[number]), what)
 
 
 def _last_of(rows: Sequence[str], sign: str) -> tuple[int, int]:

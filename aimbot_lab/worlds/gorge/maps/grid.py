@@ -4,10 +4,8 @@ And the ways that it must have, so that every game on it can be won.
 """
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -80,35 +78,25 @@ def steps_to(
     return found
 
 
-class BrokenRule(NamedTuple):
-    """What is wrong with a map, and the cell to blame."""
+def broken_rules(grid: GorgeMap) -> list[tuple[Cell, str]]:
+    """Every rule that the map breaks, after the cell to blame.
 
-    cell: tuple[int, int]  # (x, z)
-    reason: str
-
-
-def broken_rules(grid: GorgeMap) -> list[BrokenRule]:
-    """Every rule that the map breaks; road that can't be reached is allowed."""
-    return [*_sites_without_a_way(grid), *_end_too_near_or_far(grid)]
+    Road that can't be reached is allowed.
+    """
+    from_start, steps = distances(grid, grid.start), shortest_way(grid)
+    broken: list[tuple[Cell, str]] = [
+        ((x, z), f"site {number} at ({x}, {z}) can't be reached from the start without the end")
+        for number, (x, z) in enumerate(grid.sites.tolist())
+        if from_start[x, z] < 0
+    ]
+    if steps < 0:
+        broken.append((grid.end, "the end can't be reached"))
+    elif steps < MIN_STEPS:
+        what = f"start and end must be {MIN_STEPS} steps apart (got {steps})"
+        broken.append((grid.end, what))
+    return broken
 
 
 def shortest_way(grid: GorgeMap) -> int:
     """Steps from start to end; -1: no way."""
     return int(distances(grid, grid.end)[grid.start])
-
-
-def _sites_without_a_way(grid: GorgeMap) -> Iterator[BrokenRule]:
-    from_start = distances(grid, grid.start)
-    for number, (x, z) in enumerate(grid.sites.tolist()):
-        if from_start[x, z] < 0:
-            what = f"site {number} at ({x}, {z}) can't be reached from the start without the end"
-            yield BrokenRule((x, z), what)
-
-
-def _end_too_near_or_far(grid: GorgeMap) -> Iterator[BrokenRule]:
-    steps = shortest_way(grid)
-    if steps < 0:
-        yield BrokenRule(grid.end, "the end can't be reached")
-    elif steps < MIN_STEPS:
-        what = f"start and end must be {MIN_STEPS} steps apart (got {steps})"
-        yield BrokenRule(grid.end, what)
