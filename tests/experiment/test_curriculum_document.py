@@ -3,10 +3,18 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from aimbot_lab.experiment.config.document import LoadedCurriculum, check_files, load_curriculum
+from aimbot_lab.experiment.config import checks
+from aimbot_lab.experiment.config.document import (
+    LoadedCurriculum,
+    check_files,
+    load_curriculum,
+    with_overrides,
+)
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import default_type
 
@@ -151,3 +159,37 @@ def test_reading_a_curriculum_loads_no_heavy_library() -> None:
         "sys.exit(f'loaded {heavy}' if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_hangs_together_is_checked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+    for name in ("lesson", "environment", "rollout", "cost", "network", "world", "learner"):
+        check = getattr(checks, f"{name}_diagnostics")
+
+        def noted(*given: Any, name: str = name, check: Any = check, **named: Any) -> Any:
+            asked.append(name)
+            return check(*given, **named)
+
+        monkeypatch.setattr(checks, f"{name}_diagnostics", noted)
+    loaded(tmp_path, f"name: g{LESSONS}", "seed=3")
+    assert sorted(asked) == sorted(set(asked))
+    assert len(asked) == 7
+
+
+def test_an_override_of_what_was_read_is_refused_at_the_lines_of_its_file(tmp_path: Path) -> None:
+    text = f"name: g{LESSONS}\ntrain:\n  batch_size: 1024\n"
+    begun = loaded(tmp_path, text, "train.gamma=0.9")
+    with pytest.raises(ConfigurationError) as refused:
+        with_overrides(begun, ["env.num_envs=63"])
+    (line,) = refused.value.faults
+    assert line.startswith(f"{tmp_path / 'c.yaml'}:12:15: train.batch_size: must divide")
+
+
+def test_overrides_of_what_was_read_say_what_its_file_with_them_says(tmp_path: Path) -> None:
+    text = f"name: g{LESSONS}"
+    several = ["train.learning_rate={schedule: linear, start: 1e-3, end: 1e-5}", "seed=7"]
+    once = loaded(tmp_path, text, "lessons.0.name=x", *several)
+    again = with_overrides(loaded(tmp_path, text, "lessons.0.name=x"), several)
+    assert (again.config, again.resolved_text) == (once.config, once.resolved_text)
