@@ -43,7 +43,7 @@ def train(
     from aimbot_lab.experiment.runs.run import run_curriculum
     from aimbot_lab.experiment.runs.run_record import RunRequest
     from aimbot_lab.foundation.named_code import always
-    from aimbot_lab.training.observer import SilentObserver
+    from aimbot_lab.training.run_hooks import SilentObserver
 
     check_training(file, overrides, tags)
     place, name = _place(data_dir), name or os.environ.get("MLFLOW_RUN_NAME") or None

@@ -23,8 +23,9 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.statistics import intervals
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import default_type, make_world
 
 Switches = tuple[str, ...]  # overrides of `train`

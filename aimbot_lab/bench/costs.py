@@ -28,10 +28,9 @@ from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.callbacks.live_publication import LivePublication
 from aimbot_lab.training.callbacks.rollout_times import rollout_times
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import EvaluationSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
+from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import default_type, make_world, settings_with
 
 REPLAYS_A_LESSON = 3

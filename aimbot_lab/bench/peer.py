@@ -11,9 +11,10 @@ from typing import Any
 
 from aimbot_lab.bench.turns import Report, Say, Table, turns
 from aimbot_lab.tracking.tracker import MemoryTracker
-from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.plain_ppo import PlainOutcome, learn_plain_ppo
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
 
 OURS, THEIRS = "curriculum", "stable-baselines3"
 

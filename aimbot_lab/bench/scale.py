@@ -19,14 +19,20 @@ import numpy as np
 from aimbot_lab.bench import train
 from aimbot_lab.bench.train import EXCHANGE, OURS, Sizes, Variant, only
 from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, mean_ratio, seconds_by_turns
-from aimbot_lab.training.processes.gloo import PATIENCE_SECONDS, GlooWire, Meeting
-from aimbot_lab.training.processes.node_sums import Widths, gathering, node_sums
-from aimbot_lab.training.processes.place import (
+from aimbot_lab.training.processes.exchange import (
     ADDRESS,
     PORT,
     RANK,
     WORLD_SIZE,
     place_from_environment,
+)
+from aimbot_lab.training.processes.gloo import (
+    PATIENCE_SECONDS,
+    GlooWire,
+    Meeting,
+    Widths,
+    gathering,
+    node_sums,
 )
 from aimbot_lab.worlds.registry import default_type
 

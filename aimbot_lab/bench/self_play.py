@@ -18,7 +18,7 @@ from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.experiment.runs.run_record import RunRequest, close_orphan_runs, resumable_runs
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 
 TAG = "lab.bench_self_play"
 ENDS = ("rating", "lower", "upper")

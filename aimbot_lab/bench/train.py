@@ -32,13 +32,13 @@ from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.fused.core.parts import Floats
 from aimbot_lab.training.fused.gradient import PIECE
 from aimbot_lab.training.fused.weights import NetShape
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.processes.exchange import place_from_environment
 from aimbot_lab.training.processes.gloo import connect
-from aimbot_lab.training.processes.place import place_from_environment
-from aimbot_lab.training.run_hooks import UNLINKED, RunLinks
+from aimbot_lab.training.run_hooks import UNLINKED, RunLinks, SilentObserver
 from aimbot_lab.training.self_play.past_selves import PastSelves
 from aimbot_lab.training.self_play.pool import SnapshotPool
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import default_type, world_types
 
 FILE = Path(__file__).parent / "training.yaml"

@@ -201,7 +201,7 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
     from aimbot_lab.bench.peer import bench_peer
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.foundation.named_code import always
-    from aimbot_lab.training.training import TrainingPlan
+    from aimbot_lab.training.settings import TrainingPlan
 
     config = load_curriculum(file, overrides, may_run=always).config
     plan = TrainingPlan(config.seed, config.env, config.lessons, config.train)

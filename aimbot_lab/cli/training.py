@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.crew import Crew
     from aimbot_lab.experiment.runs.run_record import ResumableRun, RunRequest
     from aimbot_lab.tracking.data_folder import DataFolder
-    from aimbot_lab.training.processes.place import Place
+    from aimbot_lab.training.processes.exchange import Place
 
 
 KEY = "AIMBOT_LAB_SHARED_RUN"
@@ -85,7 +85,7 @@ def own_place(launch: options.LaunchOptions) -> "Place":
 
     Raises UsageError where it is to start processes itself.
     """
-    from aimbot_lab.training.processes.place import RANK, WORLD_SIZE, place_from_environment
+    from aimbot_lab.training.processes.exchange import RANK, WORLD_SIZE, place_from_environment
 
     place = place_from_environment()
     if place.count > 1 and not launch.is_one_process:
@@ -223,8 +223,8 @@ def take_part(
     """
     from aimbot_lab.experiment.runs.crew import Crew
     from aimbot_lab.foundation.errors import LabError
+    from aimbot_lab.training.processes.exchange import LostError
     from aimbot_lab.training.processes.gloo import connect
-    from aimbot_lab.training.processes.place import LostError
 
     try:
         exchange = connect(place)

@@ -6,9 +6,8 @@ from typing import Any
 
 from aimbot_lab.cluster.connection import connected
 from aimbot_lab.training.actors.block import ActorPlan, Order
-from aimbot_lab.training.actors.group import Answer
-from aimbot_lab.training.actors.player import Player, Said
-from aimbot_lab.training.networks.torch_threads import one_thread
+from aimbot_lab.training.actors.group import Answer, Player, Said
+from aimbot_lab.training.processes.cores import one_thread
 
 
 class RayPlayer:

@@ -19,7 +19,7 @@ import psutil
 
 from aimbot_lab.cluster.connection import HeadLostError
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason
-from aimbot_lab.training.processes.place import INTERFACE
+from aimbot_lab.training.processes.exchange import INTERFACE
 from aimbot_lab.training.processes.supervisor import Ended, Worker, free_port, start_worker
 
 STDOUT, STDERR = 1, 2

@@ -16,7 +16,7 @@ from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTr
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
-from aimbot_lab.training.observer import SilentObserver, TrainingSnapshot
+from aimbot_lab.training.run_hooks import SilentObserver, TrainingSnapshot
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import spec_of, with_shape_of
 

@@ -25,8 +25,7 @@ from aimbot_lab.training.networks.network import network_of
 from aimbot_lab.training.networks.parts.network_parts import memory_shape, network_parts
 from aimbot_lab.training.networks.parts.network_summary import network_summary
 from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
-from aimbot_lab.training.processes.place import Place
-from aimbot_lab.training.processes.tree import share
+from aimbot_lab.training.processes.exchange import Place, share
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import REWARD_SCALE, ActorSettings, TrainSettings
 from aimbot_lab.training.shards import Shards

@@ -22,8 +22,7 @@ from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import ParameterValue, Uniform
 from aimbot_lab.training.algorithms.models import ACTIVATIONS
-from aimbot_lab.training.settings import value_at
-from aimbot_lab.training.training import TrainingPlan
+from aimbot_lab.training.settings import TrainingPlan, value_at
 from aimbot_lab.worlds.registry import type_of
 
 

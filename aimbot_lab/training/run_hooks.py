@@ -1,11 +1,104 @@
-"""What ties a training to its run: a record that grows, and requests from outside."""
+"""What a training reports to its run, what the run keeps of it, and what it is asked for."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.training.checkpoint.checkpoint import CheckpointSink
+from aimbot_lab.curriculum.reports import CurriculumView, LessonReport
+
+
+@dataclass(frozen=True)
+class TrainingSnapshot:
+    """Where a training stands after an update."""
+
+    step: int  # environment steps taken
+    total_steps: int
+    seconds: float  # since training began
+    steps_per_second: float  # since the last report
+    view: CurriculumView
+
+
+@dataclass(frozen=True)
+class TrainingOutcome:
+    """How a training ended."""
+
+    steps: int  # environment steps
+    seconds: float
+    stopped: bool  # ended by request, before its time
+    state_sha256: str
+
+
+class Observer(Protocol):
+    """Someone who watches a training; every call returns at once."""
+
+    def stage(self, text: str) -> None:
+        """A part of the work begins, for example building the simulator."""
+        ...
+
+    def progress(self, snapshot: TrainingSnapshot) -> None:
+        """An update was made; at steps that nothing but the training decides."""
+        ...
+
+    def glance(self, snapshot: TrainingSnapshot) -> None:
+        """Where it stands between two reports, by the clock: for the eye alone."""
+        ...
+
+    def promotion(self, report: LessonReport, step: int) -> None:
+        """A lesson was passed at environment step `step`."""
+        ...
+
+    def notice(self, text: str) -> None:
+        """Something happened that a person should know."""
+        ...
+
+
+class SilentObserver:
+    """An observer that keeps what it saw to itself."""
+
+    def stage(self, text: str) -> None:
+        """Say nothing."""
+
+    def progress(self, snapshot: TrainingSnapshot) -> None:
+        """Say nothing."""
+
+    def glance(self, snapshot: TrainingSnapshot) -> None:
+        """Say nothing."""
+
+    def promotion(self, report: LessonReport, step: int) -> None:
+        """Say nothing."""
+
+    def notice(self, text: str) -> None:
+        """Say nothing."""
+
+
+MAX_SHARE = 0.05  # of a training's time that its checkpoints may take
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything that a training's future depends on.
+
+    `parts` are further bytes that `state` relies on, each under a name that no other content
+    ever gets in the same training, so that a part which is kept already need not be made again.
+    """
+
+    step: int  # environment steps
+    state: bytes
+    parts: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
+
+
+class CheckpointSink(Protocol):
+    """Who keeps checkpoints."""
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Keep `checkpoint`, or go on with those before it; never raises for a disk's troubles."""
+        ...
+
+
+def no_part(name: str) -> bytes:
+    """Reads the parts of a checkpoint that has none."""
+    raise KeyError(name)
 
 
 class RecordSink(Protocol):

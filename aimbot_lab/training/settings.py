@@ -7,6 +7,7 @@ left; where a training has a goal, `end_fraction` says by when the change is to 
 Loading this module loads no torch.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from math import cos, pi
@@ -16,11 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
+from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.foundation.registry import installed_names
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass, is_whole
 from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.networks.network import AnyNetwork
 from aimbot_lab.training.networks.settings import NetworkSettings
+from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.shards import MAX_SHARDS
 
 
@@ -151,8 +155,6 @@ class ActorSettings:
         """Rollouts of all actors that may wait to be learned from."""
         return self.number * self.pool
 
-
-__all__ = ["AIM_BINS", "NetworkSettings", "SamplesSettings", "TrainSettings", "bins_within"]
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
 ALGOS = "ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo", "q_learning"
@@ -345,3 +347,16 @@ class EvaluationSettings:
     """Steps of an episode after which it counts as endless, which is an error here and where the
     run is evaluated; by default twice the world's longest episode, or 30,000 where that is not
     known."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingPlan:
+    """What a training is made from."""
+
+    seed: int
+    env: WorldSettings
+    lessons: tuple[Lesson, ...]
+    train: TrainSettings
+    forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
+    evaluation: EvaluationSettings | None = None  # while it trains; None: none
+    self_play: SelfPlaySettings | None = None  # None: it never meets itself

@@ -14,12 +14,10 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BatchWorld, close_world, closed_on_failure
-from aimbot_lab.training.actors.group import ActorGroup
-from aimbot_lab.training.actors.local_actors import LocalActors
+from aimbot_lab.training.actors.group import ActorGroup, LocalActors
 from aimbot_lab.training.actors.rollouts import ActorRollouts
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.agents.best_agent import BestAgent, saved_agents
-from aimbot_lab.training.agents.fingerprint import state_sha256
+from aimbot_lab.training.agents.agent_files import BestAgent, saved_agents
 from aimbot_lab.training.algorithms.adjustments import schedule_jumps
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.models import new_model, new_vec_env
@@ -34,24 +32,37 @@ from aimbot_lab.training.callbacks.training_end import (
     is_finite,
     stoppable_updates,
 )
-from aimbot_lab.training.checkpoint.all_rows import joined, of_rows, own_part
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint, no_part
-from aimbot_lab.training.checkpoint.model_state import begin_episodes, model_state, restore_model
 from aimbot_lab.training.checkpoint.packing import pack, unpack
-from aimbot_lab.training.checkpoint.random_state import Space, random_state, restore_random
-from aimbot_lab.training.checkpoint.rollout_parts import sample_parts
+from aimbot_lab.training.checkpoint.sample_parts import sample_parts
+from aimbot_lab.training.checkpoint.state import (
+    Space,
+    begin_episodes,
+    joined,
+    model_state,
+    of_rows,
+    own_part,
+    random_state,
+    restore_model,
+    restore_random,
+    state_sha256,
+)
 from aimbot_lab.training.checks import action_remarks, own_shards
-from aimbot_lab.training.observer import Observer
-from aimbot_lab.training.plan import TrainingOutcome, TrainingPlan
 from aimbot_lab.training.processes.exchange import Alone, Exchange
-from aimbot_lab.training.run_hooks import UNLINKED, RecordSink, RunLinks
+from aimbot_lab.training.run_hooks import (
+    UNLINKED,
+    Checkpoint,
+    Observer,
+    RecordSink,
+    RunLinks,
+    TrainingOutcome,
+    no_part,
+)
 from aimbot_lab.training.self_play.session import SelfPlay
+from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.worlds.registry import make_world, type_of
 
 FORMAT = 3  # of a checkpoint's state
 REFUSALS = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, LabError)
-
-__all__ = ["Training", "TrainingOutcome", "TrainingPlan"]
 
 
 class Training:

@@ -11,9 +11,9 @@ from aimbot_lab.adapters.spaces import AIM_SHARES
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.argument_checks import checked_actions
 from aimbot_lab.foundation.world_type import RandomAgent
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.settings import NetworkSettings, TrainSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import NetworkSettings, TrainingPlan, TrainSettings
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds import registry
 from tests.installed import install
 from tests.training.tiny_training import Sink

@@ -17,8 +17,7 @@ from aimbot_lab.bench.ablation import (
 )
 from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.training.networks.parts.part_checks import part_faults
-from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.training.training import TrainingPlan
+from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 
 TINY = AblationPlan(task="goto", threshold=0.9, most_steps=512, seeds=2, num_envs=16, n_steps=16)
 FEW = replace(TINY, variants=("bins", "masks"))

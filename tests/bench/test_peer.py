@@ -11,7 +11,7 @@ from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.plain_ppo import learn_plain_ppo
-from aimbot_lab.training.training import TrainingPlan
+from aimbot_lab.training.settings import TrainingPlan
 
 CURRICULUM = """
 name: pole

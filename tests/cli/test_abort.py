@@ -11,7 +11,7 @@ from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import FinishReport, MemoryTracker, RunStatus
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 
 CURRICULUM = """
 name: tiny

@@ -9,7 +9,7 @@ from tiny_runs import write
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import check_files
-from aimbot_lab.training.agents.best_agent import BestAgent
+from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES
 
 

@@ -8,7 +8,7 @@ import pytest
 from tiny_runs import invoke, invoke_plainly, train, write
 
 from aimbot_lab.cli.commands.export import shown_differences
-from aimbot_lab.training.agents.onnx_check import OnnxCheck
+from aimbot_lab.training.agents.onnx_export import OnnxCheck
 
 CURRICULUM = """
 name: everything

@@ -22,7 +22,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import download_artifact, find_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.training.agents.agent_files import load_agent
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 
 CURRICULUM = """
 name: tiny

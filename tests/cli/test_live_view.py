@@ -12,7 +12,7 @@ from aimbot_lab.cli.views.live import LiveView
 from aimbot_lab.cli.views.run_text import lesson_line, promotion_line
 from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport, Measured
 from aimbot_lab.foundation.statistics.intervals import wilson
-from aimbot_lab.training.observer import TrainingSnapshot
+from aimbot_lab.training.run_hooks import TrainingSnapshot
 
 LONG_NAME = "a lesson whose name its author found hard to keep short, and did not"
 CELLS = tuple(CellReport("attack", level, 100, 91, 0.91, 0.838, 0.952) for level in range(1, 6))

@@ -14,7 +14,7 @@ from aimbot_lab.experiment.runs.run_record import (
 )
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.ownership import this_process, write_owner
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+from aimbot_lab.training.run_hooks import Checkpoint
 
 CURRICULUM = """
 name: small

@@ -31,7 +31,7 @@ from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.mlflow_store import connect
 from aimbot_lab.training.callbacks.lesson_replays import FOLDER as REPLAYS
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 
 CURRICULUM = """
 name: small

@@ -18,8 +18,8 @@ from aimbot_lab.experiment.runs.run_record import (
 )
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
-from aimbot_lab.training.versions import versions
+from aimbot_lab.training.checkpoint.state import versions
+from aimbot_lab.training.run_hooks import Checkpoint
 from aimbot_lab.worlds.registry import settings_with
 
 

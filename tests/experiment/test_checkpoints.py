@@ -11,7 +11,7 @@ from failing_system import FailingSystem, Killed, full_disk, kill
 
 from aimbot_lab.experiment.runs.checkpoints import GENERATIONS, CheckpointFolder
 from aimbot_lab.foundation.errors import RunLostError
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+from aimbot_lab.training.run_hooks import Checkpoint
 
 
 def checkpoint(step: int) -> Checkpoint:

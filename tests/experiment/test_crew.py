@@ -12,8 +12,7 @@ from aimbot_lab.experiment.runs.crew import Crew
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef, RunRequest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.training.processes.exchange import Alone
-from aimbot_lab.training.processes.place import LostError, Place
+from aimbot_lab.training.processes.exchange import Alone, LostError, Place
 
 AGENT = InitialAgentRef(source="a" * 32, step=8192, sha256="b" * 64)
 OTHER = AGENT._replace(sha256="c" * 64)

@@ -17,7 +17,8 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.checkpoints import MAGIC, CheckpointFolder
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.checkpoint.packing import pack
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
 
 NAME = "step-000000000512.checkpoint"
 

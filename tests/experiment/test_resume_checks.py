@@ -17,7 +17,7 @@ from aimbot_lab.experiment.runs.run_record import (
 )
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+from aimbot_lab.training.run_hooks import Checkpoint
 
 
 def test_the_same_configuration_is_taken_up(data_folder: DataFolder, file: Path) -> None:

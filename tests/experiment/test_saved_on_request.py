@@ -19,7 +19,7 @@ from aimbot_lab.tracking.runs.control_channel import ControlChannel
 from aimbot_lab.tracking.runs.history import download_artifact, find_run
 from aimbot_lab.tracking.runs.run_folder import living_folders
 from aimbot_lab.tracking.runs.run_summary import saved_agents
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 
 CURRICULUM = """
 name: tiny

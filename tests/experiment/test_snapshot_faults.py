@@ -8,8 +8,8 @@ import torch as th
 from failing_system import FailingSystem, Killed, full_disk, kill
 
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.run_hooks import Checkpoint
 from aimbot_lab.training.self_play.pool import SnapshotPool
 
 

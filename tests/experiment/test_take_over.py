@@ -23,7 +23,7 @@ from aimbot_lab.tracking.runs import ownership, run_folder
 from aimbot_lab.tracking.runs.history import list_runs
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.worlds.registry import settings_with
 
 

@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from aimbot_lab.training.processes.exchange import Exchange, Summed
+from aimbot_lab.training.processes.exchange import (
+    Exchange,
+    LostError,
+    Summed,
+    place_from_environment,
+    share,
+)
 from aimbot_lab.training.processes.gloo import connect
-from aimbot_lab.training.processes.place import LostError, place_from_environment
-from aimbot_lab.training.processes.tree import share
 
 SHARDS = (4, 5, 7, 12, 16, 64)
 WIDTHS = (1001, 6)  # an odd one: the next node's float64 must not follow at once

@@ -24,13 +24,11 @@ from aimbot_lab.curriculum.records import EPISODES_NAME
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.training.algorithms.registry import shard_count
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.plan import TrainingPlan
+from aimbot_lab.training.processes.exchange import place_from_environment
 from aimbot_lab.training.processes.gloo import connect
-from aimbot_lab.training.processes.place import place_from_environment
-from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import type_of
 

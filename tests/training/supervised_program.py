@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from aimbot_lab.training.processes.place import LostError, place_from_environment
+from aimbot_lab.training.processes.exchange import LostError, place_from_environment
 from aimbot_lab.training.processes.supervisor import supervise
 
 FOLDER, KIND = Path(sys.argv[1]), sys.argv[2]

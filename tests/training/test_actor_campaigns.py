@@ -17,12 +17,10 @@ from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.training.actors import rollouts
 from aimbot_lab.training.actors.block import Block
-from aimbot_lab.training.actors.local_actors import LocalActors
+from aimbot_lab.training.actors.group import LocalActors
 from aimbot_lab.training.networks.settings import NetworkSettings
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.plan import TrainingPlan
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import ActorSettings, TrainSettings
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
+from aimbot_lab.training.settings import ActorSettings, TrainingPlan, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 

@@ -10,12 +10,16 @@ from test_shared_training import plan
 
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.training.actors.block import Order
-from aimbot_lab.training.actors.counts import ActorCounts
-from aimbot_lab.training.actors.free_running import FreeRunning
 from aimbot_lab.training.actors.group import Answer
-from aimbot_lab.training.actors.in_step import InStep
-from aimbot_lab.training.actors.patience import LEAST_SECONDS, TIMES_THE_SLOWEST, Patience
-from aimbot_lab.training.actors.placing import actor_plans, patience_with
+from aimbot_lab.training.actors.rollouts import actor_plans, patience_with
+from aimbot_lab.training.actors.supply import (
+    LEAST_SECONDS,
+    TIMES_THE_SLOWEST,
+    FreeRunning,
+    InStep,
+    Patience,
+)
+from aimbot_lab.training.actors.world import ActorCounts
 from aimbot_lab.training.settings import ActorSettings
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.unity.settings import UnitySettings

@@ -8,11 +8,9 @@ import pytest
 from test_shared_training import VARIANTS, Record, learned, plan, without_times
 
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.training.actors.group import OwnActors
-from aimbot_lab.training.actors.local_actors import LocalActors
+from aimbot_lab.training.actors.group import LocalActors, OwnActors
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import ActorSettings
 from aimbot_lab.training.training import Training
 

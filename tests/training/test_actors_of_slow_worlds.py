@@ -22,18 +22,15 @@ from test_shared_training import Record
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
-from aimbot_lab.training.actors import patience, rollouts
+from aimbot_lab.training.actors import rollouts, supply
 from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block
 from aimbot_lab.training.actors.correction import correct
-from aimbot_lab.training.actors.group import Answer, OwnActors
-from aimbot_lab.training.actors.local_actors import LocalActors, _Process
-from aimbot_lab.training.actors.placing import actor_plans
+from aimbot_lab.training.actors.group import Answer, LocalActors, OwnActors, _Process
+from aimbot_lab.training.actors.rollouts import actor_plans
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.settings import NetworkSettings
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.plan import TrainingPlan
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import ActorSettings, TrainSettings
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
+from aimbot_lab.training.settings import ActorSettings, TrainingPlan, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 
@@ -167,8 +164,8 @@ def test_actors_have_worlds_that_differ() -> None:
 def test_a_lost_actor_comes_back_and_its_unfinished_episodes_are_dropped(
     monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
-    monkeypatch.setattr(patience, "LEAST_SECONDS", 2.0)  # of those that are stopped
-    monkeypatch.setattr(patience, "TIMES_THE_SLOWEST", 2.0)
+    monkeypatch.setattr(supply, "LEAST_SECONDS", 2.0)  # of those that are stopped
+    monkeypatch.setattr(supply, "TIMES_THE_SLOWEST", 2.0)
     group, killed = LocalActors(), []
 
     def should_stop() -> bool:

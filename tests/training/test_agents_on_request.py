@@ -16,8 +16,7 @@ from aimbot_lab.tracking.runs.run_summary import is_agent_name, saved_agents
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent_files import WEIGHTS, load_agent
 from aimbot_lab.training.callbacks.live_publication import LivePublication
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.training import Training
 
 CALL = 3  # of `requests`, one where each rollout begins

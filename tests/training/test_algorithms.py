@@ -17,7 +17,7 @@ from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.checks import HYPER_PARAMETERS, known_options
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import AIM_BINS, ALGOS, FEW_AIM_BINS
 from aimbot_lab.training.settings import TrainSettings as Train
 from aimbot_lab.training.training import Training

@@ -9,7 +9,7 @@ from tiny_training import Sink, plan
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.models import chosen_device
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training
 

@@ -28,9 +28,14 @@ from exchange_program import (
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.processes.cores import own_share, usable_cores
-from aimbot_lab.training.processes.exchange import Alone
+from aimbot_lab.training.processes.exchange import (
+    ALONE,
+    Alone,
+    LostError,
+    Place,
+    place_from_environment,
+)
 from aimbot_lab.training.processes.gloo import Meeting, connect
-from aimbot_lab.training.processes.place import ALONE, LostError, Place, place_from_environment
 
 PROGRAM = Path(__file__).with_name("exchange_program.py")
 ROOT = PROGRAM.parents[2]

@@ -10,13 +10,11 @@ from tiny_training import Sink, plan
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.training.callbacks.report_callback import EpisodeTally, ReportCallback
 from aimbot_lab.training.callbacks.training_end import stoppable_updates
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checks import update_cost
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver, TrainingOutcome
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.settings import TrainSettings as Train
-from aimbot_lab.training.training import Training, TrainingOutcome
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import arena_spec
 

@@ -6,9 +6,9 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.statistics.intervals import WinRate, wilson
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.training.observer import SilentObserver, TrainingSnapshot
-from aimbot_lab.training.settings import NetworkSettings, TrainSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import SilentObserver, TrainingSnapshot
+from aimbot_lab.training.settings import NetworkSettings, TrainingPlan, TrainSettings
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import make_world
 

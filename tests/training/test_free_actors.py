@@ -13,17 +13,18 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.actors.block import ActorPlan, Block, Order
-from aimbot_lab.training.actors.counts import ActorCounts
-from aimbot_lab.training.actors.free_running import FreeRunning
+from aimbot_lab.training.actors.episodes import (
+    GlobalNumbers,
+    RunningEpisodes,
+    SettledEpisodes,
+    first_rank,
+)
 from aimbot_lab.training.actors.group import OwnActors
-from aimbot_lab.training.actors.patience import Patience
-from aimbot_lab.training.actors.placing import actor_plans
-from aimbot_lab.training.actors.pool import BlockPool
-from aimbot_lab.training.actors.running import RunningEpisodes
-from aimbot_lab.training.actors.settled import GlobalNumbers, SettledEpisodes, first_rank
+from aimbot_lab.training.actors.rollouts import actor_plans
+from aimbot_lab.training.actors.supply import BlockPool, FreeRunning, Patience
+from aimbot_lab.training.actors.world import ActorCounts
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import ActorSettings
 from aimbot_lab.training.training import Training
 

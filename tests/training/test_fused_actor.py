@@ -22,7 +22,7 @@ from aimbot_lab.training.fused.core.parts import Networks
 from aimbot_lab.training.fused.policy import features_of
 from aimbot_lab.training.fused.weights import NetShape, net_size, net_views, new_networks
 from aimbot_lab.training.networks.features import EgocentricFeatures
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings

@@ -18,7 +18,7 @@ from aimbot_lab.training.algorithms.ppo_update import evaluated
 from aimbot_lab.training.networks.parts.lstm import MemoryShape
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")

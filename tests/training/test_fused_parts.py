@@ -21,7 +21,7 @@ from units_training import ENCODED, ROWS, STEPS, learned, units_plan, with_rollo
 
 from aimbot_lab.training.fused.parts.policy import shown_to
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 
 LENGTH = 8

@@ -9,9 +9,9 @@ from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.callbacks import evaluation_callback
 from aimbot_lab.training.callbacks.evaluation_callback import greedy_play
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import TrainingPlan, TrainSettings
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gorge.settings import GorgeSettings, RewardWeights
 
 NEAR = {"walk": (1.0, 0.0, 0.0, 0.0, 0.0)}

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from aimbot_lab.training.processes.place import LostError
+from aimbot_lab.training.processes.exchange import LostError
 from aimbot_lab.training.processes.supervisor import (
     MAX_RESTARTS,
     STOPPED,

@@ -9,9 +9,9 @@ from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.replay.episode import Replay
 from aimbot_lab.replay.files import load_replay
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver, TrainingOutcome
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from tests.training.tiny_training import Sink, plan
 

@@ -11,9 +11,9 @@ from units_training import ROWS, STEPS, units_plan
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.ppo_update import evaluated, update
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.settings import SamplesSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import SamplesSettings, TrainingPlan
+from aimbot_lab.training.training import Training
 
 KEEP, ROLLOUTS = 3, 5
 REMEMBERING = NetworkSettings(

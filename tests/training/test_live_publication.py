@@ -18,9 +18,8 @@ from aimbot_lab.training.callbacks.live_publication import (
     LivePublication,
     status,
 )
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.training import Training, TrainingOutcome
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver, TrainingOutcome
+from aimbot_lab.training.training import Training
 
 WATCH = {"kind": "watch", "seconds": 60, "agent": True}
 

@@ -18,11 +18,9 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import StepBuffers, new_step_buffers
 from aimbot_lab.tracking.runs.control_channel import ControlChannel
 from aimbot_lab.training.callbacks.lesson_callback import LiveWeights
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import NetworkSettings, TrainSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.settings import NetworkSettings, TrainingPlan, TrainSettings
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import make_world
 

@@ -17,18 +17,18 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.agents.agent_files import SavedAgent, load_agent, save_agent
 from aimbot_lab.training.agents.export_policy import DeployedPolicy, drawn, normal_quantile
-from aimbot_lab.training.agents.onnx_check import (
+from aimbot_lab.training.agents.onnx_export import (
     Given,
     compare_onnx,
+    export_onnx,
     inputs_of,
     mouse_tolerance,
     sample,
 )
-from aimbot_lab.training.agents.onnx_export import export_onnx
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.branches import FORBIDDEN
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule

@@ -15,13 +15,17 @@ from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.training.agents.agent_files import SavedAgent, load_agent, save_agent
-from aimbot_lab.training.agents.deployed_parts import AimedMouse
-from aimbot_lab.training.agents.export_policy import DeployedPolicy
-from aimbot_lab.training.agents.onnx_check import OnnxCheck, compare_onnx, sample
-from aimbot_lab.training.agents.onnx_export import export_onnx, refuse_difference
+from aimbot_lab.training.agents.export_policy import AimedMouse, DeployedPolicy
+from aimbot_lab.training.agents.onnx_export import (
+    OnnxCheck,
+    compare_onnx,
+    export_onnx,
+    refuse_difference,
+    sample,
+)
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
-from aimbot_lab.training.training import TrainingPlan
+from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.registry import spec_of
 

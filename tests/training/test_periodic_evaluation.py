@@ -6,11 +6,9 @@ import pytest
 from tiny_training import Sink, plan
 
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import EvaluationSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan
+from aimbot_lab.training.training import Training
 
 EVERY = 1024
 WITH = EvaluationSettings(every=EVERY, episodes=30)

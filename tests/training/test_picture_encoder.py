@@ -13,7 +13,7 @@ from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.network import MLP
 from aimbot_lab.training.networks.parts.picture_encoder import picture_columns
 from aimbot_lab.training.networks.settings import NetworkSettings, PictureSettings
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, ObservationSettings
 from aimbot_lab.worlds.arena.spec import arena_spec

@@ -19,7 +19,7 @@ from aimbot_lab.training.processes.cores import (
     usable_cores,
     yielding_threads,
 )
-from aimbot_lab.training.processes.place import Place
+from aimbot_lab.training.processes.exchange import Place
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are Linux's to choose")
 

@@ -17,18 +17,16 @@ from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.registry import Q_LEARNING
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checks import known_options, settings_faults
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 from aimbot_lab.training.tabular.core.q_values import (
     choose_actions,
     learn_step,
     write_best,
     write_states,
 )
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gorge.settings import GorgeSettings, RewardWeights
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.registry import make_world, spec_of, type_of

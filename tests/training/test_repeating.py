@@ -6,7 +6,7 @@ from pathlib import Path
 
 PROGRAM = """
 from tiny_training import Sink, plan
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training
 

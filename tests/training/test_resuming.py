@@ -13,15 +13,13 @@ from tiny_training import Sink, plan
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.checkpoint.state import state_sha256
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import Cosine, Linear, SamplesSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.settings import Cosine, Linear, SamplesSettings, TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ObservationSettings
 
 RUNNING = NetworkSettings(layers=(16,), scaling="running")

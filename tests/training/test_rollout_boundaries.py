@@ -15,11 +15,10 @@ from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
 
 ROLLOUT = 32 * ROWS
 EASY = CompletionCriteria(measure="progress", threshold=0.05, min_lesson_length=30)

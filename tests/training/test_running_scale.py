@@ -14,7 +14,7 @@ from aimbot_lab.evaluation.temperature import LIKELIEST
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.features import RunningScale, ScaledFeatures, moments
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import ALGOS, NetworkSettings
 from aimbot_lab.training.training import Training
 

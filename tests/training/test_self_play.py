@@ -13,11 +13,9 @@ from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.experiment.runs.agents import log_agents
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import MemoryTracker
-from aimbot_lab.training.agents.best_agent import BestAgent
+from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.self_play.scores import RecentScores
 from aimbot_lab.training.self_play.session import (
     Standing,
@@ -26,8 +24,8 @@ from aimbot_lab.training.self_play.session import (
     drawn_line_up,
 )
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import NetworkSettings, TrainSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.settings import NetworkSettings, TrainingPlan, TrainSettings
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import WORLDS
 
 ROLLOUT = 12 * 16  # 8 matches and 4 mirrored ones, 16 steps

@@ -8,8 +8,8 @@ from test_self_play import ROLLOUT, SECOND, TRAIN, Kept, Numbers, learned, plan,
 
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
-from aimbot_lab.training.settings import SamplesSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.settings import SamplesSettings, TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import WORLDS
 
 

@@ -18,17 +18,12 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.callbacks.evaluation_callback import EvaluationCallback
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import unpack
 from aimbot_lab.training.checks import check_sharing
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.plan import TrainingPlan
-from aimbot_lab.training.processes.exchange import Exchange, Summed
-from aimbot_lab.training.processes.place import Place
-from aimbot_lab.training.processes.tree import sum_of_leaves
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import EvaluationSettings, TrainSettings
+from aimbot_lab.training.processes.exchange import Exchange, Place, Summed, sum_of_leaves
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 

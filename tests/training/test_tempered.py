@@ -7,7 +7,7 @@ import torch as th
 from aimbot_lab.evaluation.temperature import ADVISED, COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.agents.onnx_check import sample
+from aimbot_lab.training.agents.onnx_export import sample
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.settings import TrainSettings as Train

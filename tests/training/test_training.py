@@ -16,10 +16,9 @@ from aimbot_lab.foundation.errors import LabError, RunFailedError
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, load_agent
 from aimbot_lab.training.callbacks import report_callback
 from aimbot_lab.training.callbacks.report_callback import MAX_POINTS
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import NetworkSettings, TrainSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
+from aimbot_lab.training.settings import NetworkSettings, TrainingPlan, TrainSettings
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 ROWS = 32

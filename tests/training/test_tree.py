@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aimbot_lab.training.processes.tree import (
+from aimbot_lab.training.processes.exchange import (
     Node,
     Numbers,
     add_up,

@@ -6,7 +6,7 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.buffers import RolloutBuffer
 
-from aimbot_lab.training.actors.v_trace import Steps, v_trace
+from aimbot_lab.training.actors.correction import Steps, v_trace
 
 T, N = 24, 7
 

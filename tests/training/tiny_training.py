@@ -1,9 +1,8 @@
 """A training small enough for a test, by any algorithm."""
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.training.settings import NetworkSettings
+from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.settings import TrainSettings as Train
-from aimbot_lab.training.training import TrainingPlan
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 ROWS = 16

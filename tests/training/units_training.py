@@ -10,9 +10,9 @@ from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.features import ScaledFeatures
 from aimbot_lab.training.networks.parts.unit_features import UnitFeatures
 from aimbot_lab.training.networks.settings import NetworkSettings, UnitsSettings
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import TrainingPlan, TrainSettings
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings, ObservationSettings
 
 ENCODED = NetworkSettings(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.training.training import TrainingPlan
+from aimbot_lab.training.settings import TrainingPlan
 
 CURRICULUM = """
 name: corridor

@@ -20,8 +20,9 @@ from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.samplers import Uniform
 from aimbot_lab.foundation.world import new_step_buffers
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import WinRule
 from aimbot_lab.worlds.registry import make_world, type_of
 from tests.training.tiny_training import Sink

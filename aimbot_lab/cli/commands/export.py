@@ -16,7 +16,7 @@ from aimbot_lab.foundation.errors import LabError
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.temperature import Temperature
     from aimbot_lab.training.agents.agent_files import SavedAgent
-    from aimbot_lab.training.agents.onnx_check import OnnxCheck
+    from aimbot_lab.training.agents.onnx_export import OnnxCheck
 
 
 ONNX = ".onnx"

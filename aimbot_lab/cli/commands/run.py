@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.resume import CheckedResume
     from aimbot_lab.experiment.runs.run_record import InitialAgent, ResumableRun, RunRequest
     from aimbot_lab.tracking.data_folder import DataFolder
-    from aimbot_lab.training.processes.place import Place
+    from aimbot_lab.training.processes.exchange import Place
 
 
 class RunOptions(TypedDict):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
     from aimbot_lab.sweep.coordinator import SweepSnapshot
     from aimbot_lab.sweep.report import TrialReport
-    from aimbot_lab.training.observer import TrainingSnapshot
+    from aimbot_lab.training.run_hooks import TrainingSnapshot
 
 WIDEST_BAR = 72
 WIN_BAR = 24  # characters of a win rate's bar, where there is room

@@ -16,7 +16,7 @@ from aimbot_lab.foundation.statistics.intervals import shown_rate
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CurriculumView, LessonReport
     from aimbot_lab.experiment.runs.result import RunResult
-    from aimbot_lab.training.observer import TrainingSnapshot
+    from aimbot_lab.training.run_hooks import TrainingSnapshot
 
 WIN_RATE_HEAD = "win rate [95 %]"
 LESSON_HEAD = (

@@ -16,7 +16,7 @@ from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import LessonReport
     from aimbot_lab.sweep.coordinator import SweepObserver, SweepSnapshot
-    from aimbot_lab.training.observer import Observer, TrainingSnapshot
+    from aimbot_lab.training.run_hooks import Observer, TrainingSnapshot
 
 SECONDS_BETWEEN_LINES = 5.0
 SECONDS_BETWEEN_STATES = 30.0  # of a sweep, whose trials have lines of their own

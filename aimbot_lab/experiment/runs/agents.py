@@ -45,9 +45,9 @@ from aimbot_lab.training.agents.agent_files import (
     WEIGHTS,
     SavedAgent,
     load_agent,
+    policy_of,
     save_agent,
 )
-from aimbot_lab.training.agents.weights_file import policy_of
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import spec_of, type_of

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.tracking.durable import put_file
 from aimbot_lab.tracking.tracker import Notify, Outage, silent
-from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+from aimbot_lab.training.run_hooks import Checkpoint
 from aimbot_lab.version import code_hash
 
 MAGIC = b"aimbot-lab checkpoint 1"

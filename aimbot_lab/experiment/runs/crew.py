@@ -29,10 +29,10 @@ from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.actors.group import ActorGroup
 from aimbot_lab.training.checkpoint.packing import pack, unpack
-from aimbot_lab.training.observer import Observer, SilentObserver
-from aimbot_lab.training.processes.exchange import Alone, Exchange
-from aimbot_lab.training.processes.place import LostError
-from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
+from aimbot_lab.training.processes.exchange import Alone, Exchange, LostError
+from aimbot_lab.training.run_hooks import Observer, SilentObserver, TrainingOutcome
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.version import full_version
 from aimbot_lab.worlds.registry import evaluated, with_rows
 

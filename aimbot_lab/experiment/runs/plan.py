@@ -28,7 +28,7 @@ from aimbot_lab.training.checks import (
 )
 from aimbot_lab.training.networks.parts.network_summary import Part, engine_summary, network_summary
 from aimbot_lab.training.networks.parts.part_checks import part_remarks
-from aimbot_lab.training.processes.tree import share
+from aimbot_lab.training.processes.exchange import share
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long

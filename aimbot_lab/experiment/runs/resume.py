@@ -30,9 +30,9 @@ from aimbot_lab.tracking.runs.opening import check_reopening, claim_run, reopen_
 from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME, refuse_unless_free
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.tracking.tracker import Notify, Tracker, silent
-from aimbot_lab.training.observer import Observer
+from aimbot_lab.training.checkpoint.state import CODE, versions
+from aimbot_lab.training.run_hooks import Observer
 from aimbot_lab.training.training import Training
-from aimbot_lab.training.versions import CODE, versions
 from aimbot_lab.worlds.registry import content_fault, content_of
 
 if TYPE_CHECKING:

@@ -37,11 +37,10 @@ from aimbot_lab.tracking.runs.opening import open_run
 from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.tracker import Notify, RunStatus, Tracker, silent
 from aimbot_lab.training.callbacks.live_publication import LivePublication
-from aimbot_lab.training.observer import Observer
-from aimbot_lab.training.processes.place import LostError
-from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.training import Training, TrainingOutcome
-from aimbot_lab.training.versions import versions
+from aimbot_lab.training.checkpoint.state import versions
+from aimbot_lab.training.processes.exchange import LostError
+from aimbot_lab.training.run_hooks import Observer, RunLinks, TrainingOutcome
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import content_of
 
 ABORT_SECONDS = 3.0  # what an abort waits for the store; the rest is delivered later

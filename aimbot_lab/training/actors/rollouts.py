@@ -10,19 +10,20 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
-from aimbot_lab.training.actors.block import COLUMNS, Block, Order
+from aimbot_lab.training.actors.block import COLUMNS, ActorPlan, Block, Order
 from aimbot_lab.training.actors.correction import correct
-from aimbot_lab.training.actors.free_running import FreeRunning
+from aimbot_lab.training.actors.episodes import RunningEpisodes
 from aimbot_lab.training.actors.group import ActorGroup
-from aimbot_lab.training.actors.in_step import InStep, answers_of_all
-from aimbot_lab.training.actors.placing import actor_plans, check_actors, patience_with
-from aimbot_lab.training.actors.running import RunningEpisodes
+from aimbot_lab.training.actors.supply import FreeRunning, InStep, Patience, answers_of_all
 from aimbot_lab.training.actors.world import ActorsWorld
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.algorithms.registry import HYBRID_PPO
 from aimbot_lab.training.callbacks.agreement import episodes_of_all
 from aimbot_lab.training.checkpoint.packing import pack, unpack
-from aimbot_lab.training.plan import TrainingPlan
-from aimbot_lab.worlds.registry import spec_of
+from aimbot_lab.training.checks import actor_faults
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.version import code_hash
+from aimbot_lab.worlds.registry import spec_of, type_of
 
 MAX_GAIN = 1.39  # the simulator and the policy are 28 % of a training on the arena
 
@@ -182,3 +183,43 @@ def fill(model: HybridPPO, blocks: Sequence[Block]) -> None:
     shown = [one.shown for one in blocks if one.shown is not None]
     if shown:
         model.engine.show(np.concatenate(shown, axis=1))
+
+
+def check_actors(plan: TrainingPlan) -> None:
+    """Raise ConfigurationError where no actors can play for `plan`."""
+    if plan.train.algo != HYBRID_PPO.name:
+        raise ConfigurationError(f"train.actors: does nothing with {plan.train.algo}: leave it out")
+    if plan.self_play is not None:
+        raise ConfigurationError("train.actors: must be left out under self_play")
+    faults = actor_faults(plan.env, plan.train)
+    lines = [f"{'.'.join(('train', *key))}: {what}" for key, what in faults]
+    if lines:
+        raise ConfigurationError("\n".join(lines))
+
+
+def actor_plans(plan: TrainingPlan) -> list[ActorPlan]:
+    """Those of all actors: in step, some rows of one world where that can be, else own worlds."""
+    actors, rows = plan.train.actors, type_of(plan.env).rows(plan.env)
+    assert actors is not None
+    placed = actors.lag == 0 and spec_of(plan.env).can("parts")
+    return [
+        ActorPlan(
+            env=plan.env,
+            train=plan.train,
+            seed=plan.seed,
+            number=number,
+            actors=actors.number,
+            rows=rows // actors.number,
+            placed=placed,
+            code=code_hash(),
+        )
+        for number in range(actors.number)
+    ]
+
+
+def patience_with(env: Any) -> Patience:
+    """For actors of worlds by the settings `env`, of which some name a `timeout_wait` in s.
+
+    Such a world itself starts its program again that says nothing for so long.
+    """
+    return Patience(program_seconds=getattr(env, "timeout_wait", 0.0))

@@ -1,21 +1,94 @@
-"""A trained policy that plays a world."""
+"""A trained policy that plays a world, at any temperature, and how likely its actions are."""
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch as th
+from sb3_contrib.common.maskable.distributions import MaskableMultiCategoricalDistribution
+from stable_baselines3.common.distributions import DiagGaussianDistribution
 from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.adapters.spaces import learner_codec
 from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec, seats_of
-from aimbot_lab.training.agents.remembered import remembering_distribution
 from aimbot_lab.training.algorithms.registry import algorithm_of, foreign_failure
 from aimbot_lab.training.networks.parts.network_parts import memory_shape
-from aimbot_lab.training.networks.temperature import Probabilities, at_temperature, probabilities_of
+from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 from aimbot_lab.training.settings import TrainSettings, bins_within
+
+Float64Array = npt.NDArray[np.float64]
+
+
+class Probabilities(NamedTuple):
+    """How a policy's actions are distributed for B observations."""
+
+    choices: tuple[Float64Array, ...]  # of each branch [B, its choices]
+    means: Float64Array | None  # [B, C] of continuous columns; None: they have bins, last branches
+    deviation: Float64Array  # [C] of these
+
+
+@contextmanager
+def at_temperature(policy: BasePolicy, temperature: Temperature) -> Iterator[None]:
+    """While it lasts, `policy` samples at `temperature`, which is not 0.
+
+    Logits are divided by it and standard deviations multiplied. At 1 nothing is touched: actions
+    are those of the training to the bit.
+    """
+    if temperature in (LIKELIEST, SAMPLED):
+        yield
+        return
+    distribution: Any = policy.action_dist
+    made = distribution.proba_distribution
+
+    def tempered(*parameters: th.Tensor, **named: th.Tensor) -> Any:
+        if isinstance(distribution, DiagGaussianDistribution):
+            return made(*_hybrid(distribution, *parameters, temperature=temperature))
+        return made(*_divided(parameters, named, temperature))
+
+    distribution.proba_distribution = tempered  # of this object alone, and only for now
+    try:
+        yield
+    finally:
+        del distribution.proba_distribution
+
+
+def _divided(
+    parameters: tuple[th.Tensor, ...], named: Mapping[str, th.Tensor], temperature: float
+) -> tuple[th.Tensor, ...]:
+    """Logits over the temperature, however stable-baselines3 hands them over."""
+    return tuple(logits / temperature for logits in (*parameters, *named.values()))
+
+
+def _hybrid(
+    distribution: DiagGaussianDistribution,
+    outputs: th.Tensor,
+    log_std: th.Tensor,
+    *,
+    temperature: float,
+) -> tuple[th.Tensor, th.Tensor]:
+    """Logits and means [N, L + C] and log standard deviations [C] at `temperature`."""
+    count = sum(getattr(distribution, "choices", ()))  # none where an action is numbers alone
+    cooled = th.cat([outputs[:, :count] / temperature, outputs[:, count:]], dim=1)
+    return cooled, log_std + float(th.tensor(temperature).log())
+
+
+def probabilities_of(distribution: Any) -> Probabilities:
+    """The probabilities that stable-baselines3's `distribution` holds."""
+    if isinstance(distribution, DiagGaussianDistribution):
+        numbers: Any = distribution.distribution
+        means, deviation = (one.double().numpy() for one in (numbers.mean, numbers.stddev[0]))
+        return Probabilities(_choices(getattr(distribution, "branches", ())), means, deviation)
+    masked = isinstance(distribution, MaskableMultiCategoricalDistribution)
+    branches = distribution.distributions if masked else distribution.distribution
+    return Probabilities(_choices(branches), None, np.zeros(0))
+
+
+def _choices(branches: Any) -> tuple[Float64Array, ...]:
+    return tuple(branch.logits.double().softmax(dim=1).cpu().numpy() for branch in branches)
 
 
 class Agent:
@@ -210,3 +283,32 @@ class Player:
             )
             self._random = th.get_rng_state()
         return actions
+
+
+def remembering_distribution(
+    policy: Any, shown: th.Tensor, *, state: Any, starts: BoolArray | None
+) -> tuple[Any, Any]:
+    """(distribution, memory) for what `policy` is shown [N, D]; memory is as `predict` gives it.
+
+    `starts` [N] is True where an episode begins; without a `state` all do.
+    """
+    ours = isinstance(policy, RememberingPolicy)
+    before = _before(policy, len(shown), state, ours=ours)
+    began = np.zeros(len(shown), np.bool_) if starts is None else starts
+    begins = th.as_tensor(began, dtype=th.float32)
+    if ours:
+        drawn, after = policy.distribution_after(shown, before[0], begins.reshape(1, -1))
+        return drawn, after.numpy()
+    drawn, after = policy.get_distribution(shown, before, begins)
+    return drawn, tuple(part.numpy() for part in after)
+
+
+def _before(policy: Any, rows: int, state: Any, *, ours: bool) -> tuple[th.Tensor, ...]:
+    """The memory before, [N, S, H] where it is of our policy, else hidden and cell [K, N, H]."""
+    if state is not None:
+        parts = (state,) if ours else state
+        return tuple(th.as_tensor(part, dtype=th.float32) for part in parts)
+    if ours:
+        return (policy.rollout.empty(rows, th.device("cpu")),)
+    layers, _, size = policy.lstm_hidden_state_shape
+    return tuple(th.zeros(layers, rows, size) for _ in range(2))

@@ -1,6 +1,7 @@
 """Agents as files: weights in safetensors, everything else in JSON; loading runs no code."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import torch as th
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
-from safetensors.torch import save_file
+from safetensors.torch import load, save_file
 from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.foundation.bounded_file import read_bounded
@@ -17,12 +18,14 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import UntrustedCodeError
 from aimbot_lab.foundation.registry import Registry
 from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.agents.weights_file import policy_of
-from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain
-from aimbot_lab.training.networks.network import NETWORKS
+from aimbot_lab.training.algorithms.models import new_policy
+from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain, algorithm_of
+from aimbot_lab.training.networks.network import NETWORKS, network_of
 from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.version import full_version
 from aimbot_lab.worlds.registry import (
     WORLDS,
     AnyWorld,
@@ -176,3 +179,124 @@ def _reason(error: Exception) -> str:
     text = error.strerror or "" if isinstance(error, OSError) else str(error)
     line = text.split("\n", maxsplit=1)[0]
     return "".join(letter if letter.isprintable() else "?" for letter in line)[:120]
+
+
+def policy_of(data: bytes, train: TrainSettings, spec: WorldSpec) -> BasePolicy:
+    """The policy that `train` describes with the weights in `data`, a safetensors file.
+
+    Raises ValueError, or what safetensors and torch raise, where they do not fit to the last
+    name, shape and type, or hold what is no number.
+    """
+    weights = load(data)
+    held = sum(tensor.numel() for tensor in weights.values())
+    if held < _least_weights(train, spec):
+        raise ValueError("the described network is larger than the weights in the file")
+    policy = new_policy(train, spec)
+    _check(weights, policy.state_dict())
+    policy.load_state_dict(weights)
+    policy.set_training_mode(False)
+    # Buffers once more: some are worked out from those in the file.
+    if not all(bool(th.isfinite(buffer).all()) for buffer in policy.buffers()):
+        raise ValueError("its statistics are no numbers")
+    return policy
+
+
+def _least_weights(train: TrainSettings, spec: WorldSpec) -> int:
+    """Fewer weights than this no such network has; worked out before one is made."""
+    algorithm = algorithm_of(train)
+    if algorithm.table is not None:
+        return algorithm.table(train, spec)
+    bins = spec.continuous * len(train.aim_bins) if train.aim == "bins" else 0
+    quantiles = train.options.get("n_quantiles")
+    outputs = max(bins, quantiles if isinstance(quantiles, int) else 0)
+    memory = algorithm.memory(train, len(spec.observation_names))
+    network = network_of(train.network)
+    return memory.weights + network.weights(train.network, memory.outputs, outputs)
+
+
+def _check(weights: Mapping[str, th.Tensor], wanted: Mapping[str, th.Tensor]) -> None:
+    """Raise ValueError for the first difference in names, shapes and types, and for NaN."""
+    for name in sorted(wanted.keys() ^ weights.keys()):
+        what = "is missing" if name in wanted else "belongs to no part of the network"
+        raise ValueError(f"weight {name} {what}")
+    for name, tensor in weights.items():
+        for kind in ("shape", "dtype"):
+            given, right = getattr(tensor, kind), getattr(wanted[name], kind)
+            if given != right:
+                raise ValueError(f"weight {name} has {kind} {_shown(given)}, not {_shown(right)}")
+        if not bool(th.isfinite(tensor).all()):
+            raise ValueError(f"weight {name} holds what is no number")
+
+
+def _shown(value: Any) -> str:
+    return str(tuple(value)) if isinstance(value, th.Size) else str(value).removeprefix("torch.")
+
+
+Rank = tuple[int, float]  # lessons passed, then the lower end of the win rate's interval
+
+
+class BestAgent:
+    """Weights of the agent with the highest rank; `weights` is None before there is one.
+
+    Ranked by the interval's lower end, so that a lucky streak over few episodes does not count as
+    better.
+    """
+
+    def __init__(self) -> None:
+        self.weights: dict[str, th.Tensor] | None = None
+        self.about: dict[str, Any] = {}
+        self._rank: Rank = (-1, 0.0)
+
+    @classmethod
+    def of(cls, weights: Mapping[str, th.Tensor], about: Mapping[str, Any]) -> "BestAgent":
+        """The agent with `weights`, which was found to be the best in another way."""
+        made = cls()
+        made.weights, made.about = dict(weights), dict(about)
+        return made
+
+    def consider(
+        self, rank: Rank, weights: Mapping[str, th.Tensor], *, step: int, lesson: int
+    ) -> None:
+        """Keep a copy of `weights`, those at environment step `step`, if none ranked as high.
+
+        `lesson` is the one it was in, from 1; of a training that passed all, the last.
+        """
+        if rank > self._rank:
+            self._rank = rank
+            self.weights = {name: tensor.clone() for name, tensor in weights.items()}
+            self.about = {"step": step, "lesson": lesson, "win_rate_lower": rank[1]}
+
+    def state(self) -> dict[str, Any]:
+        """Everything about it."""
+        return {"weights": self.weights, "about": self.about, "rank": self._rank}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self.weights, self.about = state["weights"], state["about"]
+        self._rank = state["rank"]
+
+
+def saved_agents(
+    policy: BasePolicy,
+    best: BestAgent,
+    folder: Path,
+    *,
+    env: WorldSettings,
+    train: TrainSettings,
+    about: dict[str, Any],
+) -> dict[str, tuple[Path, ...]]:
+    """Files in `folder` of `policy` as the `last` agent and, once there is one, of the `best`.
+
+    Both say of what version the code was.
+    """
+    made_by = {"aimbot_lab": full_version()}
+    saved: dict[str, tuple[Path, ...]] = {
+        "last": save_agent(policy, folder / "last", env=env, train=train, about=about | made_by)
+    }
+    if best.weights is not None:
+        last = {name: t.clone() for name, t in policy.state_dict().items()}
+        policy.load_state_dict(best.weights)
+        about = best.about | made_by
+        saved["best"] = save_agent(policy, folder / "best", env=env, train=train, about=about)
+        policy.load_state_dict(last)
+    return saved

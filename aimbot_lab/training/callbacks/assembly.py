@@ -11,7 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.training.agents.best_agent import BestAgent
+from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.training.algorithms.adjustments import StatisticsCallback, adjustments
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.evaluation_callback import EvaluationCallback, greedy_play
@@ -23,10 +23,9 @@ from aimbot_lab.training.callbacks.report_callback import (
     MetricSink,
     ReportCallback,
 )
-from aimbot_lab.training.observer import Observer
-from aimbot_lab.training.plan import TrainingPlan
-from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.run_hooks import Observer, RunLinks
 from aimbot_lab.training.self_play.session import SelfPlay
+from aimbot_lab.training.settings import TrainingPlan
 
 
 def self_play_callbacks(

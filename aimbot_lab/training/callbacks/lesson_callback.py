@@ -19,10 +19,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld, save_commands
 from aimbot_lab.training.callbacks.agreement import Agreement, RolloutReport
 from aimbot_lab.training.callbacks.training_end import TrainingOver
-from aimbot_lab.training.checkpoint.checkpoint import MAX_SHARE
-from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.processes.exchange import Alone
-from aimbot_lab.training.run_hooks import UNLINKED, Requests, RunLinks
+from aimbot_lab.training.run_hooks import MAX_SHARE, UNLINKED, Observer, Requests, RunLinks
 
 
 class CheckpointCallback(BaseCallback):

@@ -24,8 +24,8 @@ from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES, wilson
 from aimbot_lab.foundation.statistics.measures import Measure
 from aimbot_lab.foundation.world import WorldSpec, dropped_episodes, logged_errors, new_notices
-from aimbot_lab.training.agents.best_agent import BestAgent
-from aimbot_lab.training.observer import Observer, TrainingSnapshot
+from aimbot_lab.training.agents.agent_files import BestAgent
+from aimbot_lab.training.run_hooks import Observer, TrainingSnapshot
 
 
 class EpisodeTally:

@@ -7,8 +7,9 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from aimbot_lab.training.callbacks.lesson_callback import LessonCallback
 from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
 
 
 class RolloutTimes(NamedTuple):

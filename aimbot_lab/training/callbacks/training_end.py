@@ -16,7 +16,7 @@ from aimbot_lab.foundation.errors import (
 )
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.registry import foreign_failure
-from aimbot_lab.training.plan import TrainingPlan
+from aimbot_lab.training.settings import TrainingPlan
 
 
 class TrainingOver(Exception):  # noqa: N818 not an error: nothing is left to learn, or wanted

@@ -39,9 +39,8 @@ from aimbot_lab.training.fused.minibatches import (
 from aimbot_lab.training.fused.policy import features_of, fused_weights
 from aimbot_lab.training.fused.workspace import MAX_THREADS
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
-from aimbot_lab.training.networks.torch_threads import one_torch_thread
-from aimbot_lab.training.processes.exchange import of_all_shards
-from aimbot_lab.training.processes.tree import sum_of_leaves
+from aimbot_lab.training.processes.cores import one_torch_thread
+from aimbot_lab.training.processes.exchange import of_all_shards, sum_of_leaves
 from aimbot_lab.training.shards import Shards, permutations
 
 

@@ -17,9 +17,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+import torch as th
 from torch.distributed import Store  # type: ignore[attr-defined]
 
-from aimbot_lab.training.processes.place import Place
+from aimbot_lab.training.processes.exchange import Place
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 TOPOLOGY = Path("/sys/devices/system/cpu")
@@ -134,3 +135,19 @@ def _on_the_chip(number: int) -> tuple[int, int]:
     except (OSError, ValueError):
         return -1, number
     return package, core
+
+
+def one_thread() -> None:
+    """Have torch work with one thread from now on."""
+    th.set_num_threads(1)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[int]:
+    """Have torch work with one thread; the number that it had before, and has again after."""
+    threads = th.get_num_threads()
+    try:
+        th.set_num_threads(1)
+        yield threads
+    finally:
+        th.set_num_threads(threads)

@@ -1,12 +1,152 @@
-"""What the processes of one training tell each other; one process alone answers itself."""
+"""Which process of a training this is, what it exchanges with the others, and the order of sums.
 
-from typing import Any, NamedTuple, Protocol
+Floating-point addition is not associative: only a fixed order gives the same bits for every number
+of processes. So sums over shards follow one balanced binary tree, whose leaves are the shards.
+Node k of level l covers the leaves [k * 2^l, (k + 1) * 2^l), cut to the number of leaves; its sum
+is that of its left child plus that of its right child, and that of its left child alone where the
+right one is empty.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aimbot_lab.training.processes.place import ALONE, Place
-from aimbot_lab.training.processes.tree import sum_of_leaves
+from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
+
+RANK = "RANK"
+WORLD_SIZE = "WORLD_SIZE"
+ADDRESS = "MASTER_ADDR"
+PORT = "MASTER_PORT"
+RUN_ID = "TORCHELASTIC_RUN_ID"  # whoever sets it chose the port
+RESTART = "TORCHELASTIC_RESTART_COUNT"
+AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE"
+INTERFACE = "GLOO_SOCKET_IFNAME"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which process this is, of how many."""
+
+    rank: int
+    count: int
+
+    @property
+    def leads(self) -> bool:
+        """Whether it shows progress, tracks, and writes the run's folder."""
+        return self.rank == 0
+
+
+ALONE = Place(0, 1)
+
+
+class LostError(RunFailedError):
+    """Another process of the training is gone or silent; all can begin again from a checkpoint."""
+
+    exit_code = 75  # EX_TEMPFAIL of sysexits.h
+
+
+def place_from_environment(environment: Mapping[str, str] = os.environ) -> Place:
+    """The place that torchrun, or whatever started this process, wrote into the environment.
+
+    Raises ConfigurationError where the two variables contradict each other or are not numbers.
+    """
+    given = {name: environment[name] for name in (RANK, WORLD_SIZE) if name in environment}
+    if not given:
+        return ALONE
+    shown = " ".join(f"{name}={value}" for name, value in given.items())
+    try:
+        place = Place(int(given[RANK]), int(given[WORLD_SIZE]))
+    except (KeyError, ValueError) as error:
+        raise ConfigurationError(
+            f"environment: {shown}: {RANK} and {WORLD_SIZE} must both be whole numbers, or unset"
+        ) from error
+    if not 0 <= place.rank < place.count:
+        raise ConfigurationError(
+            f"environment: {shown}: {RANK} must be 0 to {WORLD_SIZE} - 1, {WORLD_SIZE} at least 1"
+        )
+    return place
+
+
+KEPT_FOLDS = 64
+Numbers = NDArray[np.floating[Any]]
+Number = TypeVar("Number", np.float32, np.float64)
+
+
+class Node(NamedTuple):
+    """A node of the tree by its level (0: the leaves) and its number within the level."""
+
+    level: int
+    number: int
+
+
+class Fold(NamedTuple):
+    """Additions that turn neighbouring nodes into the largest ones that they make up."""
+
+    additions: tuple[tuple[int, int], ...]  # in order: to the first row is added the second
+    rows: tuple[int, ...]  # those that then hold the sums of `nodes`
+    nodes: tuple[Node, ...]
+
+
+def share(rank: int, count: int, total: int) -> range:
+    """The leaves of process `rank` of `count`."""
+    return range(rank * total // count, (rank + 1) * total // count)
+
+
+def leaf_nodes(leaves: Iterable[int]) -> tuple[Node, ...]:
+    """The leaves as nodes."""
+    return tuple(Node(0, leaf) for leaf in leaves)
+
+
+def whole_nodes(leaves: Iterable[int], total: int) -> tuple[Node, ...]:
+    """The largest nodes of a tree of `total` leaves that lie within neighbouring `leaves`."""
+    return fold(leaf_nodes(leaves), total).nodes
+
+
+@lru_cache(KEPT_FOLDS)
+def fold(nodes: tuple[Node, ...], total: int) -> Fold:
+    """How neighbouring `nodes`, given from left to right, add up in a tree of `total` leaves."""
+    additions: list[tuple[int, int]] = []
+    rows: list[int] = []
+    stack: list[Node] = []
+    for row, given in enumerate(nodes):
+        node = _lifted(given, total)
+        while stack and node.number % 2 and stack[-1] == (node.level, node.number - 1):
+            stack.pop()
+            left = rows.pop()
+            additions.append((left, row))
+            row = left  # noqa: PLW2901  # where the sum is now
+            node = _lifted(Node(node.level + 1, node.number // 2), total)
+        stack.append(node)
+        rows.append(row)
+    return Fold(tuple(additions), tuple(rows), tuple(stack))
+
+
+def add_up(rows: Sequence[Numbers], additions: Iterable[tuple[int, int]]) -> None:
+    """Make `additions` in place, where `rows` are arrays of one shape."""
+    with np.errstate(over="ignore", invalid="ignore"):  # who looks for divergence sees the sum
+        for into, added in additions:
+            np.add(rows[into], rows[added], out=rows[into])
+
+
+def sum_of_leaves(leaves: NDArray[Number]) -> NDArray[Number]:
+    """The root [...] of all `leaves` [S, ...]: a view of the first one, the others are used up."""
+    add_up(list(leaves), fold(leaf_nodes(range(len(leaves))), len(leaves)).additions)
+    root: NDArray[Number] = leaves[0]
+    return root
+
+
+def _lifted(node: Node, total: int) -> Node:
+    """`node`, or the highest one above it that covers the same leaves."""
+    level, number = node
+    while number and number % 2 == 0 and (number + 1) << level >= total:
+        level, number = level + 1, number // 2
+    return Node(level, number)
+
 
 Float32s = NDArray[np.float32]
 Float64s = NDArray[np.float64]

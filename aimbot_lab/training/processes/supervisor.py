@@ -21,7 +21,7 @@ from typing import IO, NamedTuple
 
 from aimbot_lab.foundation.errors import MAX_REASON
 from aimbot_lab.foundation.shown_text import one_line, shortened
-from aimbot_lab.training.processes.place import (
+from aimbot_lab.training.processes.exchange import (
     ADDRESS,
     AGENT_STORE,
     PORT,

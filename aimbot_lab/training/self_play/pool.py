@@ -13,8 +13,7 @@ from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.agents.agent_files import MAX_WEIGHTS_BYTES
-from aimbot_lab.training.agents.weights_file import policy_of
+from aimbot_lab.training.agents.agent_files import MAX_WEIGHTS_BYTES, policy_of
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.self_play.scores import GAMES_NAME, GamesTable

@@ -14,7 +14,7 @@ from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES
 from aimbot_lab.foundation.statistics.ratings import ratings_of
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.training.agents.best_agent import BestAgent
+from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.training.self_play.past_selves import PastSelves
 from aimbot_lab.training.self_play.pool import (
     Snapshot,

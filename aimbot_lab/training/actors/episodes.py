@@ -1,11 +1,14 @@
-"""Episodes of an actor's own world, ranked among those of all actors, in the order they began."""
+"""Episodes of actors' own worlds, ranked among those of all actors in the order they began."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
 
 import numpy as np
 
 from aimbot_lab.foundation.episodes import NONE_RUNNING, EpisodeBatch, joined, oldest
 from aimbot_lab.foundation.world import Int64Array
+from aimbot_lab.training.actors.block import Block
+from aimbot_lab.training.callbacks.agreement import NONE, episodes_of_all
 
 COUNT_BITS = 29  # of a rank, for the episodes that an actor begins by one version
 
@@ -91,3 +94,34 @@ class SettledEpisodes:
         is_settled = settled[by_beginning]
         self._held = waiting.some(by_beginning[~is_settled]).beside(None, None)
         return waiting.some(by_beginning[is_settled]).beside(oldest_rank, self._first)
+
+
+class RunningEpisodes:
+    """Puts the episodes of blocks together, so that none overtakes an older one of any actor.
+
+    An actor whose blocks are still to come has one under way, too: at the latest the first that it
+    began by the version by which it was heard of last.
+    """
+
+    def __init__(self, actors: int, version: int) -> None:
+        self._actors = actors
+        self._oldest = [first_rank(version, actor, actors) for actor in range(actors)]
+
+    def ended(self, blocks: Sequence[Block], first: int | None, since: int) -> list[EpisodeBatch]:
+        """What ended in each step of `blocks` in which episodes did.
+
+        Episodes count from the scenario `first` on, which is in force since the version `since`.
+        """
+        before, parts = [], []
+        for block in blocks:
+            least = first_rank(since, block.actor, self._actors)
+            running = block.episodes["running"]
+            known = np.maximum(np.where(running == NONE, least, running), least)
+            parts.append({**block.episodes, "running": known})
+            before.append(max(self._oldest[block.actor], least))
+            self._oldest[block.actor] = int(known[-1]) if len(known) else before[-1]
+        played = {block.actor for block in blocks}
+        absent = set(range(self._actors)) - played
+        for actor in absent:
+            before.append(max(self._oldest[actor], first_rank(since, actor, self._actors)))
+        return episodes_of_all(parts, before, first)
