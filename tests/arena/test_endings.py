@@ -9,11 +9,12 @@ from aimbot_lab.foundation.result_lines import (
     parse_line,
     result_line,
 )
-from aimbot_lab.worlds.arena.allocate import new_log, new_state, new_tables
-from aimbot_lab.worlds.arena.core.state import LOST, WON
-from aimbot_lab.worlds.arena.episode_results import episode_batch
+from aimbot_lab.worlds.arena.allocate import new_state, new_tables
+from aimbot_lab.worlds.arena.arena import CELLS
+from aimbot_lab.worlds.arena.core.state import LOST, REWARD_TERMS, WON, EpisodeLog
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, TARGETS
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.episode_log import ended_episodes, new_log, own_columns
 
 ROWS = 3000
 
@@ -21,7 +22,7 @@ ROWS = 3000
 def random_log():
     """How `ROWS` episodes of all kinds ended, with numbers of all sizes."""
     random = np.random.default_rng(0)
-    log = new_log(ROWS)
+    log = new_log(EpisodeLog, ROWS, terms=len(REWARD_TERMS))
     log.outcome[:] = np.where(random.random(ROWS) < 0.5, WIN, LOSS)
     log.target[:] = random.choice(list(TARGETS.values()), ROWS)
     has_levels = np.isin(
@@ -41,7 +42,15 @@ def test_the_lines_are_those_of_the_results() -> None:
     settings = ArenaSettings(num_envs=ROWS)
     log, state = random_log(), new_state(settings, new_tables(settings, []), 0)
     rows = np.random.default_rng(1).permutation(ROWS)[: ROWS - 7]
-    batch = episode_batch(rows, log, state)
+    batch = ended_episodes(
+        rows,
+        log,
+        state,
+        cells=CELLS,
+        outcome=log.outcome[rows],
+        length=log.length[rows],
+        columns=own_columns(EpisodeLog),
+    )
     names = {code: name for name, code in TARGETS.items()}
     returns = log.terms[rows].sum(axis=1)
     for place, (row, total) in enumerate(zip(rows, returns, strict=True)):

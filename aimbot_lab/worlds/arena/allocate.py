@@ -15,7 +15,6 @@ from aimbot_lab.worlds.arena.core.masks import keep_masks, write_masks_packed
 from aimbot_lab.worlds.arena.core.state import (
     ArenaState,
     ArenaTables,
-    EpisodeLog,
     PresetTables,
     ThreadWorkspace,
 )
@@ -170,20 +169,6 @@ def _ray_arrays(rows: int, rays: int) -> dict[str, Any]:
         "ray_distance": np.zeros((rows, lanes), np.float32),
         "ray_hit": np.full((rows, lanes), core.NO_HIT, np.int32),
     }
-
-
-def new_log(num_envs: int) -> EpisodeLog:
-    """Arrays for how each row's last episode ended."""
-    return EpisodeLog(
-        outcome=np.zeros(num_envs, np.int8),
-        target=np.zeros(num_envs, np.int64),
-        difficulty=np.zeros(num_envs, np.int64),
-        length=np.zeros(num_envs, np.int64),
-        seconds=np.zeros(num_envs),
-        order=np.zeros(num_envs, np.int64),
-        scenario=np.zeros(num_envs, np.int64),
-        terms=np.zeros((num_envs, len(core.REWARD_TERMS))),
-    )
 
 
 def new_workspaces(count: int, lanes: int) -> tuple[ThreadWorkspace, ...]:

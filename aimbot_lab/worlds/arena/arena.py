@@ -33,7 +33,6 @@ from aimbot_lab.worlds.arena.action_checks import ACTION_NAMES, checked_actions
 from aimbot_lab.worlds.arena.allocate import (
     in_order,
     new_advances,
-    new_log,
     new_mask_writer,
     new_state,
     new_tables,
@@ -41,13 +40,19 @@ from aimbot_lab.worlds.arena.allocate import (
     observation_kind,
 )
 from aimbot_lab.worlds.arena.core.masks import MASKS
-from aimbot_lab.worlds.arena.core.state import ArenaState, ArenaTables, ScenarioTables
+from aimbot_lab.worlds.arena.core.state import (
+    DIFFICULTY_COUNT,
+    REWARD_TERMS,
+    ArenaState,
+    ArenaTables,
+    EpisodeLog,
+    ScenarioTables,
+)
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
-from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.presets.files import chosen_presets
 from aimbot_lab.worlds.arena.recall import ALLOWED, has_recall, held_rows, may_recall
-from aimbot_lab.worlds.arena.scenario import scenario_tables, with_difficulty
+from aimbot_lab.worlds.arena.scenario import TARGETS, scenario_tables, with_difficulty
 from aimbot_lab.worlds.arena.scenes.records import (
     RowRecord,
     records_as_arrays,
@@ -63,10 +68,12 @@ from aimbot_lab.worlds.arena.snapshots import (
     with_new_parameters,
 )
 from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.episode_log import cells_of, ended_episodes, new_log
 from aimbot_lab.worlds.row_parts import RowParts, row_numbers
 from aimbot_lab.worlds.snapshot_checks import Arrays
 
 MIN_ROWS = 64  # that are worth a thread of their own
+CELLS = cells_of(TARGETS, DIFFICULTY_COUNT)
 
 
 class Arena(RowParts):
@@ -92,7 +99,7 @@ class Arena(RowParts):
         self._shape = self.num_envs, width
         self._history = width // settings.stacked_vectors * (settings.stacked_vectors - 1)
         self.state = new_state(settings, self._tables, self._history)
-        self._log = new_log(self.num_envs)
+        self._log = new_log(EpisodeLog, self.num_envs, terms=len(REWARD_TERMS))
         self._actions = np.zeros((self.num_envs, len(ACTION_NAMES)), np.float32)
         threads = max(1, min(settings.threads, self.num_envs // MIN_ROWS))
         self._workspaces = new_workspaces(threads, self.state.ray_cos.shape[1])
@@ -102,7 +109,7 @@ class Arena(RowParts):
         self._advances = new_advances()
         self._write_masks = new_mask_writer()
         self._masks = np.zeros((self.num_envs, MASKS), np.bool_)
-        self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
+        self._nothing_ended = self._ended(np.zeros(0, np.int64))
 
     @property
     def scenario_number(self) -> int:
@@ -198,7 +205,19 @@ class Arena(RowParts):
                 self._do(task, BEGIN)
         if not any(ended.tolist()):
             return self._nothing_ended
-        return episode_batch(buffers.finished.nonzero()[0], self._log, self.state)
+        return self._ended(buffers.finished.nonzero()[0])
+
+    def _ended(self, rows: Int64Array) -> EpisodeBatch:
+        log = self._log
+        return ended_episodes(
+            rows,
+            log,
+            self.state,
+            cells=CELLS,
+            outcome=log.outcome[rows],
+            length=log.length[rows],
+            columns=self.spec.episode_columns,
+        )
 
     def _do(self, task: StepTask, duty: int) -> None:
         task.begin_work(duty)

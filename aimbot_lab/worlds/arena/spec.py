@@ -9,6 +9,7 @@ from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, TARGETS
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.units import unit_blocks
+from aimbot_lab.worlds.episode_log import own_columns
 
 Column = tuple[str, float, float]  # name, low, high
 OWN_NUMBERS = 13  # of an observation, beside enemies, picture and rays
@@ -148,7 +149,7 @@ def arena_spec(settings: ArenaSettings) -> WorldSpec:
         action_names=("vertical", "horizontal", "attack", "mouse"),
         decision_seconds=settings.decision_seconds,
         abilities=frozenset(ABILITIES),
-        episode_columns=("seconds",),
+        episode_columns=own_columns(core.EpisodeLog),
         time_column="seconds",
         blocks=_blocks(settings),
         units=unit_blocks(settings, names),

@@ -8,6 +8,7 @@ from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
 from aimbot_lab.worlds.arena.units import LABELS, ONE_HOT
 from aimbot_lab.worlds.duel.core import state as core
+from aimbot_lab.worlds.duel.episode_results import EPISODE_COLUMNS
 from aimbot_lab.worlds.duel.kinds import KINDS, LEARNED, SCRIPTS, TARGET
 from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE
 from aimbot_lab.worlds.duel.settings import DuelSettings, SelfPlayDuelSettings
@@ -136,7 +137,7 @@ def duel_spec(settings: DuelSettings) -> WorldSpec:
         decision_seconds=settings.decision_seconds,
         abilities=frozenset(ABILITIES) - (set() if settings.learner == "both" else {"parts"}),
         agents=core.AGENTS if settings.learner == "both" else 1,
-        episode_columns=("seconds", "score"),
+        episode_columns=EPISODE_COLUMNS,
         time_column="seconds",
         result_columns=(),
         has_draws=True,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.worlds.gorge.core import state as core
-from aimbot_lab.worlds.gorge.core.state import EpisodeLog, GorgeState, MapTables
+from aimbot_lab.worlds.gorge.core.state import GorgeState, MapTables
 from aimbot_lab.worlds.gorge.map_choice import Maps
 from aimbot_lab.worlds.gorge.maps.grid import GorgeMap, distances
 
@@ -41,21 +41,6 @@ def new_state(rows: int) -> GorgeState:
         streams=np.zeros(rows, np.uint64),
         sampler_key=np.zeros(1, np.uint64),
         clock=np.zeros(1, np.int64),
-        **counters,
-    )
-
-
-def new_log(rows: int) -> EpisodeLog:
-    """Arrays for how each row's last episode ended."""
-    wholes = ("target", "difficulty", "steps", "bumps", "treasures", "placed", "order", "scenario")
-    counters: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in wholes}
-    return EpisodeLog(
-        won=np.zeros(rows, np.bool_),
-        arrived=np.zeros(rows, np.bool_),
-        score=np.zeros(rows),
-        treasure_score=np.zeros(rows),
-        optimum=np.zeros(rows),
-        terms=np.zeros((rows, len(core.REWARD_TERMS))),
         **counters,
     )
 

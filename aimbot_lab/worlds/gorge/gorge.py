@@ -14,7 +14,7 @@ from aimbot_lab.foundation.argument_checks import (
     checked_row,
     whole_seed,
 )
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
@@ -32,10 +32,14 @@ from aimbot_lab.foundation.world import (
     StepBuffers,
     new_step_buffers,
 )
+from aimbot_lab.worlds.episode_log import cells_of, ended_episodes, new_log
 from aimbot_lab.worlds.gorge.action_checks import checked_actions
-from aimbot_lab.worlds.gorge.allocate import map_tables, new_log, new_state
+from aimbot_lab.worlds.gorge.allocate import map_tables, new_state
 from aimbot_lab.worlds.gorge.core.state import (
+    DIFFICULTY_COUNT,
     MOVES,
+    REWARD_TERMS,
+    EpisodeLog,
     GorgeState,
     GorgeTables,
     MapTables,
@@ -49,7 +53,6 @@ from aimbot_lab.worlds.gorge.episode_optima import (
     same_scores,
     unknown_optima,
 )
-from aimbot_lab.worlds.gorge.episode_results import episode_batch
 from aimbot_lab.worlds.gorge.features import block_table, polar_table
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
 from aimbot_lab.worlds.gorge.optimum import Optimum
@@ -57,10 +60,11 @@ from aimbot_lab.worlds.gorge.parameters import bounds_in, parameter_values, worl
 from aimbot_lab.worlds.gorge.scenario import sampler_tables, scenario_tables
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.snapshots import arrays_of, check_snapshot, fingerprint, tables_of
-from aimbot_lab.worlds.gorge.spec import gorge_spec
+from aimbot_lab.worlds.gorge.spec import TARGETS, gorge_spec
 from aimbot_lab.worlds.row_parts import RowParts, row_numbers
 
 MIN_ROWS = 128  # that are worth a thread of their own
+CELLS = cells_of(TARGETS, DIFFICULTY_COUNT)
 NOTHING = Scenario({"walk": 1.0})  # the tables' before a scenario is set; nobody plays it
 
 
@@ -84,7 +88,7 @@ class Gorge(RowParts):
         self._fits = fingerprint(settings, self.maps)
         self._tables = self._new_tables()
         self.state = new_state(self.num_envs)
-        self._log = new_log(self.num_envs)
+        self._log = new_log(EpisodeLog, self.num_envs, terms=len(REWARD_TERMS))
         self._actions = np.zeros((self.num_envs, 1), np.float32)
         threads = max(1, min(settings.threads, self.num_envs // MIN_ROWS))
         self._workspaces = new_workspaces(threads)
@@ -92,7 +96,7 @@ class Gorge(RowParts):
         self._queue = new_queue(self._workers.sync_flags, threads=threads)
         self._task: StepTask | None = None
         self._advance = Packed(keep_advance, advance_packed)
-        self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
+        self._nothing_ended = self._ended(np.zeros(0, np.int64))
 
     def _new_tables(self) -> GorgeTables:
         return GorgeTables(
@@ -190,7 +194,19 @@ class Gorge(RowParts):
             return self._nothing_ended
         rows = np.flatnonzero(buffers.finished)
         self._know_optima(rows)
-        return episode_batch(rows, self._log, self.state)
+        return self._ended(rows)
+
+    def _ended(self, rows: np.ndarray) -> EpisodeBatch:
+        log = self._log
+        return ended_episodes(
+            rows,
+            log,
+            self.state,
+            cells=CELLS,
+            outcome=np.where(log.won[rows], WIN, LOSS).astype(np.int8),
+            length=log.steps[rows],
+            columns=self.spec.episode_columns,
+        )
 
     def _do(self, task: StepTask, duty: int) -> None:
         task.begin_work(duty)

@@ -4,6 +4,7 @@ import numpy as np
 
 from aimbot_lab.foundation.statistics.measures import Measure
 from aimbot_lab.foundation.world import StateTable, WorldSpec
+from aimbot_lab.worlds.episode_log import own_columns
 from aimbot_lab.worlds.gorge.core import state as core
 from aimbot_lab.worlds.gorge.features import block_size, columns, observation_blocks
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
@@ -13,7 +14,8 @@ TARGETS = {"walk": core.WALK, "collect": core.COLLECT, "score": core.SCORE}
 DIFFICULTIES = {"walk": core.DIFFICULTY_COUNT, "collect": core.DIFFICULTY_COUNT, "score": 0}
 ABILITIES = frozenset({"snapshot", "masks", "draw", "replay", "paired", "parts"})
 RESULT_COLUMNS = ("steps", "bumps", "treasures", "placed", "score", "optimum")
-EPISODE_COLUMNS = (*RESULT_COLUMNS, "arrived", "treasure_score")
+OWN_COLUMNS = own_columns(core.EpisodeLog)
+EPISODE_COLUMNS = (*RESULT_COLUMNS, *(one for one in OWN_COLUMNS if one not in RESULT_COLUMNS))
 MEASURES = (
     Measure("score", "score", "score", training="score/total", evaluation="eval/score"),
     Measure(

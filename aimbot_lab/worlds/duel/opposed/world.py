@@ -28,8 +28,8 @@ from aimbot_lab.worlds.duel.action_checks import checked_actions
 from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, AGENTS
 from aimbot_lab.worlds.duel.core.step import MASKS
 from aimbot_lab.worlds.duel.duel import Duel
+from aimbot_lab.worlds.duel.episode_results import learner_episodes
 from aimbot_lab.worlds.duel.kinds import KINDS
-from aimbot_lab.worlds.duel.opposed.learner_episodes import learner_episodes
 from aimbot_lab.worlds.duel.opposed.opponents import ScriptedOpponents
 from aimbot_lab.worlds.duel.settings import DuelSettings, one_match
 from aimbot_lab.worlds.duel.snapshots import fingerprint

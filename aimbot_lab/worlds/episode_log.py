@@ -1,0 +1,124 @@
+"""Logs of ended episodes: what a kernel writes where an episode ends, and the columns of it.
+
+A world declares its log beside its state, as a NamedTuple of arrays with an entry for each row.
+Whatever is none of `KNOWN` there is an episode column of that world's own: it takes a field and the
+line of the kernel that writes it. Imported by worlds with kernels.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+
+KNOWN = frozenset(
+    {"outcome", "won", "target", "kind", "difficulty", "length", "order", "scenario", "terms"}
+)
+L = TypeVar("L")
+IntArray = npt.NDArray[np.int64]
+
+
+class EpisodeArrays(Protocol):
+    """What every log of episodes holds."""
+
+    @property
+    def target(self) -> IntArray:
+        """[B] Number of the target."""
+        ...
+
+    @property
+    def difficulty(self) -> IntArray:
+        """[B] Number of the difficulty; 0: it has none."""
+        ...
+
+    @property
+    def order(self) -> IntArray:
+        """[B] Rank by beginning."""
+        ...
+
+    @property
+    def scenario(self) -> IntArray:
+        """[B] Number of the scenario it was drawn from."""
+        ...
+
+    @property
+    def terms(self) -> npt.NDArray[np.float64]:
+        """[B, T] Sum of each reward term."""
+        ...
+
+
+class RunningEpisodes(Protocol):
+    """What a state tells of the episodes that run."""
+
+    @property
+    def order(self) -> IntArray:
+        """[B] Rank by beginning."""
+        ...
+
+    @property
+    def scenario(self) -> IntArray:
+        """[B] Number of the scenario."""
+        ...
+
+
+def own_columns(log: type[NamedTuple]) -> tuple[str, ...]:
+    """The names of the episode columns that a `log` of this type adds."""
+    return tuple(name for name in log._fields if name not in KNOWN)
+
+
+def new_log(kind: type[L], rows: int, *, terms: int) -> L:
+    """A log of this type for `rows` rows and so many reward `terms`, all zeros."""
+    arrays: dict[str, Any] = {
+        name: np.zeros((rows, terms) if name == "terms" else rows, _dtype(array))
+        for name, array in kind.__annotations__.items()
+    }
+    make: Any = kind
+    log: L = make(**arrays)
+    return log
+
+
+def _dtype(array: Any) -> np.dtype[Any]:
+    """That of the array type `npt.NDArray[...]`."""
+    dtype: np.dtype[Any] = np.dtype(get_args(get_args(array)[1])[0])
+    return dtype
+
+
+def cells_of(targets: Mapping[str, int], levels: int) -> dict[tuple[int, int], Cell]:
+    """The cell of each target's number and difficulty, 0 (none) to `levels`."""
+    return {
+        (number, level): Cell(name, level)
+        for name, number in targets.items()
+        for level in range(levels + 1)
+    }
+
+
+def ended_episodes(
+    rows: IntArray,
+    log: EpisodeArrays,
+    running: RunningEpisodes,
+    *,
+    cells: Mapping[tuple[int, int], Cell],
+    outcome: npt.NDArray[np.int8],
+    length: IntArray,
+    columns: tuple[str, ...],
+) -> EpisodeBatch:
+    """The episodes that just ended in `rows` [E], which are in their next episode already.
+
+    `outcome` and `length` are theirs [E]; `columns` names those of `log` that they carry.
+    """
+    kinds = zip(log.target[rows].tolist(), log.difficulty[rows].tolist(), strict=True)
+    return EpisodeBatch(
+        row=rows,
+        agent=np.zeros_like(rows),
+        order=log.order[rows],
+        scenario=log.scenario[rows],
+        cell=tuple([cells[kind] for kind in kinds]),
+        outcome=outcome,
+        length=length,
+        terms=log.terms[rows],
+        running_order=running.order,
+        running_scenario=running.scenario,
+        columns={name: np.asarray(getattr(log, name)[rows], np.float64) for name in columns},
+    )
