@@ -38,7 +38,7 @@ WINGS = {
 HOMES = {
     "numba": ["foundation/kernels/"],
     "llvmlite": ["foundation/kernels/"],
-    "scipy": ["sweep/gains.py", "foundation/statistics/cycles.py", "bench/turns.py"],
+    "scipy": ["foundation/statistics/"],
     "torch": ["training/"],
     "safetensors": ["training/"],
     "threadpoolctl": ["bench/train.py"],

@@ -22,7 +22,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple, TypeVar
 
 from aimbot_lab.foundation.errors import LabError, reason_and_place
-from aimbot_lab.foundation.statistics.intervals import MeanInterval, are_alike
+from aimbot_lab.foundation.statistics.intervals import MeanInterval, are_alike, student_errors
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIDENCE = 0.95
@@ -142,10 +142,7 @@ def student_interval(values: Sequence[float]) -> MeanInterval:
 def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
     if (count := len(values)) < 2:
         return fmean(values), math.nan
-    from scipy.special import stdtrit  # takes most of a second to load
-
-    errors = float(stdtrit(count - 1, 0.5 + CONFIDENCE / 2))
-    return fmean(values), errors * stdev(values) / math.sqrt(count)
+    return fmean(values), student_errors(count, confidence=CONFIDENCE) * stdev(values)
 
 
 def printed_number(code: str, **environment: str) -> float:

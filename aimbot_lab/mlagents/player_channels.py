@@ -53,7 +53,7 @@ class ReceivedParameters:
 
     def __init__(self, world: BatchWorld, scenario: Scenario) -> None:
         self._world, self._scenario = world, scenario
-        self._weights = _weights_of(scenario, world.spec.difficulties)
+        self._weights = weights_of(scenario, world.spec.difficulties)
         world.set_scenario(scenario)
 
     def receive(self, given: Mapping[str, ParameterValue]) -> tuple[str, ...]:
@@ -85,14 +85,14 @@ class ReceivedParameters:
         self._scenario, self._weights = changed, dict(weights)
 
 
-def _weights_of(scenario: Scenario, difficulties: Mapping[str, int]) -> dict[str, float]:
+def weights_of(scenario: Scenario, difficulties: Mapping[str, int]) -> dict[str, float]:
     """Weights of all targets and difficulties by their parameters' names."""
     weights = {}
     for target, levels in difficulties.items():
-        weights[target_parameter(target)] = scenario.targets.get(target, 0.0)
+        weights[_target_parameter(target)] = scenario.targets.get(target, 0.0)
         given = scenario.difficulty.get(target, (1.0,) * levels)
         for level, weight in enumerate(given, start=1):
-            weights[difficulty_parameter(target, level)] = weight
+            weights[_difficulty_parameter(target, level)] = weight
     return weights
 
 
@@ -101,11 +101,11 @@ def _weighted(
 ) -> Scenario:
     """`scenario` with other weights; a target without weight is left out."""
     targets = {
-        target: weight for target in difficulties if (weight := weights[target_parameter(target)])
+        target: weight for target in difficulties if (weight := weights[_target_parameter(target)])
     }
     difficulty = {
         target: tuple(
-            weights[difficulty_parameter(target, level)]
+            weights[_difficulty_parameter(target, level)]
             for level in range(1, difficulties[target] + 1)
         )
         for target in targets
@@ -167,12 +167,12 @@ def _sampler(read: IncomingMessage, seed: int) -> ParameterValue:
     raise ValueError(f"the kind of sampler {kind} is unknown")
 
 
-def target_parameter(target: str) -> str:
+def _target_parameter(target: str) -> str:
     """The parameter that holds the weight of `target`."""
     return f"target.{target}"
 
 
-def difficulty_parameter(target: str, level: int) -> str:
+def _difficulty_parameter(target: str, level: int) -> str:
     """The parameter that holds the weight of difficulty `level`, from 1 on, of `target`."""
     return f"difficulty.{target}.{level}"
 

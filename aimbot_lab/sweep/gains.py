@@ -3,11 +3,10 @@
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
-from aimbot_lab.foundation.statistics.intervals import are_alike
+from aimbot_lab.foundation.statistics.intervals import are_alike, student_errors
 
 CONFIDENCE = 0.95
 
@@ -39,10 +38,7 @@ def mean_interval(
 
 def _errors(count: int, comparisons: int) -> float:
     """Half the width of the interval of `count` values, in their standard deviations."""
-    from scipy.stats import t as student  # takes a second to load
-
-    level = 1.0 - (1.0 - CONFIDENCE) / (2.0 * max(comparisons, 1))
-    return float(student.ppf(level, count - 1)) / sqrt(count)
+    return student_errors(count, confidence=1.0 - (1.0 - CONFIDENCE) / max(comparisons, 1))
 
 
 def gain_over(own: Sequence[float], others: Sequence[float], *, comparisons: int) -> Gain:

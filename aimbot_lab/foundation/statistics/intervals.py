@@ -109,3 +109,13 @@ def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> MeanI
         return MeanInterval(mean, None, None)
     half = NormalDist().inv_cdf(0.5 + confidence / 2) * stdev(values, mean) / sqrt(len(values))
     return MeanInterval(mean, mean - half, mean + half)
+
+
+def student_errors(count: int, *, confidence: float = 0.95) -> float:
+    """Half the width of Student's interval of the mean of `count` values, two at least.
+
+    In their sample standard deviations: t(1/2 + confidence/2, count - 1) / sqrt(count).
+    """
+    from scipy.special import stdtrit  # takes most of a second to load
+
+    return float(stdtrit(count - 1, 0.5 + confidence / 2)) / sqrt(count)

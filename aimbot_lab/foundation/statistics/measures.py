@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,26 +37,6 @@ class Measure:
         return found[columns[self.only] != 0] if self.only else found
 
 
-class Measured(NamedTuple):
-    """A measure of a set of episodes; None: there are none that it is of, or no interval."""
-
-    value: float | None
-    lower: float | None = None
-    upper: float | None = None
-
-
-def measured(measure: Measure, columns: Columns) -> Measured:
-    """`measure` of the episodes with these `columns`."""
-    values = measure.values(columns)
-    if not len(values):
-        return Measured(None)
-    if measure.median:
-        return Measured(float(np.median(values)))
-    if not measure.interval:
-        return Measured(float(values.mean()))
-    return Measured(*mean_interval(values.tolist()))
-
-
 def measured_by_name(
     measures: Sequence[Measure], parts: Sequence[Columns]
 ) -> dict[str, float | None]:
@@ -67,7 +46,14 @@ def measured_by_name(
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     found: dict[str, float | None] = {}
     for measure in measures:
-        value, lower, upper = measured(measure, columns)
+        values = measure.values(columns)
+        value = lower = upper = None
+        if len(values) and measure.median:
+            value = float(np.median(values))
+        elif len(values) and measure.interval:
+            value, lower, upper = mean_interval(values.tolist())
+        elif len(values):
+            value = float(values.mean())
         found[measure.name] = value
         if measure.interval:
             found |= {f"{measure.name}_lower": lower, f"{measure.name}_upper": upper}

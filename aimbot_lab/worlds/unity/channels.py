@@ -28,7 +28,7 @@ from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import BoolArray, Scenario, WorldSpec
 from aimbot_lab.mlagents.exception import UnitySideChannelException
 from aimbot_lab.mlagents.handshake import DESCRIPTION
-from aimbot_lab.mlagents.player_channels import difficulty_parameter, target_parameter
+from aimbot_lab.mlagents.player_channels import weights_of
 from aimbot_lab.mlagents.side_channel.engine_configuration_channel import (
     EngineConfig,
     EngineConfigurationChannel,
@@ -51,24 +51,12 @@ Result = EpisodeResult | str
 def scenario_message(scenario: Scenario, spec: WorldSpec, *, seed: int) -> bytes:
     """`scenario` as data of side channels; samplers without a seed of their own draw by `seed`."""
     channel = EnvironmentParametersChannel()
-    for name, weight in _weights(scenario, spec).items():
-        channel.set_float_parameter(name, weight)
+    if list(spec.difficulties.values()) != [0]:  # there is more to draw than one target
+        for name, weight in weights_of(scenario, spec.difficulties).items():
+            channel.set_float_parameter(name, weight)
     for name, value in scenario.parameters.items():
         _send(channel, name, value, seed=derive_seed(seed, "parameter", name) % 2**31)
     return framed(take_queued([channel]))
-
-
-def _weights(scenario: Scenario, spec: WorldSpec) -> dict[str, float]:
-    """Weights by parameters' names; none for a world of one target without difficulties."""
-    if list(spec.difficulties.values()) == [0]:
-        return {}
-    weights = {}
-    for target, levels in spec.difficulties.items():
-        weights[target_parameter(target)] = float(scenario.targets.get(target, 0.0))
-        given = scenario.difficulty.get(target, (1.0,) * levels)
-        for level, weight in enumerate(given, start=1):
-            weights[difficulty_parameter(target, level)] = float(weight)
-    return weights
 
 
 def _send(
