@@ -1,6 +1,8 @@
 """Worlds as environments of ML-Agents: what is played is the world, step for step."""
 
 import logging
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,11 +11,13 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.mlagents import ActionTuple, DimensionProperty, LabEnvironment, ObservationType
 from aimbot_lab.mlagents.exception import UnityActionException, UnityEnvironmentException
+from aimbot_lab.mlagents.player import AlternatingBuffers
 from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
     EnvironmentParametersChannel,
 )
 from tests.mlagents.llapi_worlds import GOTO, ROWS, arena, played, race, to_the_right
 
+PAGE = Path(__file__).parents[2] / "aimbot_lab" / "mlagents" / "README.md"
 FIRST, SECOND = "Race?team=0", "Race?team=1"
 
 
@@ -273,3 +277,51 @@ def test_parameters_that_are_set_are_logged(caplog: pytest.LogCaptureFixture) ->
     assert move_speed.startswith("environment parameter move_speed: Uniform(")
     assert "gravity" in gravity
     assert "ignored" in gravity
+
+
+def buffers() -> AlternatingBuffers:
+    """Of three rows of the arena."""
+    world = arena(3)
+    world.set_scenario(GOTO)
+    return AlternatingBuffers(world)
+
+
+def written(pair: AlternatingBuffers, number: float) -> np.ndarray:
+    """What is given after a step that writes `number` everywhere."""
+    pair.turn().observations.fill(number)
+    return pair.give()
+
+
+def test_two_sets_of_arrays_are_enough_where_nothing_is_kept() -> None:
+    pair = buffers()
+    places = {written(pair, number).ctypes.data for number in range(9)}
+    assert len(places) == 2
+
+
+@pytest.mark.parametrize("part", [slice(None), np.s_[1:2], np.s_[:, 3]])
+def test_what_is_kept_stays_as_it_was_given(part: object) -> None:
+    pair, kept = buffers(), []
+    for number in range(9):
+        if number in (2, 3, 6):
+            kept.append((number, written(pair, number)[part]))
+        else:
+            written(pair, number)
+    for number, array in kept:
+        assert (array == number).all()
+
+
+def test_the_last_step_stays_while_the_next_is_written() -> None:
+    pair = buffers()
+    last = written(pair, 0)
+    for number in range(1, 9):
+        following = written(pair, number)
+        assert (last == number - 1).all()
+        last = following
+
+
+def test_the_code_of_the_page_runs(capsys) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(block, names)
+    episodes = int(capsys.readouterr().out.split()[0])
+    assert episodes >= 64

@@ -3,19 +3,24 @@
 import logging
 import struct
 import uuid
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
+import aimbot_lab.mlagents
+from aimbot_lab.curriculum.settings import lesson_scenario
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.result_lines import parse_line
-from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Uniform
+from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Uniform, UniformParameters
 from aimbot_lab.mlagents import LabEnvironment
 from aimbot_lab.mlagents.exception import (
     UnityCommunicationException,
     UnityEnvironmentException,
     UnitySideChannelException,
 )
-from aimbot_lab.mlagents.player_channels import read_parameter
+from aimbot_lab.mlagents.player_channels import ReceivedParameters, read_parameter
 from aimbot_lab.mlagents.side_channel import IncomingMessage, OutgoingMessage
 from aimbot_lab.mlagents.side_channel.engine_configuration_channel import (
     EngineConfig,
@@ -32,9 +37,11 @@ from aimbot_lab.mlagents.side_channel.stats_side_channel import (
     StatsSideChannel,
 )
 from aimbot_lab.mlagents.side_channel.string_log_channel import StringLogChannel
+from aimbot_lab.worlds.registry import make_world
 from tests.mlagents.llapi_worlds import GOTO, ROWS, arena, played
 
 NAME = "AimbotLab?team=0"
+TRAINER_FILE = Path(aimbot_lab.mlagents.__file__).parent / "goto_ppo.yaml"
 
 
 def last_sent(channel: EnvironmentParametersChannel) -> bytes:
@@ -296,3 +303,23 @@ def test_float_properties_are_kept_on_this_side(caplog: pytest.LogCaptureFixture
     assert (channel.list_properties(), channel.get_property_dict_copy()) == (["mass"], {"mass": 2})
     assert caplog.messages == ["float properties have no effect; use environment parameters"]
     assert caplog.records[0].levelno == logging.WARNING
+
+
+def test_the_trainer_file_makes_the_first_lesson_of_goto_open_ground_with_the_usual_rules() -> None:
+    told = yaml.safe_load(TRAINER_FILE.read_text(encoding="utf-8"))
+    assert list(told["behaviors"]) == ["AimbotLab"]
+    config = load_curriculum("goto", ()).config
+    world = make_world(config.env, 4)
+    scenario = lesson_scenario(config.lessons[0], world.spec.difficulties)
+    received = ReceivedParameters(world, scenario)
+    given = dict(told["environment_parameters"])
+    lessons = given.pop("goto_win_radius")["curriculum"]
+    drawn = UniformParameters(**given.pop("move_speed")["sampler_parameters"])
+    given["move_speed"] = Uniform(sampler_parameters=drawn)
+    for lesson in lessons:
+        assert received.receive({**given, "goto_win_radius": lesson["value"]}) == ()
+    assert lessons[-1]["value"] == config.env.goto_win_radius
+    assert drawn.min_value < config.env.move_speed < drawn.max_value
+    assert set(received._scenario.targets) == {"goto"}
+    assert received._scenario.difficulty["goto"][1:] == (0.0,) * 4
+    assert received._scenario.difficulty["goto"][0] > 0.0
