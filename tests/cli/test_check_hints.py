@@ -8,9 +8,17 @@ from click.testing import CliRunner
 from tiny_runs import write
 
 from aimbot_lab.cli.main import cli
-from aimbot_lab.experiment.config.document import check_files
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES
+
+
+def faults_of(path: Path) -> list[str]:
+    """The lines in which the curriculum at `path` is refused."""
+    with pytest.raises(ConfigurationError) as refused:
+        load_curriculum(path)
+    return list(refused.value.faults)
 
 
 def test_reward_terms_that_are_nested_are_told_by_their_keys(tmp_path: Path) -> None:
@@ -19,7 +27,7 @@ def test_reward_terms_that_are_nested_are_told_by_their_keys(tmp_path: Path) -> 
         "name: x\nlessons:\n"
         "  - {name: a, targets: {goto: 1}, parameters: {rewards: {win: 3, lose: 1}}}\n"
     )
-    (line,) = check_files([file])
+    (line,) = faults_of(file)
     assert line.endswith(
         "lessons.0.parameters.rewards: each term is a parameter of its own: "
         "rewards.win, rewards.lose"
@@ -72,7 +80,7 @@ def test_noise_that_depends_on_the_state_is_refused_where_numbers_are_chosen_fro
     tmp_path: Path,
 ) -> None:
     text = PENDULUM.replace("ALGO", "ppo, options: {use_sde: true}")
-    (line,) = check_files([write(tmp_path, text=text)])
+    (line,) = faults_of(write(tmp_path, text=text))
     assert line.endswith(
         "train.options.use_sde: needs actions of numbers; ppo chooses them from bins here"
     )

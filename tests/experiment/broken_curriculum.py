@@ -1,5 +1,6 @@
 """A good curriculum to break, and what is said about a broken one."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,12 @@ def with_parameters(parameters: str, text: str = GOOD) -> str:
 def faults(content: str | bytes, *overrides: str) -> list[str]:
     """The lines in which c.yaml, written to the working folder, is refused."""
     Path("c.yaml").write_bytes(content if isinstance(content, bytes) else content.encode())
+    return faults_of("c.yaml", *overrides)
+
+
+def faults_of(path: str | Path, *overrides: str, allowed_env: Sequence[str] = ()) -> list[str]:
+    """The lines in which the file at `path` is refused."""
     with pytest.raises(ConfigurationError) as caught:
-        load_curriculum("c.yaml", overrides)
+        load_curriculum(path, overrides, allowed_env=allowed_env)
     assert caught.value.exit_code == 2
     return list(caught.value.faults)

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from broken_curriculum import faults
+from broken_curriculum import faults, faults_of
 
-from aimbot_lab.experiment.config.document import check_files
 from aimbot_lab.experiment.config.yaml_reader import MAX_BYTES
 
 FORM = (
@@ -60,12 +59,12 @@ def test_what_is_no_curriculum_gives_its_one_line(content: bytes, line: str) -> 
 
 @pytest.mark.parametrize("name", ["missing.yaml", "no/such/folder.yaml", "nul\0.yaml"])
 def test_a_file_that_is_not_there_gives_its_one_line(name: str) -> None:
-    (line,) = check_files([name])
+    (line,) = faults_of(name)
     assert line.endswith((": can't be read: No such file or directory", "embedded null byte"))
 
 
 def test_a_folder_gives_its_one_line(folder: Path) -> None:
-    (line,) = check_files([folder])
+    (line,) = faults_of(folder)
     assert line == f"{folder}: can't be read: Is a directory"
 
 

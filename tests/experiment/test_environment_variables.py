@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from broken_curriculum import GOOD
+from broken_curriculum import GOOD, faults_of
 
-from aimbot_lab.experiment.config.document import check_files, load_curriculum
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
 
 
@@ -64,7 +64,7 @@ def test_an_override_may_read_it_too() -> None:
 )
 def test_what_cannot_be_read_is_told_at_its_place(seed: str, line: str) -> None:
     written(seed)
-    faults = check_files(["c.yaml"], allowed_env=["LAB_NONE", "LAB_TRICK", "LAB_WORD"])
+    faults = faults_of("c.yaml", allowed_env=["LAB_NONE", "LAB_TRICK", "LAB_WORD"])
     assert faults == [f"c.yaml:2:7: seed: {line}"]
 
 

@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from aimbot_lab.experiment.config.document import check_files, load_curriculum
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.panel.server import curricula as offered
 from aimbot_lab.panel.server.curricula import Curricula
@@ -50,7 +50,9 @@ def test_own_files_are_offered_with_their_faults_as_check_gives_them(tmp_path: P
     assert own.keys() == {"own:curricula/good.yaml", "own:bad.yaml"}
     good, bad = own["own:curricula/good.yaml"], own["own:bad.yaml"]
     assert (good.about, good.lessons, good.faults) == ("A line about it", ["one"], [])
-    assert bad.faults == check_files([tmp_path / "bad.yaml"])
+    with pytest.raises(ConfigurationError) as refused:
+        load_curriculum(tmp_path / "bad.yaml")
+    assert bad.faults == list(refused.value.faults)
     assert curricula.path(good.key) == folder / "good.yaml"
 
 

@@ -11,7 +11,7 @@ from tiny_training import Sink
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.temperature import LIKELIEST
-from aimbot_lab.experiment.config.document import check_files
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.training.agents.agent_files import load_agent
@@ -225,7 +225,11 @@ FAULTS = (
 def faults(tmp_path: Path, env: str, *, target: str = "score", train: str = "") -> list[str]:
     path = tmp_path / "table.yaml"
     path.write_text(CURRICULUM.format(env=env, target=target, train=train), encoding="utf-8")
-    return check_files([path])
+    try:
+        load_curriculum(path)
+    except ConfigurationError as error:
+        return list(error.faults)
+    return []
 
 
 def test_a_curriculum_with_a_table_is_fit_to_run(tmp_path: Path) -> None:

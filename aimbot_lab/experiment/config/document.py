@@ -1,6 +1,6 @@
 """Curriculum files: read, overridden, resolved and checked."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -79,7 +79,7 @@ class LoadedCurriculum:
 
     @property
     def open_settings(self) -> dict[str, Any]:
-        """Plain data without what the algorithm and the world decide where neither is told."""
+        """Plain data without what the algorithm and the world decide where the file is silent."""
         data = plain_settings(self.config)
         for *way, last in self.left_open:
             place: Any = data
@@ -216,22 +216,6 @@ def _as_lists(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: _as_lists(value) for key, value in data.items()}
     return [*map(_as_lists, data)] if isinstance(data, list | tuple) else data
-
-
-def check_files(
-    paths: Iterable[str | PathLike[str]],
-    overrides: Sequence[str] = (),
-    *,
-    allowed_env: Collection[str] = (),
-) -> list[str]:
-    """The faults of all these files, one line each; empty where all are fit to run."""
-    faults: list[str] = []
-    for path in paths:
-        try:
-            load_curriculum(path, overrides, allowed_env=allowed_env)
-        except ConfigurationError as error:
-            faults += error.faults
-    return faults
 
 
 def with_config(curriculum: LoadedCurriculum, config: CurriculumFile) -> LoadedCurriculum:

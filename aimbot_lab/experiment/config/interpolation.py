@@ -201,33 +201,26 @@ def _leaves(parts: list[str], value: Any) -> Iterator[tuple[list[str], Any]]:
 
 
 def _path(parts: list[str], data: Any) -> KeyPath:
+    """The path that `parts` of a dotted key mean in `data`; ValueError: no such place of a list."""
+    known = default_type().parameters(None) or {}
     path: KeyPath = ()
     while parts:
-        length = _name_length(parts) if is_parameters(path) else 1
+        length = 1
+        if is_parameters(path):  # names of parameters hold dots: rewards.win
+            lengths = range(1, len(parts) + 1)
+            length = next((end for end in lengths if ".".join(parts[:end]) in known), len(parts))
         part, parts = ".".join(parts[:length]), parts[length:]
+        key: str | int = part
         if isinstance(data, list):
-            key: str | int = _place(part, length=len(data), within=shown_path(path))
-            data = data[int(key)]
+            if not re.fullmatch("[0-9]{1,6}", part) or int(part) >= len(data):
+                within = f"{shown_path(path)} is a list of {len(data)}"
+                raise ValueError(f"{within}, so {part} must be a number below {len(data)}")
+            key = int(part)
+            data = data[key]
         else:
-            key = part
             data = data.get(part) if isinstance(data, dict) else None
         path = (*path, key)
     return path
-
-
-def _name_length(parts: list[str]) -> int:
-    """How many of `parts` make the name of an environment parameter, such as rewards.win."""
-    known = default_type().parameters(None) or {}
-    lengths = range(1, len(parts) + 1)
-    return next((end for end in lengths if ".".join(parts[:end]) in known), len(parts))
-
-
-def _place(part: str, *, length: int, within: str) -> int:
-    if not re.fullmatch("[0-9]{1,6}", part) or int(part) >= length:
-        raise ValueError(
-            f"{within} is a list of {length}, so {part} must be a number below {length}"
-        )
-    return int(part)
 
 
 def _with_variables(text: str, allowed: Collection[str]) -> Any:
@@ -249,9 +242,7 @@ def _with_variables(text: str, allowed: Collection[str]) -> Any:
         return found
 
     plain = _VARIABLE.sub(value, text)
-    return _scalar(plain) if _VARIABLE.fullmatch(text) else plain
-
-
-def _scalar(text: str) -> Any:
-    document = read_yaml(text)
-    return text if document.faults or isinstance(document.data, dict | list) else document.data
+    if not _VARIABLE.fullmatch(text):
+        return plain
+    document = read_yaml(plain)
+    return plain if document.faults or isinstance(document.data, dict | list) else document.data
