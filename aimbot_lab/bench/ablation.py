@@ -20,6 +20,7 @@ from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.evaluation.episodes import FIRST_SEED, play_scenario
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_numbers import shown_difference, shown_rate
 from aimbot_lab.foundation.statistics import intervals
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent import Agent
@@ -237,7 +238,7 @@ def report(plan: AblationPlan, done: Sequence[Attempt]) -> Report:
     rows = [{key: one[key] for key in keys[: None if keep > 1 else 5]} for one in found]
     for row, one in zip(rows, found, strict=True):
         row["reached"] = f"{one['reached']} of {one['trained']}"
-        row["won"] = intervals.shown_rate(*one["won"])
+        row["won"] = shown_rate(*one["won"])
     plans = {**asdict(plan), "most_steps": task.train.total_steps}
     document = {"plan": plans, "variants": variants, "contrast": sentence}
     return Report(document, [Table(title, rows), *([] if sentence is None else [sentence])])
@@ -304,7 +305,7 @@ def _compared(pairs: Sequence[tuple[Attempt, Attempt]]) -> str:
         return f"{_judged(logs, less_is_better=True)}, {times}"
     rates = [[one.wins / max(one.episodes, 1) for one in pair] for pair in pairs]
     more = student_interval([one - other for one, other in rates])
-    found = f"its win rate at the end is higher by {intervals.shown_difference(*more)}"
+    found = f"its win rate at the end is higher by {shown_difference(*more)}"
     return f"{_judged(more, less_is_better=False)}, {found}"
 
 

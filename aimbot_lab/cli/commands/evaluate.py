@@ -9,8 +9,8 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.text import print_json, shortened_number, table
 from aimbot_lab.cli.views.view import progress
+from aimbot_lab.foundation.shown_numbers import shown_rate
 from aimbot_lab.foundation.shown_text import one_line
-from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.episodes import Score

@@ -17,8 +17,8 @@ from aimbot_lab.cli.stopping import quiet_keys
 from aimbot_lab.cli.views.run_text import measured_text, promotion_line, time_left
 from aimbot_lab.cli.views.sweep_text import fresh, number, short_names, state_line, value
 from aimbot_lab.cli.views.text import duration
+from aimbot_lab.foundation.shown_numbers import shown_rate, shown_speed
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
-from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
@@ -127,10 +127,10 @@ def cut_line(text: str, style: str = "") -> Text:
 
 
 def _steps(snapshot: "TrainingSnapshot", width: int) -> str:
-    left, speed = time_left(snapshot), f"{snapshot.steps_per_second:,.0f}"
+    left, speed = time_left(snapshot), snapshot.steps_per_second
     steps = f"{snapshot.step:,} of {snapshot.total_steps:,}"
-    whole = f"step {steps}   {speed} steps/s   {duration(snapshot.seconds)} gone, {left}"
-    return whole if len(whole) <= width else f"{steps}  {speed}/s  {left}"
+    whole = f"step {steps}   {shown_speed(speed)}   {duration(snapshot.seconds)} gone, {left}"
+    return whole if len(whole) <= width else f"{steps}  {speed:,.0f}/s  {left}"
 
 
 def share_bar(share: float, width: int) -> ProgressBar:

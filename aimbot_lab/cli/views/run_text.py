@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli.views.text import Fit, cut, duration, print_json, table, terminal_width
+from aimbot_lab.foundation.shown_numbers import shown_rate, shown_speed
 from aimbot_lab.foundation.shown_text import one_line
-from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CurriculumView, LessonReport
@@ -45,7 +45,7 @@ def progress_line(snapshot: "TrainingSnapshot") -> str:
     """Where a training stands, in one line."""
     return (
         f"step {snapshot.step:,} of {snapshot.total_steps:,}  {lesson_line(snapshot.view)}  "
-        f"{snapshot.steps_per_second:,.0f} steps/s  {time_left(snapshot)}"
+        f"{shown_speed(snapshot.steps_per_second)}  {time_left(snapshot)}"
     )
 
 
@@ -165,7 +165,7 @@ def summary(result: "RunResult", width: int | None) -> str:
     head = (
         f"run {result.run_id}  {result.status}\n"
         f"seed {result.seed}  {result.steps:,} steps in {duration(result.seconds)} of training "
-        f"({result.steps_per_second:,.0f} steps/s)"
+        f"({shown_speed(result.steps_per_second)})"
     )
     fit = Fit(width, cut="lesson", spare=["of the last", WIN_RATE_HEAD])
     return "\n\n".join(

@@ -20,13 +20,13 @@ from aimbot_lab.curriculum.promotion.evidence import RESTART_EVERY, Evidence, Ev
 from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+from aimbot_lab.foundation.shown_numbers import odds, odds_text
 from aimbot_lab.foundation.statistics.intervals import WinRate
 from aimbot_lab.foundation.statistics.ratings import expected_score
 
 MeasureName = Literal["win_rate", "reward", "progress", "score", "elo"]
 RuleName = Literal["evidence", "ml-agents"]
 MAX_ELO = 4000.0
-MAX_LOG = 700.0  # whose exponential is finite
 KEPT, NEW = 0.25, 0.75  # weights of ML-Agents' smoothed measure and of the present one
 
 
@@ -73,23 +73,6 @@ PROGRESS = LessonMeasure(
 MEASURES: Mapping[str, LessonMeasure] = MappingProxyType(
     {one.name: one for one in (WIN_RATE, REWARD, PROGRESS, SCORE, ELO)}
 )
-
-
-def odds(log_evidence: float) -> float:
-    """Evidence as odds, cut where a float would not hold it."""
-    return math.exp(min(log_evidence, MAX_LOG))
-
-
-def odds_text(value: float) -> str:
-    """Odds in few digits."""
-    return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
-
-
-def log_odds_text(log_evidence: float) -> str:
-    """Evidence as odds in few digits, however large."""
-    if log_evidence < MAX_LOG:
-        return odds_text(odds(log_evidence))
-    return f"1e+{log_evidence / math.log(10):.0f}"
 
 
 class Rule(ABC):

@@ -37,7 +37,8 @@ from aimbot_lab.experiment.analysis.evaluation import PlayerScores
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.description import config_hash, settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
-from aimbot_lab.foundation.statistics.intervals import shown_rate, wilson
+from aimbot_lab.foundation.shown_numbers import shown_rate
+from aimbot_lab.foundation.statistics.intervals import wilson
 
 TAG_LETTERS = 6
 

@@ -27,17 +27,12 @@ from aimbot_lab.experiment.analysis.matches import (
 )
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.agents import TrackedAgent
-from aimbot_lab.experiment.runs.result import (
-    cell_name,
-    interval,
-    markdown_table,
-    percent,
-    with_section,
-)
+from aimbot_lab.experiment.runs.result import cell_name, markdown_table, with_section
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.shown_numbers import percent, percent_interval
 from aimbot_lab.foundation.world import closing
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -361,5 +356,5 @@ def _shown(score: Score) -> str:
         for name, value in numbers.items()
         if f"{name}_lower" in numbers and value is not None
     ]
-    rate = f"{percent(score.win_rate)} ({interval(score.lower, score.upper)})"
+    rate = f"{percent(score.win_rate)} ({percent_interval(score.lower, score.upper)})"
     return f"{rate}{drawn}{''.join(told)}"

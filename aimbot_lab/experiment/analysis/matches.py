@@ -11,7 +11,8 @@ from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError, StoreError
-from aimbot_lab.foundation.statistics.intervals import shown_rate, wilson
+from aimbot_lab.foundation.shown_numbers import shown_rate
+from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import download_artifact

@@ -7,8 +7,8 @@ from typing import Any
 
 from aimbot_lab.curriculum.forgetting_monitor import Regression
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
+from aimbot_lab.foundation.shown_numbers import percent, percent_interval
 from aimbot_lab.foundation.shown_text import markdown_text
-from aimbot_lab.foundation.statistics.intervals import shown_ends
 from aimbot_lab.tracking.tracker import RunStatus
 
 RESULT_NAME = "result.json"  # among the run's artifacts
@@ -70,11 +70,6 @@ class RunResult:
     def kept(self) -> dict[str, Any]:
         """What the run keeps of it: plain values that do not depend on the machine or the store."""
         return {key: value for key, value in self.as_json().items() if key not in NOT_KEPT}
-
-
-def percent(rate: float | None) -> str:
-    """A win rate as a person reads it."""
-    return "-" if rate is None else f"{100 * rate:.1f} %"
 
 
 def cell_name(target: str, difficulty: int) -> str:
@@ -184,7 +179,7 @@ def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
             lesson.asked or "-",
             lesson.found or "-",
             percent(lesson.win_rate),
-            interval(lesson.lower, lesson.upper) + lesson.level if lesson.window else "-",
+            percent_interval(lesson.lower, lesson.upper) + lesson.level if lesson.window else "-",
             f"{lesson.window:,}" if lesson.window else "-",
         )
 
@@ -195,14 +190,8 @@ def _cell_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
             cell_name(cell.target, cell.difficulty),
             f"{cell.episodes:,}",
             percent(cell.win_rate),
-            interval(cell.lower, cell.upper) if cell.episodes else "-",
+            percent_interval(cell.lower, cell.upper) if cell.episodes else "-",
         )
-
-
-def interval(lower: float, upper: float) -> str:
-    """An interval of a win rate as a person reads it."""
-    low, high = shown_ends(lower, upper)
-    return f"{percent(low)} to {percent(high)}"
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

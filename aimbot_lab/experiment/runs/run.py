@@ -30,6 +30,7 @@ from aimbot_lab.experiment.runs.run_record import (
     write_record,
 )
 from aimbot_lab.foundation.errors import AbortedError, ForeignCodeError, LabError, RunLostError
+from aimbot_lab.foundation.shown_numbers import speed
 from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS, ControlChannel, LiveFolder
@@ -296,7 +297,7 @@ def _result(
         seed=request.curriculum.config.seed,
         steps=ended.steps,
         seconds=ended.seconds,
-        steps_per_second=ended.steps / max(ended.seconds, 1e-9),
+        steps_per_second=speed(ended.steps, ended.seconds),
         state_sha256=ended.state_sha256,
         lessons=progress.lesson_reports,
         cells=progress.cell_reports,

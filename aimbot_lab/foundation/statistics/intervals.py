@@ -41,34 +41,6 @@ def wilson(wins: float, episodes: int, *, confidence: float = 0.95) -> WinRate:
     return WinRate(rate, max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half)))
 
 
-def shown_ends(
-    lower: float, upper: float, *, decimals: int = 3, least: float = 0.0, most: float = 1.0
-) -> tuple[float, float]:
-    """Both ends rounded to `decimals`, without claiming what is not known.
-
-    A rate that may be lower than 1 does not read as at least 1.000, nor one that may be higher
-    than 0 as at most 0.000. `least` and `most` are the values that would be certain.
-    """
-    unit = 10.0**-decimals
-    low = most - unit if lower < most == round(lower, decimals) else lower
-    high = least + unit if upper > least == round(upper, decimals) else upper
-    return low, high
-
-
-def shown_rate(rate: float | None, lower: float, upper: float) -> str:
-    """A rate with its interval, as 0.912 [0.885, 0.934]."""
-    low, high = shown_ends(lower, upper)
-    return "-" if rate is None else f"{rate:.3f} [{low:.3f}, {high:.3f}]"
-
-
-def shown_difference(difference: float, lower: float | None, upper: float | None) -> str:
-    """A difference of rates with its interval, if it has one."""
-    if lower is None or upper is None:
-        return f"{difference:+.3f}"
-    low, high = shown_ends(lower, upper, least=-1.0)
-    return f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]"
-
-
 def are_alike(values: Sequence[float]) -> bool:
     """Whether `values` of trainings differ by no more than rounding.
 

@@ -14,6 +14,7 @@ from math import inf, isfinite
 from typing import Any
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.foundation.shown_numbers import speed
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.durable import swap_file
 from aimbot_lab.tracking.runs.control_channel import LiveFolder
@@ -103,12 +104,11 @@ class LivePublication:
     def _write_status(self, progress: CurriculumProgress, step: int, *, now: float) -> None:
         seconds, steps = now - self._last[0], step - self._last[1]
         known = self._last[1] >= 0 and seconds > 0
-        speed = steps / seconds if known else None
         document = {
             "format": FORMAT,
             "step": step,
             "total_steps": self._train.total_steps,
-            "steps_per_second": speed,
+            "steps_per_second": speed(steps, seconds) if known else None,
             **status(progress),
         }
         with suppress(OSError):

@@ -21,6 +21,7 @@ from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS
 from aimbot_lab.curriculum.reports import CurriculumView
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.foundation.shown_numbers import speed
 from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES, wilson
 from aimbot_lab.foundation.statistics.measures import Measure
 from aimbot_lab.foundation.world import WorldSpec, dropped_episodes, logged_errors, new_notices
@@ -368,8 +369,7 @@ class ReportCallback(BaseCallback):
             step=self.num_timesteps,
             total_steps=self.locals.get("total_timesteps", self.num_timesteps),
             seconds=now - self._began,
-            steps_per_second=(self.num_timesteps - self._last_step)
-            / max(now - self._last_time, 1e-9),
+            steps_per_second=speed(self.num_timesteps - self._last_step, now - self._last_time),
             view=self._progress.view,
         )
 
