@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.commands.compare import compared_configurations, show_configurations
 from aimbot_lab.cli.stopping import handled_signals
 from aimbot_lab.cli.tied_process import tied_lab
 from aimbot_lab.cli.training import EXIT_CODES
-from aimbot_lab.cli.views.compare_configurations import compared_configurations, show_configurations
 from aimbot_lab.cli.views.run_text import LOOK, SHORT_ID
 from aimbot_lab.cli.views.text import print_json
 

@@ -21,7 +21,7 @@ from aimbot_lab.foundation.world import BoolArray
 LEVEL = 0.05  # of a test; intervals hold 1 - LEVEL
 POWER = 0.8  # with which a further comparison should find what there is
 Verdict = Literal["better", "worse", "alike", "unclear"]
-Players = Sequence[CellEpisodes]  # one player's episodes, cell by cell
+Played = Sequence[CellEpisodes]  # one player's episodes, cell by cell
 Interval = tuple[float, float]  # lower and upper end
 
 
@@ -245,7 +245,7 @@ class Difference:
 
 
 def differences(
-    first: Players, others: Sequence[Players], *, margin: float, are_paired: bool = True
+    first: Played, others: Sequence[Played], *, margin: float, are_paired: bool = True
 ) -> tuple[tuple[Difference, ...], ...]:
     """For each of `others` its difference to `first`: all cells together, then each by itself.
 
@@ -272,13 +272,13 @@ def differences(
     )
 
 
-def _cells(first: Players, second: Players) -> list[tuple[CellEpisodes, CellEpisodes]]:
+def _cells(first: Played, second: Played) -> list[tuple[CellEpisodes, CellEpisodes]]:
     if [played.cell for played in first] != [played.cell for played in second]:
         raise ValueError("the players did not play the same cells")
     return list(zip(first, second, strict=True))
 
 
-def _compared(first: Players, second: Players, cell: Cell | None, are_paired: bool) -> Difference:
+def _compared(first: Played, second: Played, cell: Cell | None, are_paired: bool) -> Difference:
     """The difference in the episodes of `first` and `second`, without a verdict."""
     one, two = (np.concatenate([played.won for played in side]) for side in (first, second))
     counts: Pairs | Wins = Pairs.of(one, two) if are_paired else Wins.of(one, two)
@@ -301,7 +301,7 @@ def _compared(first: Players, second: Players, cell: Cell | None, are_paired: bo
     )
 
 
-def _measured(first: Players, second: Players, are_paired: bool) -> dict[str, float | None]:
+def _measured(first: Played, second: Played, are_paired: bool) -> dict[str, float | None]:
     """The mean difference of each measure that has an interval."""
     found: dict[str, float | None] = {}
     for measure in first[0].measures:

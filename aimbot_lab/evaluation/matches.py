@@ -1,7 +1,7 @@
 """Matches of two players in a world of two sides, the same starts for every pair.
 
 Many pairs play side by side, so that players which can do so act in one call for all of them. What
-comes of a pair depends on its two players, their names and the seed alone, whoever plays beside it.
+comes of a pair depends on its two players, their names and the seed alone, not on the other pairs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -214,5 +214,5 @@ def endless_match(pair: Pair) -> Callable[[int], RunFailedError]:
 
 
 def pair_seed(seed: int, *names: str) -> int:
-    """The seed of a player in a pair: another one for each, whoever else plays."""
+    """The seed of a player in a pair: another one for each, not changed by other pairs."""
     return derive_seed(seed, "league", *names)

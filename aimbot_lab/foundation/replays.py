@@ -219,7 +219,7 @@ class WorldReplays(ABC):
         return ", ".join(f"{name} {number:g}" for name, number in named)
 
     def ending_words(self, outcome: int, seconds: float) -> str:
-        """How an episode of so many seconds ended."""
+        """How an episode of `seconds` ended."""
         word = {WIN: "WON", DRAW: "DRAW"}.get(outcome, "LOST")
         return f"{word} after {seconds:.1f} s"
 

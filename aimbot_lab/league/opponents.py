@@ -8,7 +8,12 @@ from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed, first
 from aimbot_lab.evaluation.matches import MatchPlayer, endless_match, longest, script_player, seated
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.matches import TrackedPool
-from aimbot_lab.experiment.analysis.recording import interleaved, turns, wanted_cells
+from aimbot_lab.experiment.analysis.recording import (
+    RecordingRequest,
+    interleaved,
+    turns,
+    wanted_cells,
+)
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
@@ -132,16 +137,6 @@ def shown_name(player: MatchPlayer) -> str:
     return player.name if player.step is None else f"{player.name}, step {player.step:,}"
 
 
-@dataclass(frozen=True)
-class MatchRequest:
-    """Which matches to record."""
-
-    episodes: int  # in all; they take the difficulties by turns
-    seed: int
-    temperature: Temperature | None = None
-    difficulty: int | None = None  # None: those of the last lesson
-
-
 def match_levels(agent: TrackedAgent, difficulty: int | None) -> Sequence[int]:
     """The difficulties of the run's last lesson, or the one that is wanted.
 
@@ -159,7 +154,7 @@ def match_levels(agent: TrackedAgent, difficulty: int | None) -> Sequence[int]:
 def record_matches(
     agent: TrackedAgent,
     opponent: MatchPlayer,
-    request: MatchRequest,
+    request: RecordingRequest,
     *,
     on_episode: Callable[[str], None],
 ) -> tuple[Replay, ...]:
@@ -186,7 +181,7 @@ def record_matches(
 
 
 def _about(
-    agent: TrackedAgent, home: MatchPlayer, away: MatchPlayer, *, request: MatchRequest
+    agent: TrackedAgent, home: MatchPlayer, away: MatchPlayer, *, request: RecordingRequest
 ) -> About:
     temperature = agent.saved.agent.temperature(request.temperature)
     return {

@@ -41,7 +41,7 @@ class RatedPlayer:
     upper: float
     games: int
     score: float  # mean over all its games
-    nash: float  # weight in the most even mixture that nobody beats
+    nash: float  # weight in the most even mixture that no player beats
 
 
 @dataclass(frozen=True)

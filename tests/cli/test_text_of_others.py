@@ -10,7 +10,7 @@ import pytest
 
 from aimbot_lab.cli.commands.evaluate import _explained
 from aimbot_lab.cli.commands.replay import _show_summary
-from aimbot_lab.cli.commands.runs import _text
+from aimbot_lab.cli.commands.runs import _weights_text
 from aimbot_lab.cli.views.text import table
 from aimbot_lab.curriculum.reports import LessonReport
 from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve, draw_curves
@@ -56,7 +56,7 @@ def test_evaluate_says_the_name_of_the_stores_run_escaped() -> None:
 
 def test_the_answer_of_a_runs_mailbox_is_shown_escaped() -> None:
     answer = {"target": HOSTILE, "lesson": 1, "step": 2, "weights": [1.0], "locked": [False]}
-    assert is_harmless(_text(answer, changed=False))
+    assert is_harmless(_weights_text(answer, changed=False))
 
 
 def test_a_run_cannot_be_called_by_what_turns_the_direction_of_writing() -> None:

@@ -13,13 +13,13 @@ from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.scenes import Placement
-from aimbot_lab.panel.server.games.actors import (
+from aimbot_lab.panel.server.actors import (
     Actor,
     find_actor,
     playable_settings,
     present_agent,
 )
-from aimbot_lab.panel.server.games.game import (
+from aimbot_lab.panel.server.game import (
     ChosenEpisode,
     EpisodeGame,
     Keys,

@@ -9,7 +9,7 @@ from page_audit import AUDIT, AXE, axe_script
 from panel_server import PanelUnderTest, running_panel
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.panel.server.games.actors import (
+from aimbot_lab.panel.server.actors import (
     PERSON,
     Actor,
     match_target,
@@ -17,7 +17,7 @@ from aimbot_lab.panel.server.games.actors import (
     rival_lines,
     set_up,
 )
-from aimbot_lab.panel.server.games.game import ChosenEpisode, EpisodeGame, Keys
+from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame, Keys
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.replays import PlayedReplay
 from aimbot_lab.panel.server.runs.run_list import RunLine

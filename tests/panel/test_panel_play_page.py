@@ -9,8 +9,8 @@ from typing import Any
 from browser_page import Browser, needs_chromium
 from panel_server import PanelUnderTest
 
-from aimbot_lab.panel.server.games.actors import Actor, playable_settings
-from aimbot_lab.panel.server.games.game import ChosenEpisode, EpisodeGame
+from aimbot_lab.panel.server.actors import Actor, playable_settings
+from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame
 from aimbot_lab.worlds.registry import type_of
 
 pytestmark = needs_chromium

@@ -8,8 +8,7 @@ import pytest
 
 from aimbot_lab.experiment.config.document import parse_curriculum
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.panel.server.watching.live_play import LivePlay, drawn_cell
-from aimbot_lab.panel.server.watching.watched_agent import shown_mix
+from aimbot_lab.panel.server.watched_agent import LivePlay, drawn_cell, shown_mix
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.algorithms.models import new_policy

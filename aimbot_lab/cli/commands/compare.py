@@ -9,12 +9,12 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.views.compare_configurations import compared_configurations, show_configurations
 from aimbot_lab.cli.views.text import check_output, print_json, table, write_output
 from aimbot_lab.cli.views.view import progress
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest
+    from aimbot_lab.experiment.analysis.configurations import ComparedConfigurations
 
 ARTIFACT_FOLDER = "comparisons"
 IDS_IN_A_NAME = 4
@@ -75,45 +75,24 @@ def compare(
         raise click.UsageError("two runs at least are needed; aimbot-lab runs lists them")
     if output is not None:
         check_output(output)
-    tell = _configurations_output if by == "config" else _runs_output
-    page, numbers, ids = tell(runs, agent, given, place=place, as_json=as_json)
-    _keep(page, numbers, ids, output=output, place=place)
-
-
-Output = tuple[str, dict[str, Any], list[str]]  # a page, the numbers, the runs
-
-
-def _configurations_output(
-    runs: Sequence[str],
-    which: str,
-    given: dict[str, Any],
-    *,
-    place: options.Place,
-    as_json: bool,
-) -> Output:
     from aimbot_lab.experiment.analysis.comparison import ComparisonRequest
-    from aimbot_lab.experiment.analysis.configurations import configuration_page
 
-    found = compared_configurations(runs, which, ComparisonRequest(**given), place)
-    print_json(found.as_json()) if as_json else show_configurations(found)
-    ids = [run.run_id for one in found.configurations for run in one.runs]
-    return configuration_page(found), found.as_json(), ids
+    request = ComparisonRequest(**given)
+    if by == "config":
+        from aimbot_lab.experiment.analysis.configurations import configuration_page
 
+        grouped = compared_configurations(runs, agent, request, place)
+        page, document = configuration_page(grouped), grouped.as_json()
+        ids = [run.run_id for one in grouped.configurations for run in one.runs]
+        print_json(document) if as_json else show_configurations(grouped)
+    else:
+        from aimbot_lab.experiment.analysis.comparison_page import comparison_page
 
-def _runs_output(
-    runs: Sequence[str],
-    which: str,
-    given: dict[str, Any],
-    *,
-    place: options.Place,
-    as_json: bool,
-) -> Output:
-    from aimbot_lab.experiment.analysis.comparison import ComparisonRequest
-    from aimbot_lab.experiment.analysis.comparison_page import comparison_page
-
-    found = _compared(runs, which, ComparisonRequest(**given), place)
-    print_json(found.as_json()) if as_json else _show(found)
-    return comparison_page(found), found.as_json(), [run.run_id for run in found.runs]
+        found = _compared(runs, agent, request, place)
+        page, document = comparison_page(found), found.as_json()
+        ids = [run.run_id for run in found.runs]
+        print_json(document) if as_json else _show(found)
+    _keep(page, document, ids, output=output, place=place)
 
 
 def _compared(
@@ -184,3 +163,37 @@ def _keep(
     addition = Addition(texts={f"{name}.html": page, f"{name}.json": document})
     for run_id in ids:
         add_to_run(place.folder, run_id, addition, tracking_uri=place.tracking_uri)
+
+
+def compared_configurations(
+    runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.Place
+) -> "ComparedConfigurations":
+    """The runs by their configurations, all agents in the same episodes."""
+    from aimbot_lab.experiment.analysis.comparison import common_task
+    from aimbot_lab.experiment.analysis.configurations import compare_configurations
+    from aimbot_lab.experiment.runs.agents import fetch_agent
+
+    at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
+    agents = [fetch_agent(run, which, **at) for run in runs]
+    parts = len(agents) * len(common_task(agents, request).cells)
+    with progress("evaluating", parts) as advance:
+        return compare_configurations(
+            agents, request, on_cell=lambda run, cell: advance(f"{run}, {cell}")
+        )
+
+
+def show_configurations(found: "ComparedConfigurations") -> None:
+    """Print the trainings of every configuration, then the configurations."""
+    from aimbot_lab.experiment.analysis import configurations as tables
+
+    for one in found.configurations:
+        click.echo(one.label)
+        click.echo(table(tables.SEED_HEAD, list(map(tables.seed_row, one.runs))))
+        click.echo()
+    click.echo(table(tables.HEAD, list(map(tables.configuration_row, found.configurations))))
+    if found.settings:
+        click.echo("\nSettings that differ")
+        labels = [one.label for one in found.configurations]
+        rows = [(key, *values) for key, values in found.settings.items()]
+        click.echo(table(("setting", *labels), rows))
+    click.echo(f"\n{tables.method(found)}", err=True)

@@ -253,9 +253,9 @@ def _matches(
     **chosen: Any,
 ) -> "Sequence[Replay]":
     """One match, and as many as a grid has room for."""
+    from aimbot_lab.experiment.analysis.recording import RecordingRequest
     from aimbot_lab.league.league import check_worlds
     from aimbot_lab.league.opponents import (
-        MatchRequest,
         Store,
         find_opponent,
         record_matches,
@@ -264,7 +264,7 @@ def _matches(
     check_worlds([agent])
     store, heat = Store(place.folder, place.tracking_uri), chosen["temperature"]
     opponent = find_opponent(agent, against, store=store, temperature=heat)
-    request = MatchRequest(episodes=episodes or at_least, **chosen)
+    request = RecordingRequest(episodes=episodes or at_least, **chosen)
     with progress("playing", request.episodes) as advance:
         return record_matches(agent, opponent, request, on_episode=advance)
 

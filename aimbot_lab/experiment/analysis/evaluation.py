@@ -50,7 +50,7 @@ FOLDER = "evaluation"  # among a run's artifacts
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """Cells to be played in a world, so many episodes of each."""
+    """Cells to be played in a world, `episodes` of each."""
 
     env: WorldSettings
     cells: tuple[Cell, ...]

@@ -89,7 +89,7 @@ def record_agent(
 
 
 def turns(kinds: Sequence[Kind], episodes: int) -> list[tuple[Kind, int]]:
-    """How many of so many `episodes` are of which of `kinds`, which take turns."""
+    """Each of `kinds` with its number of `episodes`, which take the kinds by turns."""
     return [
         (kind, len(range(place, episodes, len(kinds))))
         for place, kind in enumerate(kinds[:episodes])

@@ -72,7 +72,7 @@ class PastSelves:
         return self._masked
 
     def begin(self, matches: int) -> None:
-        """There are so many matches, and nobody sits in any."""
+        """Begin with `matches` matches, in which no snapshot sits yet."""
         self._sits = np.full(matches, IDLE, np.int64)
         self._begins = np.ones(matches, np.bool_)
         self._kinds, self._memory, self._seated = [""] * matches, None, False

@@ -29,7 +29,7 @@ from aimbot_lab.training.self_play.pool import Weights
 from aimbot_lab.training.settings import TrainSettings
 
 FIRST_PLACES = 8  # of agents that act in one call; more where more sit
-STALE = 8  # one of so many rows may be left before those that act are gathered anew
+STALE = 8  # rows are gathered anew once more than 1 of this many has been left
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def new_players(
 
 
 class AgentsByKernel:
-    """Agents that were trained alike in some of so many `sides`, all in one call.
+    """Agents that were trained alike, in `own` of all `sides`, in one call of a kernel.
 
     Each side has random numbers of its own, so that what an agent does in a match does not depend
     on what plays beside it. Raises UnsuitedError as `AllByKernel`.

@@ -1,4 +1,4 @@
-"""The games of a training by self-play: who met whom, and the ratings that follow."""
+"""The games of a run by self-play: results by pair of players, and the ratings that follow."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -46,7 +46,7 @@ class GamesTable:
 
     @property
     def players(self) -> tuple[str, ...]:
-        """Everybody who has played, as they first did."""
+        """The names of all players, in the order of their first games."""
         return tuple(dict.fromkeys(name for pair in self._counts for name in pair))
 
     def text(self) -> str:
@@ -74,7 +74,7 @@ class Rated(NamedTuple):
 def rated_players(
     games: GamesTable, names: Sequence[str], *, anchor: str, points: float
 ) -> dict[str, Rated]:
-    """The rating of each of `names`, of which `anchor` has exactly so many `points`.
+    """The rating of each of `names`, on a scale where `anchor` has exactly `points`.
 
     Intervals are those of the difference to it.
     """
@@ -125,9 +125,9 @@ class RecentScores:
 
 
 class RunningRating:
-    """The learner's rating, and those of whom it has met, by their names.
+    """The ratings of the learner and, by name, of the players that it has met.
 
-    Scripted players, whom ML-Agents does not have, begin as the first snapshot does.
+    Scripted players, which ML-Agents does not have, begin as the first snapshot does.
     """
 
     def __init__(self, initial: float) -> None:

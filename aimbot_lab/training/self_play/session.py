@@ -124,7 +124,7 @@ class SelfPlay:
     def begin_rollout(
         self, weights: Weights, *, step: int, lesson_begins: bool = False
     ) -> dict[str, float] | None:
-        """Take a snapshot and draw whom to meet where that is due at `step`.
+        """Take a snapshot and draw the next opponents where that is due at `step`.
 
         Where a lesson begins there is a snapshot in any case, the one that the lesson refers to.
         Gives the metrics of the snapshots' ratings where one was due.

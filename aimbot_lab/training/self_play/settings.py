@@ -39,7 +39,7 @@ class Prioritised:
     """Prioritised fictitious self-play."""
 
     weighting: Literal["hard", "even"] = "hard"
-    """Whether those are met whom the learner loses to, or those who are its match."""
+    """`hard`: mostly those that the learner loses to; `even`: mostly those that are its match."""
     power: Annotated[Float, Ge(0), Le(16)] = 2.0
     """Of the hard weighting."""
 

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
-from aimbot_lab.panel.server.games.actors import (
+from aimbot_lab.panel.server.actors import (
     PERSON,
     USUAL,
     Actor,
@@ -22,19 +22,18 @@ from aimbot_lab.panel.server.games.actors import (
     rival_lines,
     set_up,
 )
-from aimbot_lab.panel.server.games.game import (
+from aimbot_lab.panel.server.game import (
+    CellTally,
     ChosenEpisode,
     EpisodeGame,
     Frame,
-    Score,
     TableRow,
     line_of,
     played_by,
 )
-from aimbot_lab.panel.server.games.real_time import RealTime
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
-from aimbot_lab.panel.server.parts.games import game_asks, open_game
+from aimbot_lab.panel.server.real_time import RealTime, game_asks, open_game
 from aimbot_lab.panel.server.runs.run_list import RunLine
 from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
 from aimbot_lab.worlds.registry import type_of
@@ -92,7 +91,7 @@ class OpenPlay:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.scores: dict[tuple[str, Cell], Score] = {}
+        self.scores: dict[tuple[str, Cell], CellTally] = {}
         self.beside: Actor | None = None
         self.label = ""
         self.who = YOU  # the person in the table of results
@@ -122,7 +121,7 @@ class OpenPlay:
         cell = batch.cell[0]
         if cell is not None:
             name = self.who if who == YOU else who
-            self.scores.setdefault((name, cell), Score()).add(batch)
+            self.scores.setdefault((name, cell), CellTally()).add(batch)
         result = line_of(batch)
         table = [score.row(who, cell) for (who, cell), score in self.scores.items()]
         fighters = [asdict(one) for one in self.game.game.view.fighters]

@@ -12,12 +12,11 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.result_lines import COMMAND_LINE
 from aimbot_lab.foundation.scenes import Placement
-from aimbot_lab.panel.server.games.actors import RUN, Actor, ActorLine, actor_lines, find_actor
-from aimbot_lab.panel.server.games.game import ROW, Frame, SceneGame
-from aimbot_lab.panel.server.games.real_time import RealTime
+from aimbot_lab.panel.server.actors import RUN, Actor, ActorLine, actor_lines, find_actor
+from aimbot_lab.panel.server.game import ROW, Frame, SceneGame
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.parts.games import game_asks, open_game
+from aimbot_lab.panel.server.real_time import RealTime, game_asks, open_game
 from aimbot_lab.panel.server.result_words import ResultLine
 from aimbot_lab.panel.server.runs.run_report import keep_agent
 from aimbot_lab.panel.server.session import Ask, Part, Session, leaving

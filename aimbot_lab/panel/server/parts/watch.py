@@ -15,8 +15,8 @@ from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
 from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
 
 if TYPE_CHECKING:
-    from aimbot_lab.panel.server.watching.own_process import OwnProcess
-    from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
+    from aimbot_lab.panel.server.own_process import OwnProcess
+    from aimbot_lab.panel.server.watched_agent import WatchedAgent
 
 LOG = logging.getLogger(__name__)
 WANTED_SECONDS = 20.0  # for which one look asks the run for its agents
@@ -56,7 +56,7 @@ class _Theatre:
 
     def _decided(self) -> dict[str, Any]:
         self._lab.loader.need(*STORE, *AGENTS)
-        from aimbot_lab.panel.server.watching.own_process import OwnProcess
+        from aimbot_lab.panel.server.own_process import OwnProcess
 
         with self._deciding:
             agent = self._agent
@@ -68,8 +68,8 @@ class _Theatre:
 
     def _begun(self) -> "WatchedAgent":
         """The agent, to play here. Raises LabError where it is begun in a process of its own."""
-        from aimbot_lab.panel.server.watching.own_process import OwnProcess, PlayedRun
-        from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent, code_of_run
+        from aimbot_lab.panel.server.own_process import OwnProcess, PlayedRun
+        from aimbot_lab.panel.server.watched_agent import WatchedAgent, code_of_run
 
         folder, uri = self._lab.data_folder, self._lab.tracking_uri
         code = code_of_run(self._run, folder, uri=uri)

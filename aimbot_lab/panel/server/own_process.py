@@ -22,7 +22,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
 
 ANSWER_SECONDS = 120.0  # that a scene may take, the first one with the world's start
-IDLE_SECONDS = 60.0  # after which nobody watches any more
+IDLE_SECONDS = 60.0  # without a request, after which it ends
 
 
 class PlayedRun(NamedTuple):
@@ -102,7 +102,7 @@ class _Run:
 
 def _play(line: Connection, played: PlayedRun) -> None:
     from aimbot_lab.panel.server.loading import failure_words
-    from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
+    from aimbot_lab.panel.server.watched_agent import WatchedAgent
 
     data_folder = DataFolder(Path(played.root))
     run = _Run(played.run_id, data_folder)

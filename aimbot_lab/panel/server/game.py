@@ -14,7 +14,7 @@ from aimbot_lab.foundation.result_lines import parse_result, result_line
 from aimbot_lab.foundation.scenes import Placement, SceneEditor, SceneView
 from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.foundation.world import Float32Array, Scenario, step_buffers
-from aimbot_lab.panel.server.games.actors import Actor, resting_of, scenes_of
+from aimbot_lab.panel.server.actors import Actor, resting_of, scenes_of
 from aimbot_lab.panel.server.result_words import ResultLine, readable
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def scenario_of(chosen: ChosenEpisode, difficulties: Mapping[str, int]) -> Scena
 
 
 @dataclass
-class Score:
+class CellTally:
     """How often episodes of a cell were won, and how long that took."""
 
     wins: int = 0

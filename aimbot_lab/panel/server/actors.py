@@ -186,7 +186,7 @@ def present_agent(folder: "RunFolder", *, seconds: float = ANSWER_SECONDS) -> Pa
     """Where a run that trains shows its present agent, which it is asked for; else its last one.
 
     One that it has shown within the last seconds is present enough. Raises LabError where it has
-    shown none within so many `seconds`.
+    shown none within `seconds`.
     """
     from aimbot_lab.training.agents.agent_files import DESCRIPTION
 
@@ -302,7 +302,7 @@ def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, "MatchPlay
 
 
 def _of_training(folder: "RunFolder", which: str) -> tuple[WorldSettings, "MatchPlayer"]:
-    from aimbot_lab.panel.server.watching.live_play import SnapshotParts
+    from aimbot_lab.panel.server.watched_agent import SnapshotParts
     from aimbot_lab.training.agents.agent_files import load_agent
     from aimbot_lab.training.self_play.players import agent_player
     from aimbot_lab.worlds.registry import type_of

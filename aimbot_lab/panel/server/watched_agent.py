@@ -1,9 +1,10 @@
-"""The newest agent of a run at play, in real time, as long as a page watches."""
+"""What plays in the part Watch: the newest weights of a run in its present mix, in real time."""
 
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,9 +13,13 @@ import numpy as np
 from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.evaluation.episodes import cell_scenario
 from aimbot_lab.evaluation.matches import MatchPlayer, PairActor, script_player
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.agents import TrackedAgent
+from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
+from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.replays import ReplayRow, RestoredRow, Scene
 from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.seeds import derive_seed
@@ -23,11 +28,16 @@ from aimbot_lab.foundation.world_type import Act
 from aimbot_lab.league.opponents import Store, pool_of, snapshots_of
 from aimbot_lab.panel.server.result_words import ResultLine, readable
 from aimbot_lab.panel.server.scene_document import Show, shower
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.control_channel import LiveFolder
+from aimbot_lab.tracking.runs.history import download_artifact
+from aimbot_lab.tracking.runs.run_folder import RunFolder
+from aimbot_lab.tracking.runs.run_summary import LAST
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.agents.agent_files import SavedAgent
+from aimbot_lab.training.agents.agent_files import DESCRIPTION, SavedAgent, load_agent
 from aimbot_lab.training.self_play.players import agent_player
 from aimbot_lab.training.self_play.pool import read_part
-from aimbot_lab.worlds.registry import make_world, spec_of, type_of
+from aimbot_lab.worlds.registry import code_of, make_world, spec_of, type_of
 
 PART = "part-"  # what the files of a checkpoint's parts begin with
 SNAPSHOTS = "snapshot-*"
@@ -41,6 +51,10 @@ SLOWEST, FASTEST = 0.25, 0.05  # seconds of a decision on the page
 LatestAgent = Callable[[], SavedAgent]
 LatestMix = Callable[[], Scenario | None]
 PastOf = Callable[[SavedAgent], "PastAgents | None"]
+
+NOT_YET = (
+    "the run has shown no agent yet: it shows one where a rollout begins, after its first update"
+)
 
 
 class KeptSnapshots:
@@ -247,3 +261,119 @@ class LivePlay:
             "ended": None if episode.line is None else asdict(episode.line),
             "lines": [asdict(line) for line in self._lines],
         }
+
+
+class NotYetError(LabError):
+    """There is nothing to watch so far."""
+
+
+class PlayableRun(Protocol):
+    """What is known of a run that is watched."""
+
+    @property
+    def run_id(self) -> str:
+        """Its id."""
+        ...
+
+    @property
+    def status(self) -> Any:
+        """The last state that it has shown; None: none yet."""
+        ...
+
+    def find(self) -> RunFolder | None:
+        """Its folder, while it has one."""
+        ...
+
+
+def code_of_run(run: PlayableRun, data_folder: DataFolder, *, uri: str | None) -> NamedCode | None:
+    """The code that the world of `run` is made of; None: it needs none of a user's own."""
+    folder = run.find()
+    if folder is not None and not folder.is_free:
+        return code_of(load_curriculum(folder.path / "checkpoints" / RESOLVED_NAME).config.env)
+
+    def fetch(name: str) -> Path:
+        return download_artifact(data_folder, run.run_id, name=name, tracking_uri=uri)
+
+    return code_of(load_curriculum(fetch(RESOLVED_NAME), find=fetch).config.env)
+
+
+class WatchedAgent:
+    """The newest agent of a run that trains; of one that is over, its last.
+
+    Or that of the `name` under which the run saved it on request.
+    """
+
+    def __init__(
+        self, run: PlayableRun, data_folder: DataFolder, *, uri: str | None, name: str = ""
+    ) -> None:
+        self._run, self._data_folder, self._uri, self._name = run, data_folder, uri, name
+        self._loaded: SavedAgent | None = None
+        self._time = 0
+        self._tracked: TrackedAgent | None = None
+        self._kept: PastAgents | None = None
+        self._looked = False  # for those that were kept
+        self.folder = None if name else self._live_folder()
+        self.config = self._config()
+        self.play = LivePlay(self.config, self.newest, self.mix, self.past)
+
+    def newest(self) -> SavedAgent:
+        """The newest weights. Raises NotYetError where the run has shown none yet."""
+        if self.folder is not None:
+            agent = LiveFolder.of(self.folder).agent
+            with suppress(OSError):
+                changed = (agent / DESCRIPTION).stat().st_mtime_ns
+                if changed != self._time:
+                    self._loaded, self._time = load_agent(agent), changed
+        if self._loaded is None:
+            raise NotYetError(NOT_YET)
+        return self._loaded
+
+    def past(self, saved: SavedAgent) -> PastAgents | None:
+        """The past selves of `saved`; None where it has none."""
+        if self.config.self_play is None:
+            return None
+        if self.folder is not None:
+            return SnapshotParts(self.folder / "checkpoints", saved)
+        assert self._tracked is not None
+        if not self._looked:
+            self._looked = True
+            with suppress(LabError):  # a run that was stopped has kept none
+                self._kept = KeptSnapshots(self._tracked, Store(self._data_folder, self._uri))
+        return self._kept
+
+    def mix(self) -> Scenario | None:
+        """What the run draws now, with the parameters of its lesson; None: not known."""
+        return shown_mix(self.config, self._run.status)
+
+    def _live_folder(self) -> Path | None:
+        folder = self._run.find()
+        return None if folder is None or folder.is_free else folder.path
+
+    def _config(self) -> CurriculumFile:
+        """What the run trains by; of one that is over the agent comes with it."""
+        if self.folder is not None:
+            place = self.folder / "checkpoints" / RESOLVED_NAME
+            return load_curriculum(place).config
+        found = self._tracked = fetch_agent(
+            self._run.run_id,
+            self._name or LAST,
+            data_folder=self._data_folder,
+            tracking_uri=self._uri,
+        )
+        self._loaded = found.saved
+        return found.config
+
+
+def shown_mix(config: CurriculumFile, status: Any) -> Scenario | None:
+    """What a run of `config` draws by its `status`; None: not known."""
+    if not status or not 0 <= status["lesson"] < len(config.lessons):
+        return None
+    known = spec_of(config.learned_env).difficulties
+    written = lesson_scenario(config.lessons[status["lesson"]], known)
+    pairs = zip(status["targets"]["targets"], status["targets"]["weights"], strict=False)
+    targets = {name: weight for name, weight in pairs if weight > 0 and name in known}
+    if not targets:
+        return written
+    levels = {name: tuple(one["weights"]) for name, one in status["difficulty"].items()}
+    levels = {name: one for name, one in levels.items() if name in targets}
+    return replace(written, targets=targets, difficulty=levels)

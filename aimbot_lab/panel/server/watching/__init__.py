@@ -1,1 +1,0 @@
-"""The newest agent of a run, and how it plays for those who watch."""
