@@ -1,11 +1,15 @@
-"""Every mistake in a curriculum gives its one line, with file, line, column and key."""
+"""Every mistake in a curriculum gives its one line, with file, line, column and key.
+
+Files that are no curriculum or too large, many faults at once, and faults of `--set` among them.
+"""
 
 from pathlib import Path
 
 import pytest
-from broken_curriculum import GOOD, REFERENCE, faults
+from broken_curriculum import GOOD, REFERENCE, faults, faults_of
 
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.config.yaml_reader import MAX_BYTES
 
 ALGORITHMS = (
     "'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn', 'hybrid_ppo' or 'q_learning'"
@@ -265,3 +269,197 @@ def test_one_mistake_gives_its_one_line(old: str, new: str, line: str | None) ->
 def test_the_curriculum_that_the_mistakes_are_made_in_is_good() -> None:
     Path("c.yaml").write_text(GOOD)
     assert load_curriculum("c.yaml").name == "good"
+
+
+FORM = (
+    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
+    "self_play, environment_parameters, train, tracking"
+)
+
+# Whole files and what follows.
+WHOLE = {
+    "empty": (b"", f"1:1: {FORM} (the file is empty)"),
+    "only comments": (b"# one\n\n# two\n", f"1:1: {FORM} (the file is empty)"),
+    "a list": (b"\n- a\n", f"2:1: {FORM} (got a list)"),
+    "a text": (b"hello\n", f"1:1: {FORM} (got 'hello')"),
+    "nothing": (b"~\n", f"1:1: {FORM} (got nothing)"),
+    "not UTF-8": (b"name: g\nseed: \xe9\xff\n", "2:7: not valid UTF-8: byte 0xe9"),
+    "UTF-16": ("name: g\n".encode("utf-16"), "1:1: not valid UTF-8: byte 0xff"),
+    "two documents": (
+        b"name: g\n---\nname: h\n",
+        "2:1: not valid YAML: expected a single document in the stream, but found another document",
+    ),
+    "an open bracket": (
+        b"[",
+        "1:2: not valid YAML: while parsing a flow node, expected the node content,"
+        " but found '<stream end>'",
+    ),
+    "deep nesting": (b"[" * 5000, "1:41: is nested deeper than 40 levels"),
+    "a circle": (b"&a [*a]", "1:1: is nested deeper than 40 levels, or contains itself"),
+    "an alias bomb": (
+        b"a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+        b"b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
+        b"c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
+        b"d: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n",
+        "1:24: holds more than 5000 values",
+    ),
+    "a future YAML": (
+        b"%YAML 3.0\n---\nname: g\n",
+        "1:1: not valid YAML: found incompatible YAML document (version 1.* is required)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "line"), WHOLE.values(), ids=WHOLE)
+def test_what_is_no_curriculum_gives_its_one_line(content: bytes, line: str) -> None:
+    assert faults(content) == [f"c.yaml:{line}"]
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", "no/such/folder.yaml", "nul\0.yaml"])
+def test_a_file_that_is_not_there_gives_its_one_line(name: str) -> None:
+    (line,) = faults_of(name)
+    assert line.endswith((": can't be read: No such file or directory", "embedded null byte"))
+
+
+def test_a_folder_gives_its_one_line(folder: Path) -> None:
+    (line,) = faults_of(folder)
+    assert line == f"{folder}: can't be read: Is a directory"
+
+
+def test_a_file_without_end_is_refused() -> None:
+    assert faults("#" * (MAX_BYTES + 1)) == [f"c.yaml: is larger than {MAX_BYTES} bytes"]
+
+
+def test_a_curriculum_that_could_not_be_read_again_is_refused() -> None:
+    lessons = "".join(
+        f"  - {{name: l{number}, targets: {{goto: 1}}, completion_criteria: {{threshold: 0.5}}}}\n"
+        for number in range(450)
+    )
+    (line,) = faults(f"name: g\nlessons:\n{lessons}")
+    assert "is too large: with all defaults" in line
+
+
+def test_all_faults_of_a_file_are_listed_at_once_in_its_order() -> None:
+    content = GOOD.replace("seed: 1", "seed: x\nsed: 1").replace("num_envs: 64", "num_envs: 0")
+    content = content.replace("0.9", "2").replace("{goto: 1.0}", "{fly: 1}").replace("1024", "1")
+    content = content.replace("name: last", "name: first\n    parameters: {a: 1, b: x}")
+    keys = [line.split(": ")[1] for line in faults(content)]
+    assert keys == [
+        "seed",
+        "sed",
+        "env.num_envs",
+        "lessons.0.targets.fly",
+        "lessons.0.difficulty.goto",
+        "lessons.0.completion_criteria.threshold",
+        "lessons.1.name",
+        "lessons.1.parameters.a",
+        "lessons.1.parameters.b",
+        "lessons.1.targets.fly",
+        "train.batch_size",
+    ]
+
+
+def test_faults_of_form_and_of_meaning_are_listed_together() -> None:
+    content = GOOD.replace("seed: 1", "seed: !x 1\nname: twice").replace("num_envs", "num_env")
+    assert [line.split(": ", 1)[0] for line in faults(content)] == [
+        "c.yaml:2:7",
+        "c.yaml:3:1",
+        "c.yaml:5:3",
+    ]
+
+
+def test_keys_of_one_mapping_that_do_not_go_together_are_each_listed() -> None:
+    content = GOOD.replace("threshold: 0.9", "threshold: 1.5, signal_smoothing: true")
+    assert [line.split(": ")[1].rpartition(".")[2] for line in faults(content)] == [
+        "threshold",
+        "signal_smoothing",
+    ]
+
+
+def test_no_fault_follows_from_the_default_of_a_key_that_is_wrong() -> None:
+    content = GOOD.replace("num_envs: 64", "num_envs: 0").replace("1024", "1000")
+    assert faults(content) == ["c.yaml:4:13: env.num_envs: must be at least 1 (got 0)"]
+
+
+def test_of_an_unknown_algorithm_nothing_is_said_but_its_name() -> None:
+    (line,) = faults(GOOD.replace("batch_size: 1024", "algo: a2c\n  batch_size: 1000"))
+    assert "train.algo: must be " in line
+
+
+def test_a_byte_order_mark_takes_no_column() -> None:
+    (line,) = faults("\ufeff" + GOOD.replace("good", "5"))
+    assert line == "c.yaml:1:7: name: must be text (got 5)"
+
+
+def test_a_fault_below_an_alias_is_listed_once() -> None:
+    content = GOOD.replace("{threshold: 0.9}", "&done {threshold: !x 0.9}")
+    content += "tracking: {experiment: !x a}\n"
+    content = content.replace("name: last", "name: last\n    completion_criteria: *done")
+    assert [line.split(": ", 1)[0] for line in faults(content)] == ["c.yaml:10:44", "c.yaml:16:24"]
+
+
+def test_no_fault_spans_two_lines_or_steers_a_terminal() -> None:
+    (line,) = faults(GOOD.replace("seed: 1", '"a\\e[31m\\nb\\ud800": 1'))
+    assert line == "c.yaml:2:1: a key must be visible text (got a\\x1b[31m\\nb\\ud800)"
+
+
+def test_references_that_double_at_every_link_are_stopped() -> None:
+    chain = "".join(f"x{n}: ${{x{n - 1}}}${{x{n - 1}}}\n" for n in range(1, 60))
+    assert any("its value is too large" in line for line in faults(f"x0: abcdefghij\n{chain}"))
+
+
+def test_a_circle_of_references_is_named() -> None:
+    content = (
+        GOOD.replace("seed: 1", "seed: ${train.n_epochs}") + "  n_epochs: ${env.decision_period}\n"
+    )
+    lines = faults(content.replace("num_envs: 64", "num_envs: 64\n  decision_period: ${seed}"))
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        f"{key}: must not refer to itself through other keys"
+        for key in ("seed", "env.decision_period", "train.n_epochs")
+    ]
+
+
+# What `--set` says and the line that follows.
+OVERRIDES = [
+    ("seed", "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"),
+    ("=5", "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"),
+    ("a..b=1", "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"),
+    ("seed=x", "seed: must be a whole number (got 'x')"),
+    ("seed=", "seed: must be a whole number (got nothing)"),
+    ("env.rewrads.win=1", "env.rewrads: unknown key (nearest valid key: rewards)"),
+    ("env.rewards.wim=1", "env.rewards.wim: unknown key (nearest valid key: win)"),
+    ("lessons.7.name=x", "lessons is a list of 2, so 7 must be a number below 2"),
+    ("lessons.one.name=x", "lessons is a list of 2, so one must be a number below 2"),
+    ("lessons=[]", "lessons: must not be empty"),
+    ("lessons.0.targets.goto=0", "lessons.0.targets: weights must not sum to 0"),
+    ("env={num_envs: 0}", "env.num_envs: must be at least 1 (got 0)"),
+    ("env=5", "env: must be a mapping of keys (got 5)"),
+    ("name.x=3", "name: must be text (got a mapping)"),
+    ("seed=a: b: c", "the value: not valid YAML: mapping values are not allowed here"),
+    ("seed=${oc.env:HOME}", "seed: must not read the environment without --allow-env HOME"),
+    ("seed=${oc.decode:x}", f"seed: must not hold '${{oc.decode:x}}'; {REFERENCE}"),
+    (
+        "train.batch_size=1000",
+        "train.batch_size: must divide env.num_envs * train.n_steps = 8192"
+        " (got 1000; nearest that does: 1024)",
+    ),
+    (
+        "lessons.0.parameters.rewards.wim=1",
+        "lessons.0.parameters.rewards.wim: unknown environment parameter"
+        " (nearest valid key: rewards.win)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("override", "line"), OVERRIDES, ids=[text for text, _ in OVERRIDES])
+def test_a_wrong_override_is_named_as_it_was_written(override: str, line: str) -> None:
+    assert faults(GOOD, override) == [f"--set {override}: {line}"]
+
+
+def test_faults_of_the_file_and_of_overrides_are_listed_together() -> None:
+    lines = faults(GOOD.replace("seed: 1", "seed: x"), "train.n_step=4", "nonsense")
+    assert [line.split(": ", 1)[0] for line in lines] == [
+        "c.yaml:2:7",
+        "--set train.n_step=4",
+        "--set nonsense",
+    ]

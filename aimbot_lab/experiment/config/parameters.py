@@ -106,8 +106,24 @@ def with_parameters(lessons: Sequence[Lesson], parameters: Parameters) -> tuple[
     }
     courses = _courses(parameters)
     if not courses:
-        return tuple(_with(lesson, fixed) for lesson in lessons)
-    return tuple(_steps(lessons[0], fixed, courses))
+        return tuple(replace(one, parameters={**fixed, **one.parameters}) for one in lessons)
+    steps: list[Lesson] = []
+    played, rows = lessons[0], [*zip(*courses.values(), strict=True)]
+    for row in rows:
+        wanted = " / ".join(dict.fromkeys(lesson.name for lesson in row))[:90]  # what a name may be
+        names = (wanted if number == 1 else f"{wanted} ({number})" for number in count(1))
+        taken = {step.name for step in steps}
+        is_last = len(steps) + 1 == len(rows)
+        ends = played.completion_criteria if is_last else _criteria(row[0].completion_criteria)
+        values = {name: lesson.value for name, lesson in zip(courses, row, strict=True)}
+        step = replace(
+            played,
+            name=next(name for name in names if name not in taken),
+            completion_criteria=ends,
+            parameters={**fixed, **values, **played.parameters},
+        )
+        steps.append(step)
+    return tuple(steps)
 
 
 def course_diagnostics(
@@ -133,8 +149,12 @@ def course_diagnostics(
         what = "has lessons of its own, which all play the mix of the one lesson in `lessons`"
         yield Diagnostic((SECTION, next(iter(courses))), f"{what} (got {len(lessons)})")
     leader, *others = courses
+    ends = {
+        name: [_criteria(lesson.completion_criteria) for lesson in course[:-1]]
+        for name, course in courses.items()
+    }
     for name in others:
-        if not _move_together(courses[leader], courses[name]):
+        if ends[name] != ends[leader]:
             yield Diagnostic(
                 (SECTION, name),
                 f"has lessons that do not end together with those of {leader}: give both the same "
@@ -150,13 +170,6 @@ def _courses(parameters: Parameters) -> dict[str, tuple[ParameterLesson, ...]]:
     }
 
 
-def _move_together(one: Sequence[ParameterLesson], other: Sequence[ParameterLesson]) -> bool:
-    return len(one) == len(other) and all(
-        _criteria(a.completion_criteria) == _criteria(b.completion_criteria)
-        for a, b in zip(one[:-1], other[:-1], strict=True)
-    )
-
-
 def _criteria(criteria: ParameterCriteria | None) -> CompletionCriteria | None:
     if criteria is None:
         return None
@@ -167,37 +180,6 @@ def _criteria(criteria: ParameterCriteria | None) -> CompletionCriteria | None:
         min_lesson_length=criteria.min_lesson_length,
         signal_smoothing=criteria.signal_smoothing,
     )
-
-
-def _with(lesson: Lesson, parameters: Mapping[str, ParameterValue]) -> Lesson:
-    return replace(lesson, parameters={**parameters, **lesson.parameters})
-
-
-def _steps(
-    played: Lesson,
-    fixed: Mapping[str, ParameterValue],
-    courses: Mapping[str, tuple[ParameterLesson, ...]],
-) -> Iterator[Lesson]:
-    taken: set[str] = set()
-    rows = list(zip(*courses.values(), strict=True))
-    for number, row in enumerate(rows, start=1):
-        values = {name: lesson.value for name, lesson in zip(courses, row, strict=True)}
-        name = _free_name(" / ".join(dict.fromkeys(lesson.name for lesson in row)), taken)
-        criteria = (
-            played.completion_criteria
-            if number == len(rows)
-            else _criteria(row[0].completion_criteria)
-        )
-        lesson = replace(played, name=name, completion_criteria=criteria)
-        yield _with(lesson, {**fixed, **values})
-
-
-def _free_name(wanted: str, taken: set[str]) -> str:
-    """`wanted`, cut to what a name may be, and numbered where another lesson has it."""
-    names = (wanted[:90] if n == 1 else f"{wanted[:90]} ({n})" for n in count(1))
-    name = next(name for name in names if name not in taken)
-    taken.add(name)
-    return name
 
 
 def lesson_parameter_diagnostics(
