@@ -77,8 +77,8 @@ def evaluate(
     from aimbot_lab.experiment.analysis.evaluation import (
         EvaluationRequest,
         evaluate_agent,
-        matches_of,
     )
+    from aimbot_lab.experiment.analysis.matches import opponents_of
     from aimbot_lab.experiment.runs.agents import fetch_agent
 
     check_playing(episodes, agent)
@@ -86,7 +86,9 @@ def evaluate(
     request = EvaluationRequest(episodes, seed, baselines, played)
     place = _place(data_dir)
     fetched = fetch_agent(run, agent, data_folder=place)
-    matches = matches_of(fetched, request, data_folder=place)
+    matches = opponents_of(
+        fetched, episodes=episodes, seed=seed, scripts=baselines, data_folder=place
+    )
     return evaluate_agent(fetched, request, on_cell=_unheard, matches=matches)
 
 

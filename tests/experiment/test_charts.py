@@ -3,8 +3,8 @@
 from xml.etree import ElementTree
 
 from aimbot_lab.experiment.analysis.charts import (
-    Curve,
     Interval,
+    StepCurve,
     Trail,
     curve_chart,
     interval_chart,
@@ -44,8 +44,8 @@ def test_a_chart_of_one_value_without_width_is_drawn() -> None:
 def test_a_curve_holds_its_value_until_the_next_and_one_without_points_has_a_name() -> None:
     drawn = curve_chart(
         [
-            Curve("a", [(0.0, 0.0), (50.0, 1.0), (100.0, 1.0)], "#111111", [50.0]),
-            Curve("b", [], "#222222"),
+            StepCurve("a", [(0.0, 0.0), (50.0, 1.0), (100.0, 1.0)], "#111111", [50.0]),
+            StepCurve("b", [], "#222222"),
         ],
         x_name="steps",
     )

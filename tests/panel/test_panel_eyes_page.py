@@ -14,7 +14,7 @@ from panel_server import PanelUnderTest
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.scenes import Placement
-from aimbot_lab.panel.server.actors import Actor, match_target, playable_settings, set_up
+from aimbot_lab.panel.server.actors import GameActor, match_target, playable_settings, set_up
 from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame, Keys, SceneGame
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.worlds.registry import type_of
@@ -74,7 +74,7 @@ def random_views(count: int) -> list[dict[str, Any]]:
 def random_pairs(count: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The same, each with the scene a decision before it."""
     dice = np.random.default_rng(16)
-    test, views = SceneGame(Actor("person", SETTINGS, None)), []
+    test, views = SceneGame(GameActor("person", SETTINGS, None)), []
     while len(views) < count:
         test.press("clear")
         entries = test.editor.menu

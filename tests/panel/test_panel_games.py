@@ -14,7 +14,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.scenes import Placement
 from aimbot_lab.panel.server.actors import (
-    Actor,
+    GameActor,
     find_actor,
     playable_settings,
     present_agent,
@@ -34,10 +34,10 @@ from aimbot_lab.worlds.registry import type_of
 SETTINGS = playable_settings()
 
 
-def actor(key: str) -> Actor:
+def actor(key: str) -> GameActor:
     settings = type_of(SETTINGS).settings(num_envs=1)
     make = type_of(settings).baselines(settings).get(key)
-    return Actor(key, settings, make)
+    return GameActor(key, settings, make)
 
 
 def test_a_placed_block_is_won_and_stays_while_the_agent_rests() -> None:

@@ -11,7 +11,7 @@ from panel_server import PanelUnderTest, running_panel
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.actors import (
     PERSON,
-    Actor,
+    GameActor,
     match_target,
     resting_of,
     rival_lines,
@@ -93,7 +93,7 @@ def test_the_test_mode_is_for_worlds_whose_floor_is_edited() -> None:
     match = set_up(Lab(), "script:still")
     with pytest.raises(ConfigurationError, match="this is for the arena: see it at Watch"):
         resting_of(match.person.settings)
-    assert match.person == Actor(PERSON, match.person.settings, None)
+    assert match.person == GameActor(PERSON, match.person.settings, None)
 
 
 @needs_chromium

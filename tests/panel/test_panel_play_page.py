@@ -9,7 +9,7 @@ from typing import Any
 from browser_page import Browser, needs_chromium
 from panel_server import PanelUnderTest
 
-from aimbot_lab.panel.server.actors import Actor, playable_settings
+from aimbot_lab.panel.server.actors import GameActor, playable_settings
 from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame
 from aimbot_lab.worlds.registry import type_of
 
@@ -26,7 +26,7 @@ SETTINGS = type_of(playable_settings()).settings(num_envs=1)
 
 def circle_and_seed() -> tuple[list[float], int]:
     """A seed whose circle is near, with a free way there."""
-    person = Actor("person", SETTINGS, None)
+    person = GameActor("person", SETTINGS, None)
     for seed in range(200):
         game = EpisodeGame(person, ChosenEpisode("goto", 1, seed)).game
         x, z, _ = game.view.circle

@@ -78,10 +78,16 @@ def _evaluated(
     fetched: "TrackedAgent", request: dict[str, Any], place: options.Place
 ) -> "Evaluated":
     from aimbot_lab.experiment.analysis import evaluation
+    from aimbot_lab.experiment.analysis.matches import opponents_of
 
     wanted = evaluation.EvaluationRequest(**request)
-    matches = evaluation.matches_of(
-        fetched, wanted, data_folder=place.folder, tracking_uri=place.tracking_uri
+    matches = opponents_of(
+        fetched,
+        episodes=wanted.episodes,
+        seed=wanted.seed,
+        scripts=wanted.baselines,
+        data_folder=place.folder,
+        tracking_uri=place.tracking_uri,
     )
     parts = evaluation.cells_to_play(fetched, wanted, matches)
     with progress("evaluating", parts) as advance:

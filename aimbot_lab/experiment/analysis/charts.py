@@ -78,7 +78,7 @@ class Trail(NamedTuple):
     colour: str
 
 
-class Curve(NamedTuple):
+class StepCurve(NamedTuple):
     """A named curve of shares from 0 to 1 that holds each value until the next."""
 
     name: str
@@ -108,7 +108,7 @@ def interval_chart(
     return _svg(figure)
 
 
-def curve_chart(curves: Sequence[Curve], *, x_name: str) -> str:
+def curve_chart(curves: Sequence[StepCurve], *, x_name: str) -> str:
     """An SVG of all curves over x, with a tick on the axis for each event and a legend above."""
     figure, axes = _new_figure(3.0 + 0.2 * len(curves))
     for number, curve in enumerate(curves):

@@ -20,7 +20,6 @@ from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, common_
 from aimbot_lab.experiment.analysis.matches import (
     MatchPlan,
     MatchScore,
-    as_match_player,
     direct_plan,
     play_matches,
 )
@@ -123,7 +122,7 @@ def compare_agents(
         left_out=_left_out(agents, request),
         unpaired=unpaired,
         matches=tuple(
-            _played(agent, plan, request, on_cell)
+            play_matches(agent, plan, request.temperature, on_cell=on_cell)
             for agent, plan in zip(agents[1:], plans, strict=False)
         ),
         unmatched=tuple("".join(plan.left_out) for plan in plans),
@@ -174,18 +173,6 @@ def direct_plans(
         for agent in agents[1:]
     )
     return tuple(plan for plan in plans if plan is not None)
-
-
-def _played(
-    agent: TrackedAgent,
-    plan: MatchPlan,
-    request: ComparisonRequest,
-    on_cell: Callable[[str, str], None],
-) -> tuple[MatchScore, ...]:
-    player = as_match_player(agent, request.temperature)
-    return play_matches(
-        player, plan, on_part=lambda who, cell: on_cell(f"against {who}", cell_name(*cell))
-    )
 
 
 def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> EvaluationTask:

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from aimbot_lab.evaluation.differences import Difference
 from aimbot_lab.experiment.analysis.charts import (
     COLOURS,
-    Curve,
     Interval,
+    StepCurve,
     curve_chart,
     heading,
     html_table,
@@ -267,9 +267,9 @@ def _difference_interval(row: Difference) -> Interval:
     return Interval(cell_of(row), row.difference, row.lower, row.upper, colour)
 
 
-def _curves(found: Comparison) -> list[Curve]:
+def _curves(found: Comparison) -> list[StepCurve]:
     return [
-        Curve(
+        StepCurve(
             label(run),
             run.curve.points,
             colour,

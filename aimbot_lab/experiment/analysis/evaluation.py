@@ -20,9 +20,7 @@ from aimbot_lab.experiment.analysis.matches import (
     HEAD,
     MatchPlan,
     MatchScore,
-    as_match_player,
     match_rows,
-    opponents_of,
     play_matches,
 )
 from aimbot_lab.experiment.config.settings import CurriculumFile
@@ -35,7 +33,6 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.shown_numbers import percent, percent_interval
 from aimbot_lab.foundation.world import closing
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
-from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.training.agents.agent_files import SavedAgent
@@ -127,11 +124,6 @@ def policies(saved: SavedAgent, asked: Temperature | None = None) -> dict[str, M
     return {way.label: player_at(saved, way) for way in (first, *others)}
 
 
-def baselines(env: WorldSettings) -> Mapping[str, MakePlayer]:
-    """The scripted players of the world."""
-    return type_of(env).baselines(env)
-
-
 @dataclass(frozen=True)
 class EvaluationRequest:
     """How to evaluate."""
@@ -202,7 +194,7 @@ def evaluate_agent(
     `on_cell` is called after each cell that a player has played.
     """
     task = _task(agent, request)
-    scripted = baselines(task.env) if request.baselines else {}
+    scripted = type_of(task.env).baselines(task.env) if request.baselines else {}
     players = {
         player: _scores(player, task, make, on_cell=on_cell)
         for player, make in {**policies(agent.saved, request.temperature), **scripted}.items()
@@ -220,37 +212,10 @@ def evaluate_agent(
         time_unit=(spec := spec_of(task.env)).time_unit,
         has_draws=spec.has_draws or any(one.overall.draws for one in players.values()),
         content=content_of(task.env),
-        matches=_matches(agent, request, matches, on_cell=on_cell),
+        matches=()
+        if matches is None
+        else play_matches(agent, matches, request.temperature, on_cell=on_cell),
         left_out=() if matches is None else matches.left_out,
-    )
-
-
-def matches_of(
-    agent: TrackedAgent,
-    request: EvaluationRequest,
-    *,
-    data_folder: DataFolder,
-    tracking_uri: str | None = None,
-) -> MatchPlan | None:
-    """What an agent of a run by self-play plays besides; None of another run."""
-    return opponents_of(
-        agent,
-        episodes=request.episodes,
-        seed=request.seed,
-        scripts=request.baselines,
-        data_folder=data_folder,
-        tracking_uri=tracking_uri,
-    )
-
-
-def _matches(
-    agent: TrackedAgent, request: EvaluationRequest, plan: MatchPlan | None, *, on_cell: OnCell
-) -> tuple[MatchScore, ...]:
-    if plan is None:
-        return ()
-    player = as_match_player(agent, request.temperature)
-    return play_matches(
-        player, plan, on_part=lambda who, cell: on_cell(f"against {who}", cell_name(*cell))
     )
 
 
@@ -272,7 +237,7 @@ def cells_to_play(
     """How often `on_cell` will be called."""
     task = _task(agent, request)
     players = len(policies(agent.saved, request.temperature))
-    players += request.baselines * len(baselines(task.env))
+    players += request.baselines * len(type_of(task.env).baselines(task.env))
     return players * len(task.cells) + (0 if matches is None else matches.parts)
 
 
@@ -334,14 +299,14 @@ def _section(evaluated: Evaluated) -> str:
         f"{evaluated.agent.capitalize()} agent, saved at step {evaluated.step:,}; "
         f"{evaluated.episodes:,} episodes of each cell; win rate with its 95 % interval.\n\n"
         + markdown_table(("cell", *evaluated.players), rows)
-        + _matches_section(evaluated)
+        + _matches(evaluated)
         + f"\n\nAgain: `aimbot-lab evaluate {run} --agent {evaluated.agent} "
         f"--episodes {evaluated.episodes} --seed {evaluated.seed} "
         f"--temperature {evaluated.temperature:g}`"
     )
 
 
-def _matches_section(evaluated: Evaluated) -> str:
+def _matches(evaluated: Evaluated) -> str:
     """Scores in matches, where there are any."""
     if not evaluated.matches:
         return ""

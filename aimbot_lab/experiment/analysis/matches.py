@@ -9,6 +9,7 @@ from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
 from aimbot_lab.evaluation.matches import MatchPlayer, play_pairs, script_player
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
+from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.shown_numbers import shown_rate
@@ -125,7 +126,7 @@ class MatchPlan:
 
     @property
     def parts(self) -> int:
-        """How often `on_part` of `play_matches` is called."""
+        """How often `on_cell` of `play_matches` is called."""
         return len(self.opponents) * len(self.cells)
 
 
@@ -192,12 +193,17 @@ def as_match_player(agent: TrackedAgent, temperature: Temperature | None = None)
 
 
 def play_matches(
-    player: MatchPlayer, plan: MatchPlan, *, on_part: Callable[[str, Cell], None]
+    agent: TrackedAgent,
+    plan: MatchPlan,
+    temperature: Temperature | None,
+    *,
+    on_cell: Callable[[str, str], None],
 ) -> tuple[MatchScore, ...]:
-    """Scores of `player` against each opponent: at each difficulty, then over all.
+    """Scores of `agent` against each opponent: at each difficulty, then over all.
 
-    All meet the same starts. `on_part` is called with the opponent after each.
+    All meet the same starts. `on_cell` is called after each with the opponent and the cell.
     """
+    player = as_match_player(agent, temperature)
     world = make_world(type_of(plan.env).match_settings(plan.env), plan.episodes)
     found: list[MatchScore] = []
     for opponent in plan.opponents:
@@ -208,7 +214,7 @@ def play_matches(
             ((wins, draws, losses),) = play_pairs([(player, opponent)], [world], seed=seed)
             games = wins + draws + losses
             own.append(_score(opponent.name, cell.difficulty, games=games, wins=wins, draws=draws))
-            on_part(opponent.name, cell)
+            on_cell(f"against {opponent.name}", cell_name(*cell))
         found += [*own, *_over_all(own)]
     return tuple(found)
 

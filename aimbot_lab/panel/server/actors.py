@@ -43,7 +43,7 @@ class ActorLine:
     label: str
 
 
-class Actor(NamedTuple):
+class GameActor(NamedTuple):
     """Who acts, and the world in which they do."""
 
     key: str
@@ -74,7 +74,7 @@ def _agents_of(line: "RunLine") -> Iterator[ActorLine]:
         yield ActorLine(f"{RUN}{line.run_id}:{name}", f"{label}, {name.replace('-', ' ')}")
 
 
-def find_actor(lab: "Lab", key: str, settings: WorldSettings | None = None) -> Actor:
+def find_actor(lab: "Lab", key: str, settings: WorldSettings | None = None) -> GameActor:
     """The actor of that key, in a world of `settings`, or the one that its agent learned in.
 
     Raises LabError where there is none such, or its world has no scenes.
@@ -82,15 +82,15 @@ def find_actor(lab: "Lab", key: str, settings: WorldSettings | None = None) -> A
     lab.loader.need(*KERNELS)
     own = _one_row(playable_settings() if settings is None else settings)
     if key == PERSON:
-        return Actor(key, own, None)
+        return GameActor(key, own, None)
     if key.startswith(SCRIPT):
         found = _scripts(own).get(key.removeprefix(SCRIPT))
         if found is None:
             raise ConfigurationError(f"{key}: this world has no such script")
-        return Actor(key, own, found)
+        return GameActor(key, own, found)
     saved = _saved_agent(lab, key.removeprefix(RUN))
     resting_of(saved.env)
-    return Actor(
+    return GameActor(
         key,
         _one_row(saved.env),
         lambda world, seed: saved.agent.player(world, seed=seed),
@@ -211,7 +211,7 @@ def present_agent(folder: "RunFolder", *, seconds: float = ANSWER_SECONDS) -> Pa
 class MatchSetup(NamedTuple):
     """A match for a person: who acts at home, and who plays away, by its name on the page."""
 
-    person: Actor
+    person: GameActor
     rival: "MatchPlayer"
     label: str
 
@@ -269,7 +269,7 @@ def set_up(lab: "Lab", key: str) -> MatchSetup:
         raise ConfigurationError(f"{shortened(key, 40)}: there is none such on this page")
     env, rival = _of_run(lab, run, which)
     words = next(one.label for one in _rivals_of(line) if one.key.endswith(f":{which}"))
-    return MatchSetup(Actor(PERSON, _for_one(env), None), rival, words)
+    return MatchSetup(GameActor(PERSON, _for_one(env), None), rival, words)
 
 
 def _against_script(key: str, settings: WorldSettings) -> MatchSetup:
@@ -281,7 +281,7 @@ def _against_script(key: str, settings: WorldSettings) -> MatchSetup:
     if name not in scripts:
         raise ConfigurationError(f"{shortened(key, 40)}: this world has no such script")
     single = make_world(kind.single_settings(settings), 1)
-    person = Actor(PERSON, _for_one(settings), None)
+    person = GameActor(PERSON, _for_one(settings), None)
     return MatchSetup(person, script_player(name, scripts[name], single), name)
 
 

@@ -14,7 +14,7 @@ from aimbot_lab.foundation.result_lines import parse_result, result_line
 from aimbot_lab.foundation.scenes import Placement, SceneEditor, SceneView
 from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.foundation.world import Float32Array, Scenario, step_buffers
-from aimbot_lab.panel.server.actors import Actor, resting_of, scenes_of
+from aimbot_lab.panel.server.actors import GameActor, resting_of, scenes_of
 from aimbot_lab.panel.server.result_words import ResultLine, readable
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Game:
 
     def __init__(
         self,
-        actor: Actor,
+        actor: GameActor,
         scenario: Scenario,
         *,
         seed: int,
@@ -221,7 +221,7 @@ class EpisodeGame:
     """One episode of what was `chosen`, recorded as it is played; a match against `rival`."""
 
     def __init__(
-        self, actor: Actor, chosen: ChosenEpisode, rival: "MatchPlayer | None" = None
+        self, actor: GameActor, chosen: ChosenEpisode, rival: "MatchPlayer | None" = None
     ) -> None:
         from aimbot_lab.replay.episode import RowRecorder
         from aimbot_lab.worlds.registry import spec_of
@@ -262,7 +262,7 @@ class EpisodeGame:
         return replay_text(as_replay(self._recorded, about))
 
 
-def played_by(actor: Actor, chosen: ChosenEpisode) -> EpisodeBatch:
+def played_by(actor: GameActor, chosen: ChosenEpisode) -> EpisodeBatch:
     """How the episode of `chosen` ends as `actor` plays it, at once."""
     game = EpisodeGame(actor, chosen)
     for _ in range(MAX_DECISIONS):
@@ -278,7 +278,7 @@ class SceneGame:
     What is won or lost leaves everything standing, at rest again.
     """
 
-    def __init__(self, actor: Actor, *, seed: int = 0) -> None:
+    def __init__(self, actor: GameActor, *, seed: int = 0) -> None:
         self.game = Game(actor, resting_of(actor.settings), seed=seed)
         self.editor: SceneEditor = self.game.scenes.editor(self.game.world)
         self._floors: deque[Any] = deque(maxlen=MAX_UNDONE)

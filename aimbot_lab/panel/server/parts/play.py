@@ -13,8 +13,8 @@ from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.panel.server.actors import (
     PERSON,
     USUAL,
-    Actor,
     ActorLine,
+    GameActor,
     actor_lines,
     find_actor,
     match_target,
@@ -92,7 +92,7 @@ class OpenPlay:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.scores: dict[tuple[str, Cell], CellTally] = {}
-        self.beside: Actor | None = None
+        self.beside: GameActor | None = None
         self.label = ""
         self.who = YOU  # the person in the table of results
         self.beginning = asyncio.Lock()  # one episode at a time

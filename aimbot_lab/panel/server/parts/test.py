@@ -12,7 +12,7 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.result_lines import COMMAND_LINE
 from aimbot_lab.foundation.scenes import Placement
-from aimbot_lab.panel.server.actors import RUN, Actor, ActorLine, actor_lines, find_actor
+from aimbot_lab.panel.server.actors import RUN, ActorLine, GameActor, actor_lines, find_actor
 from aimbot_lab.panel.server.game import ROW, Frame, SceneGame
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
@@ -159,7 +159,7 @@ async def choose(session: Session, chosen: Chosen) -> Opened:
     )
 
 
-def _new_game(actor: Actor, text: str) -> SceneGame:
+def _new_game(actor: GameActor, text: str) -> SceneGame:
     game = SceneGame(actor)
     with suppress(LabError):  # another world, in which what stood does not fit
         if text:
