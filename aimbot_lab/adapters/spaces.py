@@ -111,26 +111,9 @@ def as_batch(values: Any, shape: tuple[int, ...], name: str) -> npt.NDArray[Any]
     return array
 
 
-class GymnasiumActions(Protocol):
-    """A space of actions for one row, and the way from it to the world."""
-
-    @property
-    def space(self) -> spaces.Space[Any]:
-        """Actions of one row."""
-        ...
-
-    def to_world(self, actions: Any, out: Float32Array) -> None:
-        """Write `actions`, a batch of the space's or a single one, to `out` [B, A].
-
-        Raises ActionError for a wrong shape or an aim bin that does not exist; the world
-        itself judges the rest.
-        """
-        ...
-
-
 def action_codec(
     spec: WorldSpec, kind: ActionKind, aim_bins: Sequence[float] | None
-) -> GymnasiumActions:
+) -> "BinnedActions | HybridActions":
     """The codec of `kind`; without `aim_bins`, eleven values between the limits of the mouse.
 
     `bins` is a `MultiDiscrete` of the world's branches and one index into the aim bins, which
@@ -159,7 +142,10 @@ class HybridActions:
         )
 
     def to_world(self, actions: Any, out: Float32Array) -> None:
-        """Write `actions`, {"branches": [B, branches], "mouse": [B, continuous]}, to `out`."""
+        """Write `actions`, {"branches": [B, branches], "mouse": [B, continuous]}, to `out`.
+
+        Raises ActionError for another shape; the world itself judges the rest.
+        """
         rows, width = out.shape
         branches = as_batch(actions[BRANCHES], (rows, self._branches), BRANCHES)
         mouse = as_batch(actions[MOUSE], (rows, width - self._branches), MOUSE)
