@@ -6,7 +6,7 @@ from typing import Any
 
 from aimbot_lab.curriculum.episodes import Outcome
 from aimbot_lab.curriculum.promotion.rules import MlAgentsMemory, Rule, new_rule
-from aimbot_lab.curriculum.promotion.win_rate_windows import Window, WinRateWindows
+from aimbot_lab.curriculum.promotion.win_rate_windows import RateWindow, WinRateWindows
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import Cell
 
@@ -52,7 +52,7 @@ class CurrentLesson:
         return self.rule.episodes if self.rule is not None and self.counts_ends else self.episodes
 
     @property
-    def proven(self) -> Mapping[Cell, Window]:
+    def proven(self) -> Mapping[Cell, RateWindow]:
         """What a lesson that was passed by evidence of its win rate has proven; else empty."""
         return {} if self.rule is None else self.rule.proven()
 

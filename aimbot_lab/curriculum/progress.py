@@ -266,7 +266,7 @@ class CurriculumProgress:
 
     def _show(self, outcome: Outcome) -> None:
         if not outcome.counts:
-            self._record.episode(self.step, self.lesson, outcome=outcome, use="watch")
+            self._record.episode(self.step, self.lesson, outcome=outcome)
             return
         self._open.show(outcome)
         self.shown.append(outcome)
@@ -275,7 +275,7 @@ class CurriculumProgress:
 
     def _count(self, outcome: Outcome) -> None:
         self._open.count(outcome)
-        self._record.episode(self.step, self.lesson, outcome=outcome, use="lesson")
+        self._record.episode(self.step, self.lesson, outcome=outcome)
         check = self.greedy.ask(self._open, self.mix.scenario)
         if check is not None:
             self._note("greedy", **asdict(check))

@@ -26,7 +26,6 @@ EPISODES_NAME = "episodes.csv"
 EVENTS_NAME = "events.jsonl"
 _HEAD = "step,lesson,target,difficulty,won,use,return\n"
 _HEAD_RATED = "step,lesson,target,difficulty,won,use,return,rating\n"
-Use = Literal["lesson", "watch"]
 DAMAGED = "the run's record is damaged"
 ADVICE = "put back the file as the run wrote it"
 
@@ -44,8 +43,7 @@ class CountedEpisode(NamedTuple):
 
     step: int  # environment steps when it was counted
     lesson: int  # from 0
-    outcome: Outcome
-    use: Use  # whether the lesson counted it, or it is watched only
+    outcome: Outcome  # which says whether the lesson counted it, or it is watched only
 
 
 class CurriculumRecord:
@@ -62,12 +60,13 @@ class CurriculumRecord:
         """Forget the pieces of the step before."""
         self._pieces = []
 
-    def episode(self, step: int, lesson: int, *, outcome: Outcome, use: Use) -> None:
+    def episode(self, step: int, lesson: int, *, outcome: Outcome) -> None:
         """Keep a counted episode."""
         target, difficulty = outcome.cell or ("", "")
         reward = _written(outcome.reward) if self._with_rewards else ""
         won = "0.5" if outcome.drawn else int(outcome.won)
         rating = f",{_written(outcome.rating)}" if self._with_ratings else ""
+        use = "lesson" if outcome.counts else "watch"
         place = f"{step},{lesson + 1},{target},{difficulty}"
         self._episodes.append(f"{place},{won},{use},{reward}{rating}\n")
 
@@ -227,7 +226,7 @@ def _episode(line: str, columns: int) -> CountedEpisode:
     cell = Cell(target, numbers[2]) if target else None
     rating = _number(more[0]) if more else None
     outcome = Outcome(won == "1", cell, _number(reward), use == "lesson", won == "0.5", rating)
-    return CountedEpisode(*numbers[:2], outcome, "lesson" if outcome.counts else "watch")
+    return CountedEpisode(*numbers[:2], outcome)
 
 
 def _number(text: str) -> float | None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.promotion.rules import PROGRESS, WIN_RATE, CompletionCriteria
-from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, Window
+from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, RateWindow
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.shown_numbers import odds, odds_text
@@ -202,7 +202,7 @@ def lesson_report(lesson: CurrentLesson, step: int | None) -> LessonReport:
         episodes = sum(one.episodes for one in proven)
         wins = sum(one.wins for one in proven)
         lower = min(one.rate.lower for one in proven)
-        window = Window(episodes, wins, WinRate(wins / episodes, lower, 1.0))
+        window = RateWindow(episodes, wins, WinRate(wins / episodes, lower, 1.0))
     report = replace(
         not_begun(lesson.lesson),
         ended_at_step=step,
@@ -297,7 +297,7 @@ def cell_reports(lesson: CurrentLesson) -> tuple[CellReport, ...]:
     return tuple(map(_cell_report, lesson.cells, shown))
 
 
-def _cell_report(cell: Cell, window: Window) -> CellReport:
+def _cell_report(cell: Cell, window: RateWindow) -> CellReport:
     return CellReport(
         target=cell.target,
         difficulty=cell.difficulty,

@@ -25,7 +25,7 @@ from aimbot_lab.foundation.shown_text import one_line
 
 
 @dataclass(frozen=True)
-class World:
+class RecordedRun:
     """What a replay must know of the run besides its record."""
 
     lessons: tuple[Lesson, ...]
@@ -35,7 +35,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class LessonAttempt:
     """One time that a lesson was learned, as it was recorded."""
 
     lesson: int  # from 0
@@ -55,7 +55,7 @@ class Attempt:
 class RuleReplay:
     """An attempt under some criteria, which may be others than the run's."""
 
-    attempt: Attempt
+    attempt: LessonAttempt
     criteria: CompletionCriteria
     checks: tuple[Check, ...]  # in order, without those that repeat the one before
     lesson: CurrentLesson  # after the last check
@@ -81,10 +81,10 @@ class RuleReplay:
         return passed is not None and passed.step == end["step"]
 
 
-def attempts(record: KeptRecord) -> tuple[Attempt, ...]:
+def attempts(record: KeptRecord) -> tuple[LessonAttempt, ...]:
     """The lessons in the order in which they were learned, each with its record."""
     found = []
-    counted = [episode for episode in record.episodes if episode.use == "lesson"]
+    counted = [episode for episode in record.episodes if episode.outcome.counts]
     lesson, began, place, events = 0, 0, 0, list[dict[str, Any]]()
     for event in (*record.events, None):
         if event is not None and event["kind"] != "lesson":
@@ -94,7 +94,7 @@ def attempts(record: KeptRecord) -> tuple[Attempt, ...]:
         while place < len(counted) and counted[place].lesson == lesson:
             place += 1
         episodes = tuple(counted[first:place])
-        found.append(Attempt(lesson, began, episodes, tuple(events), event))
+        found.append(LessonAttempt(lesson, began, episodes, tuple(events), event))
         if event is None or event["next"] is None:
             break
         lesson, began, events = event["next"], event["step"], []
@@ -104,14 +104,14 @@ def attempts(record: KeptRecord) -> tuple[Attempt, ...]:
 class Replayed(NamedTuple):
     """An attempt under the run's own criteria and under another threshold."""
 
-    attempt: Attempt
+    attempt: LessonAttempt
     own: RuleReplay | None  # None: the lesson has no criterion
     other: RuleReplay | None  # None: nor was another threshold given, or it does not take it
     refused: str = ""  # why it does not take the other threshold
 
 
 def replays(
-    record: KeptRecord, world: World, *, threshold: float | None = None
+    record: KeptRecord, world: RecordedRun, *, threshold: float | None = None
 ) -> Iterator[Replayed]:
     """Every attempt, each with all that came before it as it was in the run.
 
@@ -149,7 +149,7 @@ def _with_threshold(
 
 
 def _replay(
-    attempt: Attempt, lesson: Lesson, world: World, *, memory: MlAgentsMemory
+    attempt: LessonAttempt, lesson: Lesson, world: RecordedRun, *, memory: MlAgentsMemory
 ) -> RuleReplay:
     mix = LiveMix(lesson, world.difficulties)
     opened = CurrentLesson(lesson, mix.cells, memory=memory)
@@ -169,7 +169,7 @@ KINDS = ("weights", "targets")  # of events that are changes of the mix
 class _Game:
     """An attempt that plays its recorded episodes into a lesson."""
 
-    def __init__(self, attempt: Attempt, opened: CurrentLesson, mix: LiveMix) -> None:
+    def __init__(self, attempt: LessonAttempt, opened: CurrentLesson, mix: LiveMix) -> None:
         self.attempt, self.opened, self._mix = attempt, opened, mix
         self.settled = False  # whether no look changes anything until the next episode has ended
         self._changes = [event for event in attempt.events if event["kind"] in KINDS]
@@ -212,7 +212,7 @@ class _Game:
             raise _contradiction(change["step"], str(error)) from error
 
 
-def _checks(game: _Game, world: World) -> Iterator[Check]:
+def _checks(game: _Game, world: RecordedRun) -> Iterator[Check]:
     """One check for each episode, or for each step where the rule looks at each."""
     attempt, opened = game.attempt, game.opened
     by_step = opened.rule is not None and opened.rule.every_step
@@ -229,7 +229,7 @@ def _checks(game: _Game, world: World) -> Iterator[Check]:
             return
 
 
-def _where_the_run_looked(check: Check, attempt: Attempt) -> Check:
+def _where_the_run_looked(check: Check, attempt: LessonAttempt) -> Check:
     """`check`, which passes, or the run's own where it can't have looked before that.
 
     Without an ended episode it looks where a rollout ends alone, which is in no record.
@@ -242,7 +242,7 @@ def _where_the_run_looked(check: Check, attempt: Attempt) -> Check:
     return replace(check, step=end["step"], statistic=end["statistic"])
 
 
-def _one_by_one(attempt: Attempt) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:
+def _one_by_one(attempt: LessonAttempt) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:
     return ((episode.step, (episode,)) for episode in attempt.episodes)
 
 

@@ -95,7 +95,7 @@ def decode(line: bytes) -> Entry:
 _KEPT_FOLDER = "files"
 
 
-class KeptFiles:
+class KeptCopies:
     """The copies in one run folder, named by their path relative to it."""
 
     def __init__(self, run_folder: Path) -> None:
@@ -265,7 +265,7 @@ class Journal:
     """
 
     def __init__(self, run_folder: Path) -> None:
-        self.files = KeptFiles(run_folder)
+        self.files = KeptCopies(run_folder)
         self._path = run_folder / JOURNAL_NAME
         self._delivered_path = run_folder / _DELIVERED_NAME
         self._lock = threading.Lock()
@@ -435,7 +435,7 @@ def count_waiting(run_folder: Path) -> int:
         written = b""
     written = written[: written.rfind(b"\n") + 1]
     delivered, held_from = _read_delivered(run_folder / _DELIVERED_NAME)
-    held = _present_files(written[held_from:delivered].split(b"\n"), KeptFiles(run_folder))
+    held = _present_files(written[held_from:delivered].split(b"\n"), KeptCopies(run_folder))
     return written.count(b"\n", delivered) + len(held) + (_last_entry_as_end(written) is None)
 
 
@@ -459,7 +459,7 @@ def _read_delivered(path: Path) -> tuple[int, int]:
         return 0, 0
 
 
-def _present_files(lines: list[bytes], kept: KeptFiles) -> list[FileEntry]:
+def _present_files(lines: list[bytes], kept: KeptCopies) -> list[FileEntry]:
     """The files of `lines` whose copies are still here: the others have been stored."""
     found = []
     for line in filter(is_file, lines):

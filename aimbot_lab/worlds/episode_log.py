@@ -6,7 +6,7 @@ line of the kernel that writes it. Imported by worlds with kernels.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,49 +18,6 @@ KNOWN = frozenset(
 )
 L = TypeVar("L")
 IntArray = npt.NDArray[np.int64]
-
-
-class EpisodeArrays(Protocol):
-    """What every log of episodes holds."""
-
-    @property
-    def target(self) -> IntArray:
-        """[B] Number of the target."""
-        ...
-
-    @property
-    def difficulty(self) -> IntArray:
-        """[B] Number of the difficulty; 0: it has none."""
-        ...
-
-    @property
-    def order(self) -> IntArray:
-        """[B] Rank by beginning."""
-        ...
-
-    @property
-    def scenario(self) -> IntArray:
-        """[B] Number of the scenario it was drawn from."""
-        ...
-
-    @property
-    def terms(self) -> npt.NDArray[np.float64]:
-        """[B, T] Sum of each reward term."""
-        ...
-
-
-class RunningEpisodes(Protocol):
-    """What a state tells of the episodes that run."""
-
-    @property
-    def order(self) -> IntArray:
-        """[B] Rank by beginning."""
-        ...
-
-    @property
-    def scenario(self) -> IntArray:
-        """[B] Number of the scenario."""
-        ...
 
 
 def own_columns(log: type[NamedTuple]) -> tuple[str, ...]:
@@ -96,8 +53,8 @@ def cells_of(targets: Mapping[str, int], levels: int) -> dict[tuple[int, int], C
 
 def ended_episodes(
     rows: IntArray,
-    log: EpisodeArrays,
-    running: RunningEpisodes,
+    log: Any,
+    running: Any,
     *,
     cells: Mapping[tuple[int, int], Cell],
     outcome: npt.NDArray[np.int8],
@@ -106,7 +63,8 @@ def ended_episodes(
 ) -> EpisodeBatch:
     """The episodes that just ended in `rows` [E], which are in their next episode already.
 
-    `outcome` and `length` are theirs [E]; `columns` names those of `log` that they carry.
+    `running` has the `order` and `scenario` [B] of the episodes that run. `outcome` and `length`
+    are those of the ended ones [E]; `columns` names the arrays of `log` that they carry.
     """
     kinds = zip(log.target[rows].tolist(), log.difficulty[rows].tolist(), strict=True)
     return EpisodeBatch(

@@ -12,7 +12,7 @@ from test_rule_replay import KINDS, play, world
 
 from aimbot_lab.cli.commands.explain import _document, _texts
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, read_record
-from aimbot_lab.curriculum.rule_replay import World, replays
+from aimbot_lab.curriculum.rule_replay import RecordedRun, replays
 from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.errors import LabError
 
@@ -57,7 +57,7 @@ def damaged(content: bytes, source: random.Random) -> bytes:
     return bytes(changed)
 
 
-def records() -> Iterator[tuple[World, dict[str, bytes]]]:
+def records() -> Iterator[tuple[RecordedRun, dict[str, bytes]]]:
     both = {"goto": 1, "attack": 1}
     for criteria in KINDS.values():
         lessons = [
@@ -69,7 +69,7 @@ def records() -> Iterator[tuple[World, dict[str, bytes]]]:
         yield world(lessons), game.kept
 
 
-def explained(where: World, kept: dict[str, bytes]) -> str:
+def explained(where: RecordedRun, kept: dict[str, bytes]) -> str:
     texts = (kept[name].decode("utf-8", "replace") for name in (EPISODES_NAME, EVENTS_NAME))
     with np.errstate(all="ignore"):
         found = Explanation("3f2a", "a run", where, tuple(replays(read_record(*texts), where)))

@@ -11,7 +11,7 @@ from aimbot_lab.curriculum.episodes import Outcome
 from aimbot_lab.curriculum.greedy_proof import episodes_needed
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.promotion.rules import CompletionCriteria, evidence_test
-from aimbot_lab.curriculum.rule_replay import World, replays
+from aimbot_lab.curriculum.rule_replay import RecordedRun, replays
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.world import Scenario
@@ -71,7 +71,7 @@ def test_a_replay_of_the_record_ends_the_lesson_where_the_run_did() -> None:
     lessons = [lesson("a", difficulty=TWO_CELLS), lesson("b")]
     game = game_of(Agent(0.0, 0.1, 1.0), lessons)
     assert won_episodes(game, 60)[-1] == "promote"
-    found = next(replays(game.record, World(tuple(lessons), DIFFICULTIES, 1, 10_000)))
+    found = next(replays(game.record, RecordedRun(tuple(lessons), DIFFICULTIES, 1, 10_000)))
     assert found.own is not None
     assert found.own.agrees
     taken_back = [one for one in found.own.checks if found.attempt.refused(one)]
@@ -83,7 +83,7 @@ def test_explain_tells_what_was_not_shown_without_exploration() -> None:
     lessons = (lesson("a", difficulty=TWO_CELLS), lesson("b"))
     game = game_of(Agent(0.0, 1.0), lessons)
     won_episodes(game, 60)
-    world = World(lessons, DIFFICULTIES, 1, 10_000)
+    world = RecordedRun(lessons, DIFFICULTIES, 1, 10_000)
     explained = Explanation("3f2a", "a run", world, tuple(replays(game.record, world)))
     text = "\n".join(_texts(explained, every=False))
     assert "enough, but not without exploration" in text

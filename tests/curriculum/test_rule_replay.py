@@ -13,7 +13,7 @@ from aimbot_lab.cli.commands.explain import _texts
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.promotion.rules import CompletionCriteria, EvidenceRule, MlAgentsMemory
 from aimbot_lab.curriculum.records import read_record
-from aimbot_lab.curriculum.rule_replay import World, attempts, replays
+from aimbot_lab.curriculum.rule_replay import RecordedRun, attempts, replays
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.curriculum.weights import WeightChange
 from aimbot_lab.experiment.analysis.explanation import Explanation
@@ -32,8 +32,8 @@ KINDS = {
 }
 
 
-def world(lessons: list[Lesson]) -> World:
-    return World(tuple(lessons), DIFFICULTIES, ROWS, TOTAL)
+def world(lessons: list[Lesson]) -> RecordedRun:
+    return RecordedRun(tuple(lessons), DIFFICULTIES, ROWS, TOTAL)
 
 
 def play(lessons: list[Lesson], seed: int, *, steps: int = 400, climb: bool = True) -> Game:

@@ -17,7 +17,7 @@ import numpy as np
 
 from aimbot_lab.curriculum.episodes import Order, Outcome
 from aimbot_lab.curriculum.promotion.evidence import RESTART_EVERY, Evidence, EvidenceTest
-from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, Window
+from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, RateWindow
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
 from aimbot_lab.foundation.shown_numbers import odds, odds_text
@@ -153,7 +153,7 @@ class Rule(ABC):
         measure = self._criteria.measure.replace("_", " ")
         return f"{measure} over {self.bound:g} (reached {self.statistic:.4g})"
 
-    def proven(self) -> dict[Cell, Window]:
+    def proven(self) -> dict[Cell, RateWindow]:
         """Of each cell, or of ALL_CELLS, the episodes that prove a win rate, and its interval.
 
         Empty where the lesson is not passed, or by no win rate.
@@ -282,7 +282,7 @@ class EvidenceRule(Rule):
         found, needed = odds_text(odds(self.statistic)), odds_text(odds(self.bound))
         return f"evidence that {measure} exceeds {criteria.threshold:g}{cell} ({found} of {needed})"
 
-    def proven(self) -> dict[Cell, Window]:
+    def proven(self) -> dict[Cell, RateWindow]:
         """Of each cell, or of ALL_CELLS, the episodes that prove a win rate, and its interval."""
         parts = {cell: self._parts[cell] for cell in self._asked}
         is_known = self._criteria.measured.of_wins and all(part.won for part in parts.values())
@@ -337,13 +337,13 @@ class _Part:
             if self._evidence.episodes % RESTART_EVERY == 0:
                 self.won.append(0)
 
-    def proven(self) -> Window:
+    def proven(self) -> RateWindow:
         """The episodes since the start that proves most, and the interval of the test."""
         wins = np.cumsum(self.won[::-1])[::-1]
         episodes = self._evidence.episodes - RESTART_EVERY * np.arange(len(wins))
         lower, start = self._test.proven(wins, episodes)
         count, won = int(episodes[start]), int(wins[start])
-        return Window(count, won, WinRate(won / count, lower, 1.0))
+        return RateWindow(count, won, WinRate(won / count, lower, 1.0))
 
     def state(self) -> list[Any]:
         return [self._evidence.log_wealth.tolist(), self._evidence.episodes]

@@ -44,17 +44,12 @@ _GROWTH = np.expm1(TILTS)
 _HALVINGS = 16  # of the range in which an end lies: to 2e-5
 
 
-class Bounds(NamedTuple):
-    """The ends of intervals."""
-
-    lower: FloatArray  # [...]
-    upper: FloatArray  # [...]
-
-
 def confidence_bounds(
     wins: npt.ArrayLike, episodes: npt.ArrayLike, *, alpha: npt.ArrayLike = 0.05
-) -> Bounds:
-    """The interval [...] of the mean win rate after `wins` [...] of `episodes` [...].
+) -> FloatArray:
+    """The ends [2, ...] of the interval of the mean win rate, the lower first.
+
+    It is after `wins` [...] of `episodes` [...].
 
     Over all lengths of a window together, one of its intervals misses with a chance of at most
     `alpha` [...]. Without episodes it is 0 to 1.
@@ -66,7 +61,7 @@ def confidence_bounds(
     outer = np.zeros_like(inner)
     outer[1] = 1.0
     ends = _ends(outer, inner, lambda mean: is_refuted(mean, won, length, alpha=level))
-    return Bounds(*np.where(length == 0, outer, ends))
+    return np.where(length == 0, outer, ends)
 
 
 def is_refuted(
@@ -108,7 +103,7 @@ class Count(NamedTuple):
     wins: int
 
 
-class Window(NamedTuple):
+class RateWindow(NamedTuple):
     """A win rate with its interval."""
 
     episodes: int
@@ -140,18 +135,18 @@ class WinRateWindows:
         if not rest:
             self._starts.append(_Start(block, dict(self._totals)))
 
-    def recent(self, cells: Sequence[Cell]) -> tuple[Window, ...]:
+    def recent(self, cells: Sequence[Cell]) -> tuple[RateWindow, ...]:
         """Of each cell the shortest window with episodes enough; no outcome decides which."""
         starts = [self._recent_start(cell) for cell in cells]
         return self._windows(cells, starts)
 
-    def highest(self, cells: Sequence[Cell]) -> tuple[Window, ...]:
+    def highest(self, cells: Sequence[Cell]) -> tuple[RateWindow, ...]:
         """Of each cell the window that shows most: its interval has the highest lower end."""
-        return self._windows(cells, np.argmax(self._bounds(cells).lower, axis=1).tolist())
+        return self._windows(cells, np.argmax(self._bounds(cells)[0], axis=1).tolist())
 
-    def lowest(self, cells: Sequence[Cell]) -> tuple[Window, ...]:
+    def lowest(self, cells: Sequence[Cell]) -> tuple[RateWindow, ...]:
         """Of each cell the window whose interval has the lowest upper end."""
-        return self._windows(cells, np.argmin(self._bounds(cells).upper, axis=1).tolist())
+        return self._windows(cells, np.argmin(self._bounds(cells)[1], axis=1).tolist())
 
     def _recent_start(self, cell: Cell) -> int:
         enough = RESTART_EVERY if cell == ALL_CELLS else MIN_EPISODES
@@ -163,24 +158,26 @@ class WinRateWindows:
         before = self._starts[place].before.get(cell, NOTHING)
         return Count(now.episodes - before.episodes, now.wins - before.wins)
 
-    def _bounds(self, cells: Sequence[Cell]) -> Bounds:
-        """The intervals [cells, starts] of all windows."""
+    def _bounds(self, cells: Sequence[Cell]) -> FloatArray:
+        """The lower and upper ends [2, cells, starts] of the intervals of all windows."""
         places = range(len(self._starts))
         counts = np.array([[self._since(place, cell) for place in places] for cell in cells])
         alpha = [alpha_of(start.number) for start in self._starts]
         return confidence_bounds(counts[..., 1], counts[..., 0], alpha=alpha)
 
-    def _windows(self, cells: Sequence[Cell], starts: Sequence[int]) -> tuple[Window, ...]:
+    def _windows(self, cells: Sequence[Cell], starts: Sequence[int]) -> tuple[RateWindow, ...]:
         """Of each cell the window from the given place among the kept starts."""
         counts = [self._since(place, cell) for cell, place in zip(cells, starts, strict=True)]
-        bounds = confidence_bounds(
+        lower, upper = confidence_bounds(
             [count.wins for count in counts],
             [count.episodes for count in counts],
             alpha=[alpha_of(self._starts[place].number) for place in starts],
         )
-        ends = zip(counts, bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
+        ends = zip(counts, lower.tolist(), upper.tolist(), strict=True)
         return tuple(
-            Window(*count, WinRate(count.wins / count.episodes if count.episodes else None, *rest))
+            RateWindow(
+                *count, WinRate(count.wins / count.episodes if count.episodes else None, *rest)
+            )
             for count, *rest in ends
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.curriculum.reports import Check
-from aimbot_lab.curriculum.rule_replay import Replayed, RuleReplay, World, replays
+from aimbot_lab.curriculum.rule_replay import RecordedRun, Replayed, RuleReplay, replays
 from aimbot_lab.experiment.runs.agents import find_training
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs, stored_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
@@ -25,7 +25,7 @@ class Explanation:
 
     run_id: str
     name: str
-    world: World
+    world: RecordedRun
     replayed: tuple[Replayed, ...]
 
 
@@ -49,7 +49,7 @@ def explain_run(
         return download_artifact(data_folder, run_id, name=name, tracking_uri=tracking_uri)
 
     config = stored_curriculum(fetch).config
-    world = World(
+    world = RecordedRun(
         config.lessons,
         spec_of(config.learned_env).difficulties,
         seats_in(config.learned_env),

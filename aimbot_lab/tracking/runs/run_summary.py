@@ -28,7 +28,7 @@ class MetricPoint(NamedTuple):
     value: float  # may be NaN
 
 
-class WinRate(NamedTuple):
+class TrackedWinRate(NamedTuple):
     """A run's win rate, and the metric that it was tracked as."""
 
     value: float
@@ -63,14 +63,14 @@ class RunSummary:
             return None
 
     @property
-    def win_rate(self) -> WinRate | None:
+    def win_rate(self) -> TrackedWinRate | None:
         """The latest win rate with the narrowest 95 % interval; None without any.
 
         Of fixed evaluation episodes or of the training's own; a lesson's, which may rest on a
         handful of episodes, does not count.
         """
         found = [
-            (self._interval_width(measure), WinRate(self.metrics[measure], measure))
+            (self._interval_width(measure), TrackedWinRate(self.metrics[measure], measure))
             for measure in (names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE)
             if isfinite(self.metrics.get(measure, inf))
         ]

@@ -15,7 +15,7 @@ from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.training.algorithms.adjustments import StatisticsCallback, adjustments
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.evaluation_callback import EvaluationCallback, greedy_play
-from aimbot_lab.training.callbacks.lesson_callback import CheckpointCallback, LessonCallback, Others
+from aimbot_lab.training.callbacks.lesson_callback import CheckpointCallback, LessonCallback
 from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
 from aimbot_lab.training.callbacks.report_callback import (
     BestAgentCallback,
@@ -163,7 +163,10 @@ class TrainingCallbacks:
             should_stop=should_stop,
             links=listeners.links,
             greedy=self._greedy,
-            others=Others(learner.agreement, (self.report.count,), self._checkpoints, rating),
+            agreement=learner.agreement,
+            counted=(self.report.count,),
+            checkpoints=self._checkpoints,
+            rating=rating,
         )
 
     def _in_order(self, learner: Learner, listeners: Listeners) -> list[BaseCallback]:

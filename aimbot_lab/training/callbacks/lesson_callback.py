@@ -6,7 +6,7 @@ All of it where a rollout begins, as are the answers to requests and the checkpo
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -58,19 +58,6 @@ class CheckpointCallback(BaseCallback):
 
 Answer = Callable[[Mapping[str, Any]], dict[str, Any]]
 """What is asked to its answer."""
-
-
-class StopRequest:
-    """Whether the training was asked to stop."""
-
-    def __init__(self) -> None:
-        self.made = False
-
-    def answer(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Note the request."""
-        del document
-        self.made = True
-        return {"stopping": True}
 
 
 class LiveWeights:
@@ -147,24 +134,12 @@ Counted = Callable[[EpisodeBatch], None]
 """Called with the episodes of each step, once the curriculum has counted them."""
 
 
-class Others(NamedTuple):
-    """What else takes part where rollouts begin."""
-
-    agreement: Agreement  # with other processes
-    counted: Sequence[Counted] = ()
-    checkpoints: CheckpointCallback | None = None
-    rating: Callable[[], float] | None = None  # the learner's running one, under self-play
-
-
-NO_OTHERS = Others(Agreement(Alone(), 0, bytes))
-
-
 class LessonCallback(BaseCallback):
     """Feeds finished episodes to the curriculum and sets the scenario that it wants.
 
     Both where a rollout begins, for all steps of the last one in their order: within a rollout
     nothing is decided. What the curriculum wants to be kept goes to the record of `links`, and
-    each step to the counting ones of `others`; difficulty weights are changed as its requests ask,
+    each step to those in `counted`; difficulty weights are changed as its requests ask,
     which may also ask it to stop, or to publish what it does. Where a game commands it, the agent
     is saved after the update that follows. `greedy` plays without exploration, where the learner
     explores.
@@ -184,10 +159,14 @@ class LessonCallback(BaseCallback):
         should_stop: Callable[[], bool],
         links: RunLinks = UNLINKED,
         greedy: GreedyPlay | None = None,
-        others: Others = NO_OTHERS,
+        agreement: Agreement | None = None,
+        counted: Sequence[Counted] = (),
+        checkpoints: CheckpointCallback | None = None,
+        rating: Callable[[], float] | None = None,
     ) -> None:
         super().__init__()
-        self._agreement, self._counted, self._checkpoints, self._rating = others
+        self._agreement = agreement or Agreement(Alone(), 0, bytes)
+        self._counted, self._checkpoints, self._rating = counted, checkpoints, rating
         self._ended: list[EpisodeBatch] = []  # of each step of the rollout in which episodes ended
         self._running: int | None = None  # rank of the oldest episode where the rollout began
         self._begun = False
@@ -197,7 +176,7 @@ class LessonCallback(BaseCallback):
         self._observer = observer
         self._links = links
         progress.greedy.play = greedy
-        self._stop = StopRequest()
+        self._is_asked_to_stop = False
         self._weights = LiveWeights(progress, env.world, self._answers(links))
         self._should_stop = should_stop
         self.stopped = False
@@ -205,13 +184,19 @@ class LessonCallback(BaseCallback):
 
     def _answers(self, links: RunLinks) -> dict[str, Answer]:
         """What answers requests that are not about weights, by their kinds."""
-        answers: dict[str, Answer] = {"stop": self._stop.answer}
+        answers: dict[str, Answer] = {"stop": self._stop}
         if links.live is not None:
             answers["watch"] = links.live.watch
             answers["show_agent"] = self._of_agent(links.live.show_agent)
         if links.agents is not None:
             answers["keep_agent"] = self._of_agent(links.agents.keep_agent)
         return answers
+
+    def _stop(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Note the request to stop."""
+        del document
+        self._is_asked_to_stop = True
+        return {"stopping": True}
 
     def _of_agent(self, give: Callable[[Any, Mapping[str, Any]], dict[str, Any]]) -> Answer:
         """An answer that is given the present agent."""
@@ -295,7 +280,7 @@ class LessonCallback(BaseCallback):
 
     def _prepare_end(self, report: RolloutReport) -> None:
         """Have a checkpoint kept where one is due, and the training end with it where asked to."""
-        self.stopped = report.stop or self._stop.made
+        self.stopped = report.stop or self._is_asked_to_stop
         if self._checkpoints is not None:
             self._checkpoints.wanted, self._checkpoints.ends = report.keep, self.stopped
         elif self.stopped:
