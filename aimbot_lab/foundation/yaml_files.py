@@ -22,7 +22,6 @@ from aimbot_lab.foundation.yaml_nodes import (
     TooDeepError,
     YamlError,
     compose,
-    compose_own,
     place_of,
     position_after,
 )
@@ -156,9 +155,7 @@ class FileReader:
         """The nodes of the file, or None where it says nothing or has a fault."""
         try:
             self.text = self._form.text(self._source)
-            if self._is_own:
-                return compose_own(self.text)
-            return compose(self.text, max_levels=MAX_LEVELS)
+            return compose(self.text, max_levels=MAX_LEVELS, is_own=self._is_own)
         except OSError as error:
             self.fault_at(START, f"cannot be read: {error.strerror or error}")
         except UnicodeDecodeError as error:

@@ -6,6 +6,7 @@ number, `010` and `12:30` are not. Underscores in numbers are allowed.
 """
 
 import re
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import yaml
@@ -86,8 +87,16 @@ for _tag, _pattern, _first in _SCALARS:
     _Dumper.add_implicit_resolver(_tag, _expression, _first)
 
 
-def compose(text: str, *, max_levels: int = MAX_LEVELS) -> yaml.Node | None:
-    """The document in `text` as nodes, None where it is empty. Raises YamlError."""
+def compose(text: str, *, max_levels: int = MAX_LEVELS, is_own: bool = False) -> yaml.Node | None:
+    """The document in `text` as nodes, None where it is empty. Raises YamlError.
+
+    A file of this package, where `is_own`, is read fast; libyaml's parser crashes on hostile ones.
+    Its nodes have places and values, but tags of YAML 1.1.
+    """
+    if is_own:
+        with suppress(yaml.YAMLError):  # which is reported below
+            root: yaml.Node | None = yaml.compose(text, Loader=_FAST_LOADER)
+            return root
     bad = _Loader.NON_PRINTABLE.search(text)
     if bad:
         raise YamlError(
@@ -109,12 +118,6 @@ def compose(text: str, *, max_levels: int = MAX_LEVELS) -> yaml.Node | None:
         ) from error
     finally:
         loader.dispose()
-
-
-def compose_own(text: str) -> yaml.Node | None:
-    """The nodes of a file of this package, read fast: libyaml's parser crashes on hostile ones."""
-    root: yaml.Node | None = yaml.compose(text, Loader=_FAST_LOADER)
-    return root
 
 
 def dump(data: object) -> str:

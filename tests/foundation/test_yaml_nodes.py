@@ -48,3 +48,10 @@ def test_positions_count_from_one_in_lines_and_characters(text: str) -> None:
     lines = text.split("\n")
     assert position_after(text) == Position(len(lines), len(lines[-1]) + 1)
     assert position_of(None) == Position(1, 1)
+
+
+def test_a_broken_file_of_the_package_is_reported_as_any_other() -> None:
+    for is_own in (False, True):
+        with pytest.raises(YamlError, match="not valid YAML: while parsing a flow") as refused:
+            compose("a: [1,\nb: {", is_own=is_own)
+        assert refused.value.position.line == 2
