@@ -50,7 +50,7 @@ HOMES = {
     "mlflow": ["tracking/mlflow_store.py", "tracking/mlflow_app.py"],
     "optuna": ["sweep/"],
     "ray": ["cluster/"],
-    "google": ["mlagents/"],
+    "google": ["mlagents/messages.py"],
     "grpc": ["mlagents/grpc_link.py"],
     "matplotlib": [
         "sweep/plots.py",

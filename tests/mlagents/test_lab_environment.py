@@ -15,6 +15,7 @@ from aimbot_lab.mlagents.player import AlternatingBuffers
 from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
     EnvironmentParametersChannel,
 )
+from tests.mlagents import llapi_calls
 from tests.mlagents.llapi_worlds import GOTO, ROWS, arena, played, race, to_the_right
 
 PAGE = Path(__file__).parents[2] / "aimbot_lab" / "mlagents" / "README.md"
@@ -325,3 +326,14 @@ def test_the_code_of_the_page_runs(capsys) -> None:
     exec(block, names)
     episodes = int(capsys.readouterr().out.split()[0])
     assert episodes >= 64
+
+
+def test_modules_have_the_names_that_they_have_in_ml_agents() -> None:
+    api = llapi_calls.interface("aimbot_lab.mlagents", "aimbot_lab.mlagents.base_env")
+    for name in (
+        *("ActionSpec", "ActionTuple", "BehaviorSpec", "DecisionSteps", "TerminalSteps"),
+        *("ObservationSpec", "DimensionProperty", "UnityActionException", "SideChannel"),
+        *("EngineConfigurationChannel", "EnvironmentParametersChannel", "StatsSideChannel"),
+        *("FloatPropertiesChannel", "RawBytesChannel", "IncomingMessage", "OutgoingMessage"),
+    ):
+        assert isinstance(getattr(api, name), type)
