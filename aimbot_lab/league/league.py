@@ -10,7 +10,7 @@ import numpy as np
 
 from aimbot_lab.evaluation.episodes import FIRST_SEED
 from aimbot_lab.evaluation.matches import MatchPlayer, play_pairs, script_player
-from aimbot_lab.experiment.analysis.matches import fetch_snapshots, unlike_settings
+from aimbot_lab.experiment.analysis.matches import SHORT_ID, fetch_snapshots, unlike_settings
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BatchWorld, Scenario
@@ -20,8 +20,6 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.run_summary import BEST, LAST
 from aimbot_lab.training.self_play.players import agent_player, by_kernels
 from aimbot_lab.worlds.registry import make_world, type_of
-
-SHORT_ID = 8
 
 MOST = 32_768  # matches at once, unless a single pair has more
 

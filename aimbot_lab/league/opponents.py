@@ -7,7 +7,7 @@ from typing import Any
 from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed, first_episodes
 from aimbot_lab.evaluation.matches import MatchPlayer, endless_match, longest, script_player, seated
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.analysis.matches import TrackedPool
+from aimbot_lab.experiment.analysis.matches import SHORT_ID, TrackedPool
 from aimbot_lab.experiment.analysis.recording import (
     RecordingRequest,
     interleaved,
@@ -19,7 +19,7 @@ from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import MayRun
 from aimbot_lab.foundation.world import step_buffers
-from aimbot_lab.league.league import SHORT_ID, check_worlds
+from aimbot_lab.league.league import check_worlds
 from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.run_summary import LAST, is_agent_name

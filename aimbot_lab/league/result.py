@@ -19,14 +19,14 @@ from aimbot_lab.experiment.analysis.charts import (
     paragraph,
     trail_chart,
 )
+from aimbot_lab.experiment.analysis.matches import SHORT_ID
 from aimbot_lab.foundation.statistics.cycles import ALPHA, cycles_of, nash_weights
 from aimbot_lab.foundation.statistics.ratings import ratings_of
+from aimbot_lab.training.self_play.scores import GAMES_HEAD
 
 ANCHOR, ANCHOR_POINTS = "greedy", 1200.0  # so that leagues compare
-
 HEAD = ("player", "step", "rating", "95 % interval", "games", "score", "Nash")
 COLOUR = COLOURS[0]
-SHORT_ID = 8
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class League:
     def games_text(self) -> str:
         """The games as CSV."""
         lines = [",".join(map(str, row)) for row in self.counts]
-        return "\n".join(["player,opponent,wins,draws,losses", *lines]) + "\n"
+        return GAMES_HEAD + "".join(f"{line}\n" for line in lines)
 
 
 def rated(

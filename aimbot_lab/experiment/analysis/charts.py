@@ -24,7 +24,6 @@ th, td { text-align: left; padding: .25rem .9rem .25rem 0; border-bottom: 1px so
 th { font-weight: 600; border-color: #999; } code { background: #f3f3f3; padding: 0 .25rem; }
 .scroll { overflow-x: auto; } svg { max-width: 100%; height: auto; } .quiet { color: #666; }
 """
-
 COLOURS = ("#4269d0", "#e8710a", "#2a9d5c", "#b5179e", "#6c757d", "#00a0b0", "#a05a2c", "#c1121f")
 WIDTH = 8.0  # inches
 MAX_LABEL = 60  # characters

@@ -41,9 +41,7 @@ from aimbot_lab.foundation.shown_numbers import shown_rate
 from aimbot_lab.foundation.statistics.intervals import wilson
 
 TAG_LETTERS = 6
-
 CONFIG_TAG = "lab.config"
-
 SEED_HEAD = ("seed", "run", "status", "steps", "took, s", "win rate [95 %]")
 HEAD = ("configuration", "trainings", "mean [95 %]", "interquartile mean [95 %]", "beats the first")
 

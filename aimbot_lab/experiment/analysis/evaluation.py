@@ -39,9 +39,7 @@ from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.worlds.registry import content_of, evaluated, make_world, spec_of, type_of
 
 TRACED_EPISODES = 8
-
 OnCell = Callable[[str, str], None]  # player, cell
-
 FOLDER = "evaluation"  # among a run's artifacts
 
 

@@ -21,7 +21,6 @@ from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
 
 MEASURES = names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE, names.LESSON_WIN_RATE  # the best first
 MIN_POINTS = 2
-
 Values = npt.NDArray[np.float64]
 POINTS = 60  # of a mean over seeds
 SUFFIXES = (".png", ".svg", ".pdf")

@@ -30,7 +30,6 @@ from aimbot_lab.training.self_play.pool import (
 from aimbot_lab.worlds.registry import as_dict, make_world, type_of
 
 SHORT_ID = 8
-
 UNLIKE = ("num_envs", "threads", "learner")  # settings in which worlds of one match may differ
 
 

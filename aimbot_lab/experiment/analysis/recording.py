@@ -43,10 +43,9 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 Episode = TypeVar("Episode")
 OnEpisode = Callable[[str], None]  # what was played
-
 FOLDER = "videos"  # among a run's artifacts
 TITLE = "Films"
-MAX_FILMS = 6  # in the note, which has room for so much only; all are among the files
+MAX_FILMS = 6  # in the note, which has little room; all are among the files
 _ODD = re.compile(r"[^\w.-]+")  # what Markdown, addresses or stores may read as something else
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 PERSON, SCRIPT, RUN = "person", "script:", "run:"
 ANSWER_SECONDS = 20.0  # that a run that trains is given to show its agent
 FRESH_SECONDS = 5.0  # for which an agent that was shown counts as present
-
 FIRST = "first"
 USUAL = SCRIPT + "greedy"
 WORDS = {FIRST: "first snapshot", BEST: "best agent", LAST: "last agent"}

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 MAX_DECISIONS = 10_000  # of an episode that another plays beside
 ANY = 0  # difficulty: any of the target's
-
-MAX_UNDONE = 100  # edits
+MAX_UNDONE = 100  # edits of a scene
 ROW = 0
 
 

@@ -26,7 +26,6 @@ MAX_GIVEN = 8  # files that pages have given, the newest
 WORDS = {"first": "its first episode"}
 _KEPT = re.compile(r"lesson-(\d+)-(\w+)")
 _MARK = '"format": "aimbot-lab replay"'
-
 PORTION = 50  # moments
 LASTING = ("kind", "size", "boxes", "plots", "circle", "radius", "view_angle", "target")
 """Parts of a scene that are left out where they are as in the moment before."""

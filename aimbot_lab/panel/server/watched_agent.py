@@ -41,9 +41,7 @@ from aimbot_lab.worlds.registry import code_of, make_world, spec_of, type_of
 
 PART = "part-"  # what the files of a checkpoint's parts begin with
 SNAPSHOTS = "snapshot-*"
-
 ITSELF = "itself"
-
 MAX_LINES = 8  # results that are shown
 PAUSE_DECISIONS = 8  # for which an end is shown
 MATCH_PAUSE = 25  # the same of a match, of which there is more to read
@@ -51,7 +49,6 @@ SLOWEST, FASTEST = 0.25, 0.05  # seconds of a decision on the page
 LatestAgent = Callable[[], SavedAgent]
 LatestMix = Callable[[], Scenario | None]
 PastOf = Callable[[SavedAgent], "PastAgents | None"]
-
 NOT_YET = (
     "the run has shown no agent yet: it shows one where a rollout begins, after its first update"
 )

@@ -20,10 +20,9 @@ from aimbot_lab.training.self_play.scores import GAMES_NAME, GamesTable
 from aimbot_lab.training.settings import TrainSettings
 
 Weights = Mapping[str, th.Tensor]
-
 POOL_FOLDER = "pool"  # among a run's artifacts
 STEPS_NAME = "snapshots.csv"
-HEAD = "snapshot,step\n"
+STEPS_HEAD = "snapshot,step\n"
 SUFFIX = ".safetensors"
 
 
@@ -97,7 +96,7 @@ def save_pool(pool: SnapshotPool, games: GamesTable, folder: Path) -> list[tuple
         found.append((POOL_FOLDER, path))
     steps = folder / STEPS_NAME
     lines = (f"{one.name},{one.step}\n" for one in pool.snapshots)
-    steps.write_text(HEAD + "".join(lines), encoding="utf-8")
+    steps.write_text(STEPS_HEAD + "".join(lines), encoding="utf-8")
     table = folder / GAMES_NAME
     table.write_text(games.text(), encoding="utf-8")
     return [*found, (POOL_FOLDER, steps), ("", table)]
@@ -109,8 +108,8 @@ def read_steps(text: str) -> list[tuple[str, int]]:
     Names are as they are given to snapshots, so that none leads elsewhere.
     """
     head, *lines = text.splitlines(keepends=True)
-    if head != HEAD:
-        raise ValueError(f"{STEPS_NAME} does not begin with {HEAD.strip()}")
+    if head != STEPS_HEAD:
+        raise ValueError(f"{STEPS_NAME} does not begin with {STEPS_HEAD.strip()}")
     found = []
     for number, line in enumerate(lines):
         name, step = line.rstrip("\n").split(",")

@@ -9,12 +9,10 @@ import numpy.typing as npt
 from aimbot_lab.foundation.statistics.ratings import expected_score, ratings_of
 
 GAMES_NAME = "games.csv"
-HEAD = "player,opponent,wins,draws,losses\n"
+GAMES_HEAD = "player,opponent,wins,draws,losses\n"
 SCORES = (1.0, 0.5, 0.0)  # of a win, a draw, a loss
-
 HALF_LIFE = 256  # games of the learner with the same snapshot
 DECAY = 0.5 ** (1.0 / HALF_LIFE)
-
 POINTS = 400.0  # in which the odds grow tenfold
 FAR = 100_000.0  # from 0, beyond which powers of ten leave the range of floats
 
@@ -51,7 +49,7 @@ class GamesTable:
 
     def text(self) -> str:
         """The table as CSV."""
-        return HEAD + "".join(",".join(map(str, row)) + "\n" for row in self.rows())
+        return GAMES_HEAD + "".join(",".join(map(str, row)) + "\n" for row in self.rows())
 
     def state(self) -> list[list[Any]]:
         """Plain JSON values."""
@@ -125,9 +123,13 @@ class RecentScores:
 
 
 class RunningRating:
-    """The ratings of the learner and, by name, of the players that it has met.
+    """The rating that ML-Agents keeps while its agents meet themselves, and its opponents' by name.
 
-    Scripted players, which ML-Agents does not have, begin as the first snapshot does.
+    Read in its Python package, version 1.1.0: trainers/ghost/trainer.py and controller.py. After
+    each game the learner's rating moves by the result less its expectation, the opponent's by as
+    much the other way (Elo with K = 1). A snapshot begins with the rating that the learner then
+    has. Games against the present self change nothing. Scripted players, which ML-Agents does not
+    have, begin as the first snapshot does.
     """
 
     def __init__(self, initial: float) -> None:

@@ -54,7 +54,12 @@ def candidates(settings: SelfPlaySettings, count: int) -> range:
 
 
 def chances_of(settings: SelfPlaySettings, numbers: range, standing: Standing) -> Floats:
-    """The chance of each of `numbers` to be drawn; they sum to 1."""
+    """The chance of each of `numbers` to be drawn; they sum to 1.
+
+    By the newest share: Bansal et al. 2018, "Emergent complexity via multi-agent competition",
+    arXiv:1710.03748. Prioritised fictitious self-play: Vinyals et al. 2019, "Grandmaster level in
+    StarCraft II using multi-agent reinforcement learning", doi:10.1038/s41586-019-1724-z.
+    """
     sampling, chosen = settings.sampling, np.array(numbers)
     weights = np.ones(len(numbers))
     if isinstance(sampling, SamplingByScore):
