@@ -1,12 +1,11 @@
 """Worlds that share out the rows of one among them: their rows, their snapshots joined and cut."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.world import Int64Array
 from aimbot_lab.worlds.snapshot_checks import FITS, Arrays
 
@@ -86,51 +85,3 @@ def _cut(array: np.ndarray, total: int, rows: slice) -> np.ndarray:
 def _by_agent(array: np.ndarray, rows: int) -> np.ndarray:
     """`array` [agents, rows, ...] by seats: those of the first agent come first."""
     return array.reshape(len(array) // rows, rows, *array.shape[1:])
-
-
-class RowParts:
-    """What a world of a part of the rows does with snapshots: a base of worlds.
-
-    Needs `num_envs` and `_tables.rows`.
-    """
-
-    num_envs: int
-
-    @property
-    def first_row(self) -> int:
-        """See `PartWorld`."""
-        tables: Any = vars(self)["_tables"]
-        return int(tables.rows.first)
-
-    def joined(self, parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
-        """See `PartWorld`."""
-        return joined(parts)
-
-    def part_of(self, whole: Arrays) -> dict[str, np.ndarray]:
-        """See `PartWorld`."""
-        return part_of(whole, self.first_row, self.num_envs)
-
-
-class Counted(Protocol):
-    """A world's state."""
-
-    @property
-    def episode(self) -> Int64Array:
-        """[B] episodes begun in each row."""
-        ...
-
-
-def row_numbers(first_row: int, total_rows: int, *, state: Counted) -> RowNumbers:
-    """Those of a world of `state`.
-
-    Raises MisuseError where its rows do not lie within all, and once episodes have begun.
-    """
-    rows = len(state.episode)
-    if state.episode.any():
-        raise MisuseError("the world has begun its episodes: place its rows before the first reset")
-    if not 0 <= first_row <= total_rows - rows:
-        raise MisuseError(
-            f"first_row: must lie between 0 and {total_rows - rows}, as {rows} of {total_rows} "
-            f"rows begin there (got {first_row})"
-        )
-    return RowNumbers(int(first_row), int(total_rows))

@@ -1,14 +1,17 @@
 """What a snapshot must share with the world that goes on from it; snapshots are named arrays."""
 
-from collections.abc import Container, Iterator, Mapping
+import hashlib
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.kernels.sampler_kinds import CONSTANT, KINDS
 
 FITS = "fits"  # what a snapshot calls the lines "setting=value" that a world must share
+OF_SCENARIO = "scenario_tables."  # what the names of the scenario's arrays begin with
 LARGEST = 2**62  # of a counter, far from where it would turn over
 SHOWN = 16  # characters of a value that differs
 
@@ -56,6 +59,35 @@ def check_range(
     wrong = ~((values >= low) & (values <= high))  # so that NaN is wrong as well
     if wrong.any():
         raise MisuseError(f"snapshot: {name} holds {values[wrong][0]:g}, which it never does")
+
+
+def check_samplers(snapshot: Arrays, own: Arrays, prefix: str) -> dict[str, tuple[int, int]]:
+    """Limits of the arrays below `prefix` by which kernels draw parameters.
+
+    Raises MisuseError where bounds are not those of the world whose arrays are `own`, and where a
+    constant, or a parameter of an episode that has begun, lies beyond them.
+    """
+    for name in (prefix + "bounds", prefix + "whole"):
+        if not np.array_equal(snapshot[name], own[name]):
+            raise MisuseError(f"snapshot: {name} is not that of this world")
+    low, high = own[prefix + "bounds"].T
+    constant = snapshot[prefix + "sampler"] == CONSTANT
+    first = snapshot[prefix + "sampler_values"][:, 0]
+    check_range(prefix + "sampler_values", first[constant], low=low[constant], high=high[constant])
+    begun = snapshot["episode"] > 0
+    check_range("parameters", snapshot["parameters"][begun], low=low, high=high)
+    return {
+        prefix + "sampler": (0, max(KINDS)),
+        prefix + "sampler_range_count": (0, snapshot[prefix + "sampler_ranges"].shape[1]),
+    }
+
+
+def content_line(name: str, arrays: Iterable[np.ndarray]) -> str:
+    """A line "name=value" that tells `arrays` from others."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(str(array.shape).encode() + array.tobytes())
+    return f"{name}={digest.hexdigest()[:16]}"
 
 
 def _check_fits(given: Any, own: np.ndarray) -> None:

@@ -11,7 +11,7 @@ from aimbot_lab.foundation.samplers import (
     UniformParameters,
 )
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena.presets.block import Preset
+from aimbot_lab.worlds.arena.presets import Preset
 from aimbot_lab.worlds.arena.settings import ObservationSettings, RaySettings, RewardWeights
 
 

@@ -15,7 +15,7 @@ from oracle_players import KINDS, Player
 from aimbot_lab.foundation.samplers import MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.block import Preset
+from aimbot_lab.worlds.arena.presets import Preset
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 

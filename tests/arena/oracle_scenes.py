@@ -9,7 +9,7 @@ from oracle_episode import ATTACK, FREE, STAY, TERMS, Episode, Rules, inside
 from oracle_placement import BLOCK, TARGETS, turned, turned_box
 from oracle_view import Box, Point, walls_of
 
-from aimbot_lab.worlds.arena.presets.block import Preset
+from aimbot_lab.worlds.arena.presets import Preset
 
 
 class Stand(NamedTuple):

@@ -10,7 +10,7 @@ from oracle_editing import EditedMatch
 from oracle_match import Match
 from oracle_players import KINDS
 
-from aimbot_lab.worlds.arena.presets.files import load_presets
+from aimbot_lab.worlds.arena.presets import load_presets
 
 ENOUGH_STEPS = 43_000  # to meet in each case what it names
 STEPS = int(os.environ.get("AIMBOT_LAB_ORACLE_STEPS", "14000"))

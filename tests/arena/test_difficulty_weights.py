@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.files import load_presets
+from aimbot_lab.worlds.arena.presets import load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 LEVELS = st.integers(1, 5)

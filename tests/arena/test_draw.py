@@ -9,8 +9,7 @@ from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena import canvas as paint
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.draw import ENEMY_RAY, OUTER_WALL, draw_row
-from aimbot_lab.worlds.arena.presets.block import Preset
-from aimbot_lab.worlds.arena.presets.files import load_presets
+from aimbot_lab.worlds.arena.presets import Preset, load_presets
 from aimbot_lab.worlds.arena.presets.sheet import (
     COLUMNS,
     GAP,

@@ -15,7 +15,7 @@ from aimbot_lab.foundation.samplers import (
     UniformParameters,
 )
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.worlds.arena.crowding import most_bystanders, most_free_enemies
+from aimbot_lab.worlds.arena.capacity import most_bystanders, most_free_enemies
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.single_row import row_of, solo_arena
 

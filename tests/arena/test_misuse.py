@@ -11,8 +11,7 @@ from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError, LabError
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.block import Preset
-from aimbot_lab.worlds.arena.presets.files import load_presets
+from aimbot_lab.worlds.arena.presets import Preset, load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 
 ROWS, WIDTH = 8, 51

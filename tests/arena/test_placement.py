@@ -7,7 +7,7 @@ from arena_stage import Stage, new_stage
 
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.files import load_presets
+from aimbot_lab.worlds.arena.presets import load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 EVERY_DECISION = {"time_limit": 0.1, "num_envs": 200}  # each decision ends every episode

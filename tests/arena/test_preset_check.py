@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from aimbot_lab.cli.main import cli
-from aimbot_lab.worlds.arena.presets import files
-from aimbot_lab.worlds.arena.presets.block import (
+from aimbot_lab.worlds.arena import presets as files
+from aimbot_lab.worlds.arena.presets import (
     Preset,
     Walls,
     closed_chains,

@@ -11,8 +11,7 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, DIFFICULTY_COUNT
-from aimbot_lab.worlds.arena.presets.block import TARGETS, Preset, preset_faults
-from aimbot_lab.worlds.arena.presets.files import FORM, load_presets
+from aimbot_lab.worlds.arena.presets import FORM, TARGETS, Preset, load_presets, preset_faults
 
 Floats = npt.NDArray[np.float64]
 SHIPPED = load_presets()

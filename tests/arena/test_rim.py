@@ -6,7 +6,7 @@ from arena_stage import Stage
 
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.block import Preset, preset_faults
+from aimbot_lab.worlds.arena.presets import Preset, preset_faults
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 EAST = Preset("east", "attack", 1, (5.1, 5.0, 4.2), (), ((7.2, 5.0),))

@@ -15,7 +15,7 @@ from aimbot_lab.foundation.samplers import (
 )
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.parameters import parameter_bounds, parameter_values
+from aimbot_lab.worlds.arena.scenario import parameter_bounds, parameter_values
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 

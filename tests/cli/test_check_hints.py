@@ -11,7 +11,7 @@ from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents.agent_files import BestAgent
-from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES
+from aimbot_lab.worlds.arena.presets import SHIPPED_FILES
 
 
 def faults_of(path: Path) -> list[str]:

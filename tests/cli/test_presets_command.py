@@ -12,7 +12,7 @@ from PIL import Image
 from aimbot_lab.cli.commands.presets import presets
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets
+from aimbot_lab.worlds.arena.presets import SHIPPED_FILES, load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import files_of_key
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.players.scripts import make_players
+from aimbot_lab.worlds.duel.players import make_players
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
 

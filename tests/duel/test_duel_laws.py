@@ -6,7 +6,7 @@ from duel_stage import Crowd, begun, played, scenario, swapped, swapped_seats
 
 from aimbot_lab.worlds.duel.core.state import EXTENT, HIT, MIDDLE_X, RADIUS, DuelState
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE
+from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
 LEVELS = range(1, 6)

@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.duel.layouts.files import load_layouts, shipped_layouts
-from aimbot_lab.worlds.duel.layouts.layout import Layout, layout_faults, twin
+from aimbot_lab.worlds.duel.layouts import (
+    Layout,
+    layout_faults,
+    load_layouts,
+    shipped_layouts,
+    twin,
+)
 
 
 def hall(*boxes: tuple[float, float, float, float], level: int = 1, start=(15.0, 3.0)) -> Layout:

@@ -8,7 +8,7 @@ from aimbot_lab.foundation.errors import ActionError, ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.duel.duel import Duel
 from aimbot_lab.worlds.duel.kinds import SCRIPTS as OPPONENTS
-from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
+from aimbot_lab.worlds.duel.opposed import OpposedWorld
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.registry import make_world, spec_of
 

@@ -7,8 +7,8 @@ import pytest
 
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.duel.core.state import HIT
-from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
-from aimbot_lab.worlds.duel.players.scripts import make_players
+from aimbot_lab.worlds.duel.opposed import OpposedWorld
+from aimbot_lab.worlds.duel.players import make_players
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
 MATCHES, DECISIONS = 128, 300

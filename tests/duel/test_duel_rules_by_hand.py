@@ -13,7 +13,7 @@ from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.duel.core.state import OF_SEATS
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE, Layout
+from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Layout
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
 STILL = np.zeros(4, np.float32)

@@ -9,16 +9,15 @@ from aimbot_lab.foundation.scenes import Fighter
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay.episode import Replay, RowRecorder, as_replay, replay_steps
 from aimbot_lab.replay.frames import FrameStyle, Grid, frames, grid_frames
+from aimbot_lab.worlds.duel.draw import match_view
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.film.eyes import cast_walls, seen_picture
-from aimbot_lab.worlds.duel.film.palette import AGENTS, DRAWN, PAPER
-from aimbot_lab.worlds.duel.replays.words import seat_names, verdict
-from aimbot_lab.worlds.duel.scenes.view import match_view
+from aimbot_lab.worlds.duel.film import COLOURS, DRAWN, PAPER, cast_walls, seen_picture
+from aimbot_lab.worlds.duel.replay_words import seat_names, verdict
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from tests.replay.recorded_episodes import replay_of
 
 SMALL = FrameStyle(size=120)
-BLUE, RED = AGENTS
+BLUE, RED = COLOURS
 BOTH = ("one", "two")
 
 

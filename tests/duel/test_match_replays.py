@@ -10,7 +10,7 @@ from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay.episode import Replay, RowRecorder, as_replay, replay_steps
 from aimbot_lab.replay.files import load_replay, replay_text
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
+from aimbot_lab.worlds.duel.opposed import OpposedWorld
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.duel.world_type import DUEL
 

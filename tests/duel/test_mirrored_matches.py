@@ -9,7 +9,7 @@ import pytest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
+from aimbot_lab.worlds.duel.opposed import OpposedWorld
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.duel.world_type import DUEL
 

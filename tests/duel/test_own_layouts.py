@@ -8,7 +8,7 @@ import pytest
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.layouts.files import (
+from aimbot_lab.worlds.duel.layouts import (
     OWN_LAYOUTS,
     chosen_layouts,
     kept_layouts,

@@ -18,9 +18,8 @@ from aimbot_lab.foundation.samplers import (
     UniformParameters,
 )
 from aimbot_lab.worlds.arena.allocate import preset_tables
-from aimbot_lab.worlds.arena.parameters import parameter_values
-from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets
-from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, scenario_tables
+from aimbot_lab.worlds.arena.presets import SHIPPED_FILES, load_presets
+from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, parameter_values, scenario_tables
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 SAMPLED = """{

@@ -17,7 +17,7 @@ from aimbot_lab.experiment.runs.resume import configuration_changes
 from aimbot_lab.experiment.runs.run_record import write_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.files import (
+from aimbot_lab.worlds.arena.presets import (
     FOLDER,
     FORM,
     SHIPPED_FILES,

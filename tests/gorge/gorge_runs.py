@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from aimbot_lab.worlds.gorge import map_choice
-from aimbot_lab.worlds.gorge.maps import files
-from aimbot_lab.worlds.gorge.maps.files import made_map
+from aimbot_lab.worlds.gorge import maps as files
+from aimbot_lab.worlds.gorge.maps import made_map
 
 CURRICULUM = """
 name: tiny gorge

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
-from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
+from aimbot_lab.worlds.gorge.maps import SIZE, GorgeMap
 
 Cell = tuple[int, int]
 MOVES = ((0, 1), (0, -1), (-1, 0), (1, 0))

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.worlds.gorge.maps.files import SHIPPED_FILES
-from aimbot_lab.worlds.gorge.maps.grid import SIZE
+from aimbot_lab.worlds.gorge.maps import SHIPPED_FILES, SIZE
 from tests.cli.tiny_runs import invoke
 
 CURRICULUM = """name: walk

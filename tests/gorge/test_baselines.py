@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.world import BatchWorld, Scenario, step_buffers
-from aimbot_lab.worlds.gorge.explorer import Explorer
+from aimbot_lab.worlds.gorge.baselines import Explorer
 from aimbot_lab.worlds.gorge.settings import DEFAULT_FEATURES, GorgeSettings
 from aimbot_lab.worlds.gorge.world_type import GORGE
 

@@ -10,12 +10,12 @@ import pytest
 from slow_walks import steps_from
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.gorge.maps.generated import generated_maps
-from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap, broken_rules
+from aimbot_lab.worlds.gorge.generated_maps import generated_maps
+from aimbot_lab.worlds.gorge.maps import SIZE, GorgeMap, broken_rules
 
 SHARES = (0.0, 0.2, 0.4, 0.55, 0.65)
 PRINT_HASHES = """
-from aimbot_lab.worlds.gorge.maps.generated import generated_maps
+from aimbot_lab.worlds.gorge.generated_maps import generated_maps
 for grid in generated_maps(4, seed=11, obstacle_share=0.45, sites=7):
     print(grid.content_hash)
 """

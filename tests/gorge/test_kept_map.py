@@ -12,7 +12,7 @@ from aimbot_lab.experiment.config.document import load_curriculum, with_override
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.worlds.gorge import map_choice
-from aimbot_lab.worlds.gorge.maps.files import load_map
+from aimbot_lab.worlds.gorge.maps import load_map
 from aimbot_lab.worlds.registry import content_fault, content_of, settings_with
 from tests.cli.tiny_runs import CURRICULUM as IN_ARENA
 from tests.cli.tiny_runs import invoke, invoke_plainly, train, write

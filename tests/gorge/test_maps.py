@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 from slow_walks import steps_from
 
-from aimbot_lab.worlds.gorge.maps.files import SHIPPED, load_map, map_text, rows_of
-from aimbot_lab.worlds.gorge.maps.generated import generated_maps
-from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap, distances
+from aimbot_lab.worlds.gorge.generated_maps import generated_maps
+from aimbot_lab.worlds.gorge.maps import (
+    SHIPPED,
+    SIZE,
+    GorgeMap,
+    distances,
+    load_map,
+    map_text,
+    rows_of,
+)
 from aimbot_lab.worlds.gorge.optimum import optimum
 
 GORGE = load_map("gorge")

@@ -11,8 +11,8 @@ from PIL import Image
 
 from aimbot_lab.cli.commands.presets import maps
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.gorge.maps.files import load_map, map_text
-from aimbot_lab.worlds.gorge.maps.generated import generated_maps
+from aimbot_lab.worlds.gorge.generated_maps import generated_maps
+from aimbot_lab.worlds.gorge.maps import load_map, map_text
 
 GENERATED = generated_maps(5, seed=2, obstacle_share=0.5, sites=3)
 COMMANDS = ("list", "check", "draw", "make")

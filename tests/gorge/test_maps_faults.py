@@ -9,13 +9,13 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import is_seen
-from aimbot_lab.worlds.gorge.maps.files import (
+from aimbot_lab.worlds.gorge.maps import (
     FORM,
     SHIPPED_FILES,
+    SIZE,
     kept_map,
     load_map,
 )
-from aimbot_lab.worlds.gorge.maps.grid import SIZE
 
 GORGE = SHIPPED_FILES[0].read_text(encoding="utf-8")
 FIRST_ROW = GORGE.splitlines().index("rows: |") + 2  # line in the file, from 1

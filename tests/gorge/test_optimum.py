@@ -12,16 +12,15 @@ import numpy as np
 import pytest
 from slow_walks import Score, best_score, neighbours, play
 
-from aimbot_lab.worlds.gorge.maps.files import load_map
-from aimbot_lab.worlds.gorge.maps.generated import generated_maps
-from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
+from aimbot_lab.worlds.gorge.generated_maps import generated_maps
+from aimbot_lab.worlds.gorge.maps import SIZE, GorgeMap, load_map
 from aimbot_lab.worlds.gorge.optimum import optima_by_set, optimum
 
 GORGE = load_map("gorge")
 SEEDS_GAME = Score(max_steps=2000, end_score=150.0, step_score=0.2, decay=False)
 LIMITS = (20, 60, 100, 160, 300, 500, 2000)
 PRINT_OPTIMA = """
-from aimbot_lab.worlds.gorge.maps.files import load_map
+from aimbot_lab.worlds.gorge.maps import load_map
 from aimbot_lab.worlds.gorge.optimum import optimum
 grid = load_map("gorge")
 for max_steps in (90, 2000):

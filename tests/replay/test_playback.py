@@ -18,7 +18,7 @@ from aimbot_lab.replay.episode import (
 )
 from aimbot_lab.replay.summary import summarize
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.replays.words import FIRED, HIT, action_words
+from aimbot_lab.worlds.arena.replay_words import FIRED, HIT, action_words
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 from aimbot_lab.worlds.arena.single_row import row_of, solo_arena
 from tests.replay.recorded_episodes import played, replay_of

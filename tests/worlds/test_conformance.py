@@ -18,7 +18,7 @@ from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
+from aimbot_lab.worlds.duel.opposed import OpposedWorld
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.gorge.gorge import Gorge
 from aimbot_lab.worlds.gorge.settings import GorgeSettings

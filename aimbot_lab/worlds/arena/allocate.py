@@ -10,6 +10,7 @@ from aimbot_lab.foundation.kernels.packed import Packed, RepeatedCall
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena.capacity import enemy_room
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.masks import keep_masks, write_masks_packed
 from aimbot_lab.worlds.arena.core.state import (
@@ -24,8 +25,7 @@ from aimbot_lab.worlds.arena.core.step import (
     advance_sensed_packed,
     keep_advance,
 )
-from aimbot_lab.worlds.arena.enemy_capacity import enemy_room
-from aimbot_lab.worlds.arena.presets.block import Preset
+from aimbot_lab.worlds.arena.presets import Preset
 from aimbot_lab.worlds.arena.scenario import TARGETS, scenario_tables
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings
 from aimbot_lab.worlds.arena.spec import enemy_columns

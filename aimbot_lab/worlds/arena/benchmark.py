@@ -15,7 +15,7 @@ from aimbot_lab.worlds.arena.core.timed_parts import (
     observe_all,
     reward_all,
 )
-from aimbot_lab.worlds.arena.presets.files import chosen_presets
+from aimbot_lab.worlds.arena.presets import chosen_presets
 from aimbot_lab.worlds.arena.scenario import scenario_tables
 
 

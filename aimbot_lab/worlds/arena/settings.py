@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+from aimbot_lab.worlds.arena.capacity import most_bystanders, most_free_enemies
 from aimbot_lab.worlds.arena.core.state import MAX_PLACED
-from aimbot_lab.worlds.arena.crowding import most_bystanders, most_free_enemies
 
 Reward = Annotated[Float, Ge(-1e9), Le(1e9)]
 Radius = Annotated[Float, Ge(0.05), Le(1)]

@@ -7,13 +7,13 @@ import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.state import ArenaState
-from aimbot_lab.worlds.arena.enemy_capacity import (
+from aimbot_lab.worlds.arena.capacity import (
     MAX_ENEMIES_OF_ROW,
     MAX_OBSTACLES_OF_ROW,
     OF_ENEMIES,
 )
+from aimbot_lab.worlds.arena.core import state as core
+from aimbot_lab.worlds.arena.core.state import ArenaState
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.snapshots import with_new_columns
 

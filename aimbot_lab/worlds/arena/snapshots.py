@@ -1,29 +1,41 @@
-"""Snapshots of an arena: named arrays, with what an arena must have to go on from them."""
+"""Snapshots of an arena: named arrays, with what an arena must have to go on from them.
 
-import hashlib
+Kernels check no bounds, and a snapshot may come from a file: values that choose are checked.
+"""
+
 from typing import Any
 
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.kernels.sampler_arrays import sampler_arrays
-from aimbot_lab.worlds.arena.core.state import (
-    PARAMETERS,
-    ArenaState,
-    PresetTables,
-    ScenarioTables,
-)
-from aimbot_lab.worlds.arena.enemy_capacity import (
+from aimbot_lab.worlds.arena.capacity import (
     MAX_ENEMIES_OF_ROW,
     MAX_OBSTACLES_OF_ROW,
     OF_ENEMIES,
     OF_ROOM,
 )
-from aimbot_lab.worlds.arena.scenes.records import OF_SCENES
+from aimbot_lab.worlds.arena.core.state import (
+    DIFFICULTY_COUNT,
+    NO_HIT,
+    PARAMETERS,
+    TARGET_COUNT,
+    ArenaTables,
+    PresetTables,
+)
+from aimbot_lab.worlds.arena.scenes.placing import OF_SCENES
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.snapshot_checks import FITS, Arrays, check_arrays, setting_lines
+from aimbot_lab.worlds.snapshot_checks import (
+    LARGEST,
+    OF_SCENARIO,
+    Arrays,
+    check_arrays,
+    check_range,
+    check_samplers,
+    content_line,
+    setting_lines,
+)
 
-OF_SCENARIO = "scenario_tables."  # what a snapshot calls the scenario's arrays
 RANGES = OF_SCENARIO + "sampler_ranges"  # as many to a parameter as the scenario needs
 # The number of rows is seen by the arrays, threads change nothing, and presets are compared
 # by what they hold.
@@ -37,6 +49,7 @@ ADDED = frozenset(
     }
 )
 """Defaults of settings that snapshots of before do not name."""
+COUNTERS = ("decisions", "gun_ticks", "episode", "order", "scenario", "clock")
 NEW_PARAMETERS = 1  # last ones, without which snapshots of before were written; 0 changes nothing
 OF_PARAMETERS = (*sampler_arrays(()), "bounds", "whole")  # a scenario's arrays [P, ...]
 
@@ -45,16 +58,7 @@ def fingerprint(settings: ArenaSettings, presets: PresetTables) -> np.ndarray:
     """Lines "name=value" that tell which snapshots fit an arena."""
     told = setting_lines(settings, without=NOT_COMPARED)
     lines = [line for line in told if line not in ADDED]
-    digest = hashlib.sha256()
-    for array in presets:
-        digest.update(str(array.shape).encode() + array.tobytes())
-    return np.array([*lines, f"presets={digest.hexdigest()[:16]}"])
-
-
-def arrays_of(state: ArenaState, scenario: ScenarioTables, fits: np.ndarray) -> Arrays:
-    """The arrays of a snapshot by name, not copied."""
-    named = {OF_SCENARIO + name: array for name, array in scenario._asdict().items()}
-    return {**state._asdict(), **named, FITS: fits}
+    return np.array([*lines, content_line("presets", presets)])
 
 
 def with_new_parameters(snapshot: Arrays, own: Arrays) -> Arrays:
@@ -101,3 +105,21 @@ def check_snapshot(snapshot: Arrays, own: Arrays) -> None:
             raise MisuseError(f"snapshot: {name} has room for {given.shape[1]} enemies")
     if snapshot["obstacles"].shape[1] > MAX_OBSTACLES_OF_ROW:
         raise MisuseError(f"snapshot: obstacles has room for {snapshot['obstacles'].shape[1]}")
+
+
+def check_values(snapshot: Arrays, own: Arrays, tables: ArenaTables) -> None:
+    """Raise MisuseError where a value of `snapshot` would lead a kernel out of its arrays."""
+    enemies, boxes = (snapshot[name].shape[1] for name in ("enemies", "obstacles"))
+    limits = {
+        **dict.fromkeys((*COUNTERS, OF_SCENARIO + "number"), (0, LARGEST)),
+        "target": (0, TARGET_COUNT - 1),
+        "difficulty": (0, DIFFICULTY_COUNT),
+        "preset": (-1, max(len(tables.presets.obstacle_count) - 1, 0)),
+        "block_turns": (0, 3),
+        "obstacle_count": (0, boxes),
+        "enemy_count": (0, enemies),
+        "ray_hit": (NO_HIT, enemies - 1),
+        **check_samplers(snapshot, own, OF_SCENARIO),
+    }
+    for name, (low, high) in limits.items():
+        check_range(name, snapshot[name], low=low, high=high)

@@ -18,16 +18,16 @@ from aimbot_lab.foundation.world import (
 )
 from aimbot_lab.foundation.world_type import Bounds, MakePlayer, RandomAgent, StepParts, WorldType
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
-from aimbot_lab.worlds.arena.parameters import (
+from aimbot_lab.worlds.arena.presets import OWN_PRESETS, lacking_presets
+from aimbot_lab.worlds.arena.replays import ArenaReplays
+from aimbot_lab.worlds.arena.scenario import (
     DECLARED,
+    DIFFICULTIES,
     GAPS,
     crowded_floor,
     parameter_bounds,
     parameter_fault,
 )
-from aimbot_lab.worlds.arena.presets.files import OWN_PRESETS, lacking_presets
-from aimbot_lab.worlds.arena.replays.world_replays import ArenaReplays
-from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
 from aimbot_lab.worlds.arena.scenes.world_scenes import ArenaScenes
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import arena_spec, observation_width

@@ -10,10 +10,10 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.allocate import new_state as new_arena_state
 from aimbot_lab.worlds.arena.allocate import new_tables as new_arena_tables
+from aimbot_lab.worlds.arena.capacity import with_room
 from aimbot_lab.worlds.arena.core import state as arena_core
 from aimbot_lab.worlds.arena.core.state import ArenaTables
-from aimbot_lab.worlds.arena.enemy_capacity import with_room
-from aimbot_lab.worlds.arena.parameters import parameter_values as arena_values
+from aimbot_lab.worlds.arena.scenario import parameter_values as arena_values
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.duel.core import state as core
 from aimbot_lab.worlds.duel.core.state import (
@@ -23,9 +23,8 @@ from aimbot_lab.worlds.duel.core.state import (
     MatchLog,
 )
 from aimbot_lab.worlds.duel.kinds import TARGET
-from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE, Layout
-from aimbot_lab.worlds.duel.parameters import parameter_values
-from aimbot_lab.worlds.duel.scenario import scenario_tables
+from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Layout
+from aimbot_lab.worlds.duel.scenario import parameter_values, scenario_tables
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
 NO_BOX = -1e6  # m, half sides of what is never in view

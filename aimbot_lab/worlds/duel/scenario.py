@@ -1,13 +1,17 @@
-"""A scenario as arrays for the kernels."""
+"""A scenario of the duel: its kinds of matches and parameters, and as arrays for the kernels.
 
-from collections.abc import Collection, Mapping
+The parameter `NAME` holds for both agents, `away.NAME` for the away agent alone.
+"""
+
+from collections.abc import Collection
+from functools import cache
+from math import inf
 
 import numpy as np
 
-from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.kernels.sampler_arrays import proportions, sampler_arrays
-from aimbot_lab.foundation.samplers import ParameterValue, as_parameter
+from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.foundation.world_type import Bounds
 from aimbot_lab.worlds.duel.core.state import (
     AWAY,
     LEVELS,
@@ -16,12 +20,51 @@ from aimbot_lab.worlds.duel.core.state import (
     ScenarioTables,
 )
 from aimbot_lab.worlds.duel.kinds import KINDS
-from aimbot_lab.worlds.duel.parameters import (
-    declared_bounds,
-    parameter_fault,
-    parameter_values,
-)
 from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.parameters import (
+    bounds_of,
+    level_weights,
+    sampler_fields,
+    scenario_values,
+    setting_of,
+    target_number,
+    target_weights,
+    value_fault,
+)
+
+DECLARED = ("time_limit", "rays.range")  # they bound the observation
+
+
+def parameter_values(settings: DuelSettings) -> dict[str, float]:
+    """Every number that a scenario may change, by its name, as `settings` give it."""
+    return {name: setting_of(settings, name.removeprefix(AWAY)) for name in PARAMETERS}
+
+
+@cache
+def parameter_bounds() -> dict[str, Bounds]:
+    """The values that each parameter takes, as its setting declares them."""
+    return {name: bounds_of(DuelSettings, name.removeprefix(AWAY)) for name in PARAMETERS}
+
+
+def declared_bounds(settings: DuelSettings) -> dict[str, Bounds]:
+    """`parameter_bounds`, those that bound the observation no wider than `settings` declare."""
+    usual = parameter_values(settings)
+    return {
+        name: bounds
+        if name.removeprefix(AWAY) not in DECLARED
+        else Bounds(bounds.low, usual[name], bounds.whole)
+        for name, bounds in parameter_bounds().items()
+    }
+
+
+def parameter_fault(name: str, value: ParameterValue, settings: DuelSettings | None) -> str | None:
+    """What is wrong with giving parameter `name` that value, None where nothing is.
+
+    Without settings only what holds in every duel is checked.
+    """
+    setting = name.removeprefix(AWAY)
+    declared = setting_of(settings, setting) if settings and setting in DECLARED else inf
+    return value_fault(value, parameter_bounds()[name], setting=setting, declared=declared)
 
 
 def scenario_tables(
@@ -32,49 +75,20 @@ def scenario_tables(
     Raises ConfigurationError for an unknown target or parameter, a value that a parameter does
     not take, and weights that leave nothing to draw.
     """
-    weights, difficulties = _weights(scenario, kinds)
-    values = _parameters(scenario.parameters, settings)
-    bounds = [declared_bounds(settings)[name] for name in PARAMETERS]
+    numbers = {name: KINDS.index(name) for name in kinds}
+    weights = target_weights(scenario.targets, numbers, len(KINDS))
+    difficulties = np.ones((len(KINDS), LEVELS))
+    for name, given in scenario.difficulty.items():
+        difficulties[target_number(name, numbers)] = level_weights(name, given, LEVELS)
+    values = scenario_values(
+        scenario.parameters,
+        parameter_values(settings),
+        fault=lambda name, value: parameter_fault(name, value, settings),
+    )
     return ScenarioTables(
         number=np.array([number]),
         kind_weights=weights,
         difficulty_weights=difficulties,
-        **sampler_arrays([values[name] for name in PARAMETERS]),
-        bounds=np.array([(one.low, one.high) for one in bounds]),
-        whole=np.array([one.whole for one in bounds]),
+        **sampler_fields(values, declared_bounds(settings), PARAMETERS),
         handicap=np.array([AWAY + name in scenario.parameters for name in OF_SEATS]),
     )
-
-
-def _weights(scenario: Scenario, kinds: Collection[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Weights of the kinds [KINDS], and of the difficulties of each [KINDS, LEVELS]."""
-    for name in (*scenario.targets, *scenario.difficulty):
-        if name not in kinds:
-            known = ", ".join(kinds)
-            raise ConfigurationError(f"scenario: no target {name!r}; there are {known}")
-    weights, difficulties = np.zeros(len(KINDS)), np.ones((len(KINDS), LEVELS))
-    chosen = [KINDS.index(name) for name in scenario.targets]
-    weights[chosen] = proportions(scenario.targets.values(), "targets")
-    for name, given in scenario.difficulty.items():
-        found = proportions(given, name)
-        if len(found) != LEVELS:
-            raise ConfigurationError(
-                f"scenario: {name} has {LEVELS} difficulties (got {len(found)} weights)"
-            )
-        difficulties[KINDS.index(name)] = found
-    return weights, difficulties
-
-
-def _parameters(
-    given: Mapping[str, ParameterValue], settings: DuelSettings
-) -> dict[str, ParameterValue]:
-    usual = parameter_values(settings)
-    for name, value in given.items():
-        if name not in usual:
-            raise ConfigurationError(
-                f"scenario: no parameter {name!r}; there are {', '.join(usual)}"
-            )
-        fault = parameter_fault(name, value, settings)
-        if fault is not None:
-            raise ConfigurationError(f"scenario: {name} {fault}")
-    return {**usual, **{name: as_parameter(value) for name, value in given.items()}}

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
 from aimbot_lab.worlds.arena.settings import Paths, RaySettings
-from aimbot_lab.worlds.duel.bounds import bounds_of
 from aimbot_lab.worlds.duel.core.state import OF_SEATS
+from aimbot_lab.worlds.parameters import bounds_of
 
 MAX_LOADOUTS = 64
 Reward = Annotated[Float, Ge(-1e9), Le(1e9)]

@@ -6,11 +6,11 @@ import numpy as np
 
 from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
-from aimbot_lab.worlds.arena.units import LABELS, ONE_HOT
+from aimbot_lab.worlds.arena.spec import LABELS, ONE_HOT
 from aimbot_lab.worlds.duel.core import state as core
 from aimbot_lab.worlds.duel.episode_results import EPISODE_COLUMNS
 from aimbot_lab.worlds.duel.kinds import KINDS, LEARNED, SCRIPTS, TARGET
-from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE
+from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE
 from aimbot_lab.worlds.duel.settings import DuelSettings, SelfPlayDuelSettings
 
 Column = tuple[str, float, float]  # name, low, high

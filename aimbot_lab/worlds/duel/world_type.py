@@ -13,15 +13,15 @@ from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, World
 from aimbot_lab.foundation.world_type import Bounds, MakePlayer, StepParts, WorldType
 from aimbot_lab.worlds.duel.core.state import AWAY, LEVELS
 from aimbot_lab.worlds.duel.kinds import LEARNED, SCRIPTS, TARGET
-from aimbot_lab.worlds.duel.layouts.files import OWN_LAYOUTS, lacking_fault
-from aimbot_lab.worlds.duel.parameters import (
+from aimbot_lab.worlds.duel.layouts import OWN_LAYOUTS, lacking_fault
+from aimbot_lab.worlds.duel.players import make_players
+from aimbot_lab.worlds.duel.replays import DuelReplays
+from aimbot_lab.worlds.duel.scenario import (
     DECLARED,
     parameter_bounds,
     parameter_fault,
 )
-from aimbot_lab.worlds.duel.players.scripts import make_players
-from aimbot_lab.worlds.duel.replays.world_replays import DuelReplays
-from aimbot_lab.worlds.duel.scenes.world_scenes import DuelScenes
+from aimbot_lab.worlds.duel.scenes import DuelScenes
 from aimbot_lab.worlds.duel.settings import DuelSettings, SelfPlayDuelSettings
 from aimbot_lab.worlds.duel.spec import duel_spec, targets_of
 
@@ -46,7 +46,7 @@ class DuelType(WorldType):
     def make(self, settings: DuelSettings) -> BatchWorld:
         """A duel with `settings`, not yet reset; it loads numba."""
         from aimbot_lab.worlds.duel.duel import Duel
-        from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
+        from aimbot_lab.worlds.duel.opposed import OpposedWorld
 
         return Duel(settings) if settings.learner == "both" else OpposedWorld(settings)
 
@@ -71,7 +71,7 @@ class DuelType(WorldType):
 
     def make_opposed(self, settings: SelfPlayDuelSettings, opponents: Opponents) -> BatchWorld:
         """A duel against `opponents`, not yet reset."""
-        from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
+        from aimbot_lab.worlds.duel.opposed import OpposedWorld
 
         return OpposedWorld(settings, opponents=opponents, mirrored=settings.mirrored)
 

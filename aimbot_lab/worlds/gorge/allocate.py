@@ -8,7 +8,7 @@ import numpy as np
 from aimbot_lab.worlds.gorge.core import state as core
 from aimbot_lab.worlds.gorge.core.state import GorgeState, MapTables
 from aimbot_lab.worlds.gorge.map_choice import Maps
-from aimbot_lab.worlds.gorge.maps.grid import GorgeMap, distances
+from aimbot_lab.worlds.gorge.maps import GorgeMap, distances
 
 COUNTERS = (
     "x",

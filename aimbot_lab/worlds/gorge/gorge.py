@@ -1,44 +1,38 @@
 """Gorge Walk: a batch of games behind the `BatchWorld` protocol."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import (
-    BOOL,
     FLOAT32,
     MisuseError,
-    check_buffers,
-    check_writable,
+    action_fault,
+    check_real,
     checked_row,
-    whole_seed,
 )
 from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
-from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
-from aimbot_lab.foundation.kernels.rng import seed_streams
+from aimbot_lab.foundation.errors import ActionError
+from aimbot_lab.foundation.kernels.packed import Packed
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
-from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, new_queue, new_workspaces
-from aimbot_lab.foundation.threads.step_task import StepTask, next_task
-from aimbot_lab.foundation.threads.thread_pool import ThreadPool
+from aimbot_lab.foundation.threads.row_queue import ThreadWorkspace, new_workspaces
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
     Int64Array,
     Picture,
     Scenario,
-    StepBuffers,
-    new_step_buffers,
 )
 from aimbot_lab.worlds.episode_log import cells_of, ended_episodes, new_log
-from aimbot_lab.worlds.gorge.action_checks import checked_actions
 from aimbot_lab.worlds.gorge.allocate import map_tables, new_state
 from aimbot_lab.worlds.gorge.core.state import (
     DIFFICULTY_COUNT,
     MOVES,
     REWARD_TERMS,
+    SIDE,
+    SITES,
     EpisodeLog,
     GorgeState,
     GorgeTables,
@@ -46,158 +40,108 @@ from aimbot_lab.worlds.gorge.core.state import (
     SamplerTables,
     ScenarioTables,
 )
-from aimbot_lab.worlds.gorge.core.step import advance_packed, all_masks, keep_advance
-from aimbot_lab.worlds.gorge.episode_optima import (
+from aimbot_lab.worlds.gorge.core.step import (
+    advance_packed,
+    all_masks,
+    first_bad_action,
+    keep_advance,
+)
+from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
+from aimbot_lab.worlds.gorge.optimum import (
+    Optimum,
     best_walk,
     fill_optima,
     same_scores,
     unknown_optima,
 )
-from aimbot_lab.worlds.gorge.features import block_table, polar_table
-from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
-from aimbot_lab.worlds.gorge.optimum import Optimum
-from aimbot_lab.worlds.gorge.parameters import bounds_in, parameter_values, world_fault
 from aimbot_lab.worlds.gorge.scenario import sampler_tables, scenario_tables
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
-from aimbot_lab.worlds.gorge.snapshots import arrays_of, check_snapshot, fingerprint, tables_of
-from aimbot_lab.worlds.gorge.spec import TARGETS, gorge_spec
-from aimbot_lab.worlds.row_parts import RowParts, row_numbers
+from aimbot_lab.worlds.gorge.snapshots import OF_SAMPLERS, check_snapshot, fingerprint
+from aimbot_lab.worlds.gorge.spec import TARGETS, block_table, gorge_spec, polar_table
+from aimbot_lab.worlds.kernel_world import KernelWorld, overwrite, tables_of
+from aimbot_lab.worlds.snapshot_checks import OF_SCENARIO
 
-MIN_ROWS = 128  # that are worth a thread of their own
+
+def checked_actions(actions: Any, *, shape: tuple[int, int]) -> Float32Array:
+    """`actions` of `shape` [B, 1] as kernels read them. Raises ActionError for what is no move."""
+    usual = type(actions) is np.ndarray and actions.dtype is FLOAT32
+    if not usual or actions.shape != shape:
+        check_real(actions, shape)
+        _check_moves(actions)  # before they lose digits
+    found: Float32Array = np.ascontiguousarray(actions, np.float32)
+    bad = first_bad_action(found)
+    if bad >= 0:
+        raise _no_move(found, bad)
+    return found
+
+
+def _check_moves(actions: Any) -> None:
+    moves = actions[:, 0]
+    wrong = np.flatnonzero(~((moves >= 0) & (moves < MOVES) & (moves == np.floor(moves))))
+    if wrong.size:
+        raise _no_move(actions, int(wrong[0]))
+
+
+def _no_move(actions: Any, row: int) -> ActionError:
+    return ActionError(action_fault(actions[row], row, names=("move",), branches=(MOVES,)))
+
+
 CELLS = cells_of(TARGETS, DIFFICULTY_COUNT)
 NOTHING = Scenario({"walk": 1.0})  # the tables' before a scenario is set; nobody plays it
 
 
-class Gorge(RowParts):
+class Gorge(KernelWorld):
     """`settings.num_envs` games of Gorge Walk, stepped together.
 
-    `state` holds the named arrays of `core.state.GorgeState`; reading them is free. A scenario and
-    then `reset` must come first. What it is called with is checked: MisuseError says in one line
-    what is wrong, and the world is as it was.
+    `state` holds the named arrays of `core.state.GorgeState`; reading them is free. A scenario must
+    be set before `reset`. Actions are [B, 1]: 0 up, 1 down, 2 left, 3 right.
     """
+
+    MIN_ROWS = 128
+    DRAWN_FROM = MappingProxyType({OF_SCENARIO: "scenario", OF_SAMPLERS: "samplers"})
+    state: GorgeState
+    ended_state: GorgeState | None
+    _tables: GorgeTables
 
     def __init__(self, settings: GorgeSettings) -> None:
         self.settings = settings
         self.maps = chosen_maps(settings)
-        self.spec = gorge_spec(settings)
-        self.num_envs = settings.num_envs
-        self.keep_endings = False
-        self.ended_state: GorgeState | None = None
         self._pool = pool_of(settings, self.maps)
-        self._shape = self.num_envs, len(self.spec.observation_names)
-        self._fits = fingerprint(settings, self.maps)
-        self._tables = self._new_tables()
-        self.state = new_state(self.num_envs)
-        self._log = new_log(EpisodeLog, self.num_envs, terms=len(REWARD_TERMS))
-        self._actions = np.zeros((self.num_envs, 1), np.float32)
-        threads = max(1, min(settings.threads, self.num_envs // MIN_ROWS))
-        self._workspaces = new_workspaces(threads)
-        self._workers = ThreadPool(threads)
-        self._queue = new_queue(self._workers.sync_flags, threads=threads)
-        self._task: StepTask | None = None
         self._advance = Packed(keep_advance, advance_packed)
-        self._nothing_ended = self._ended(np.zeros(0, np.int64))
+        super().__init__(
+            settings,
+            gorge_spec(settings),
+            state=new_state(settings.num_envs),
+            tables=self._new_tables(),
+            log=new_log(EpisodeLog, settings.num_envs, terms=len(REWARD_TERMS)),
+            fits=fingerprint(settings, self.maps),
+        )
 
     def _new_tables(self) -> GorgeTables:
         return GorgeTables(
             maps=map_tables(self.maps, self._pool, view=self.settings.view),
             scenario=scenario_tables(NOTHING, number=0),
-            samplers=self._samplers({}),
+            samplers=sampler_tables({}, self.settings, self.maps, self._pool),
             optima=unknown_optima(self.maps),
             pool=np.array(self._pool, np.int64),
             blocks=block_table(self.settings),
             polar=polar_table(),
             reach=self.settings.view,
             decay=self.settings.score_decay,
-            rows=RowNumbers(0, self.num_envs),
+            rows=RowNumbers(0, self.settings.num_envs),
         )
 
-    def _samplers(self, given: Mapping[str, ParameterValue]) -> SamplerTables:
-        own = self.settings, self.maps, self._pool
-        return sampler_tables(
-            given,
-            parameter_values(self.settings, self._pool),
-            bounds_in(*own),
-            fault=lambda name, value: world_fault(name, value, *own),
-        )
+    def _new_workspaces(self, threads: int) -> Sequence[ThreadWorkspace]:
+        return new_workspaces(threads)
 
-    @property
-    def scenario_number(self) -> int:
-        """Number of the scenario in force; 0 until one is set."""
-        return int(self._tables.scenario.number[0])
+    def _kernel(self) -> Packed:
+        return self._advance
 
-    def set_scenario(self, scenario: Scenario) -> int:
-        """Number of the scenario that every episode from now on is drawn from.
-
-        Raises ConfigurationError where it names what Gorge Walk does not have.
-        """
-        if not isinstance(scenario, Scenario):
-            raise MisuseError(f"scenario: must be a Scenario (got {type(scenario).__name__})")
-        number = self.scenario_number + 1
-        drawn = scenario_tables(scenario, number=number)
-        self._draw_from(drawn, self._samplers(scenario.parameters))
-        return number
-
-    def _draw_from(self, drawn: ScenarioTables, samplers: SamplerTables) -> None:
-        optima = self._tables.optima
-        if not same_scores(samplers, self._tables.samplers):
-            optima = unknown_optima(self.maps)
-        self._tables = self._tables._replace(scenario=drawn, samplers=samplers, optima=optima)
-
-    def place(self, first_row: int, total_rows: int) -> None:
-        """See `worlds.row_parts.PartWorld`."""
-        numbers = row_numbers(first_row, total_rows, state=self.state)
-        self._tables = self._tables._replace(rows=numbers)
-
-    def running(self) -> tuple[Int64Array, Int64Array]:
-        """See `worlds.row_parts.PartWorld`."""
-        return self.state.order, self.state.scenario
-
-    def reset(self, seed: int, observations: Float32Array) -> None:
-        """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
-        seed = whole_seed(seed)
-        check_writable(observations, "observations", shape=self._shape, dtype=FLOAT32)
-        if self.scenario_number == 0:
-            raise MisuseError("the world has nothing to draw episodes from: set_scenario first")
-        _overwrite(self.state, new_state(self.num_envs)._asdict())
-        seed_streams(self.state.streams, np.uint64(seed % 2**64), self._tables.rows.first)
-        self.state.sampler_key[0] = derive_seed(seed, "samplers")
-        buffers = new_step_buffers(*self._shape)
-        buffers.finished[:] = True
-        self._do(self._task_for(buffers), BEGIN)
-        self._know_optima(np.arange(self.num_envs))
-        observations[:] = buffers.observations
-
-    def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
-        """Episodes that ended in this step; writes `buffers`.
-
-        `actions` [B, 1]: 0 up, 1 down, 2 left, 3 right. Raises ActionError, with the world as it
-        was, for an action that does not exist. With `keep_endings`, `ended_state` is a copy of the
-        state before finished rows were reset.
-        """
-        self._check_started()
-        check_buffers(buffers, self._shape)
+    def _take(self, actions: Float32Array) -> None:
         self._actions[...] = checked_actions(actions, shape=self._actions.shape)
-        buffers.finished.fill(False)
-        ended = self._queue.ended
-        ended.fill(0)
-        task = self._task_for(buffers)
-        try:
-            self.state.clock[0] += 1
-            self._do(task, STEP if self.keep_endings else STEP | BEGIN)
-            if self.keep_endings and any(ended.tolist()):
-                self.ended_state = _copied(self.state)
-        finally:
-            if self.keep_endings and any(ended.tolist()):
-                self._do(task, BEGIN)
-        if not any(ended.tolist()):
-            return self._nothing_ended
-        rows = np.flatnonzero(buffers.finished)
-        self._know_optima(rows)
-        return self._ended(rows)
 
-    def _ended(self, rows: np.ndarray) -> EpisodeBatch:
-        log = self._log
+    def _episodes(self, rows: Int64Array) -> EpisodeBatch:
+        log: EpisodeLog = self._log
         return ended_episodes(
             rows,
             log,
@@ -208,31 +152,32 @@ class Gorge(RowParts):
             columns=self.spec.episode_columns,
         )
 
-    def _do(self, task: StepTask, duty: int) -> None:
-        task.begin_work(duty)
-        self._workers.run(task)
+    def _scenario_tables(self, scenario: Scenario, number: int) -> GorgeTables:
+        drawn = scenario_tables(scenario, number=number)
+        given = scenario.parameters
+        return self._drawn_from(drawn, sampler_tables(given, self.settings, self.maps, self._pool))
 
-    def _know_optima(self, rows: np.ndarray) -> None:
+    def _drawn_from(self, drawn: ScenarioTables, samplers: SamplerTables) -> GorgeTables:
+        optima = self._tables.optima
+        if not same_scores(samplers, self._tables.samplers):
+            optima = unknown_optima(self.maps)
+        return self._tables._replace(scenario=drawn, samplers=samplers, optima=optima)
+
+    def running(self) -> tuple[Int64Array, Int64Array]:
+        """See `worlds.row_parts.PartWorld`."""
+        return self.state.order, self.state.scenario
+
+    def _clear(self) -> None:
+        if self.scenario_number == 0:
+            raise MisuseError("the world has nothing to draw episodes from: set_scenario first")
+        overwrite(self.state, new_state(self.num_envs)._asdict())
+
+    def _begun(self, rows: Int64Array) -> None:
         fill_optima(self.state, self._tables, self.maps, rows)
-
-    def _task_for(self, buffers: StepBuffers) -> StepTask:
-        """What steps into `buffers`: the last task where it fits, since workers may be in it."""
-        task, tables = self._task, self._tables
-        if task is None or not task.fits(tables, buffers):
-            task = next_task(task, tables, buffers, queue=self._queue, calls=self._calls)
-            self._task = task
-        return task
-
-    def _calls(self, pair: tuple[StepBuffers, StepBuffers]) -> tuple[PackedCall, ...]:
-        """The kernel as each thread calls it to write `pair`."""
-        shared = self.state, self._tables, self._actions, pair, self._log
-        own = self._workspaces
-        return tuple([self._advance.call_with(*shared, one, self._queue) for one in own])
 
     def action_masks(self, masks: BoolArray) -> None:
         """Write `masks` [B, 4], True where the move does not bump."""
-        self._check_started()
-        check_writable(masks, "masks", shape=(self.num_envs, MOVES), dtype=BOOL)
+        self._check_masks(masks)
         all_masks(self.state, self._tables, masks)
 
     def best_walk(self, row: int, *, ending: bool = False) -> Optimum:
@@ -248,8 +193,6 @@ class Gorge(RowParts):
 
         With `ending` as its last episode ended, as for `draw`.
         """
-        from aimbot_lab.worlds.gorge.frame import frame_of
-
         state, maps = self.row_tables(ending=ending)
         return frame_of(state, maps, checked_row(row, self.num_envs))
 
@@ -259,11 +202,7 @@ class Gorge(RowParts):
         With `ending` the state before finished rows were reset. Raises MisuseError where no ending
         was kept.
         """
-        self._check_started()
-        state = self.ended_state if ending else self.state
-        if state is None:
-            raise MisuseError("no ending was kept: set keep_endings before the step")
-        return state, self._tables.maps
+        return self._shown_state(ending=ending), self._tables.maps
 
     def draw(self, row: int, *, ending: bool = False) -> Picture:
         """Row `row` from above, [512, 512, 3], or how its last episode ended.
@@ -276,33 +215,41 @@ class Gorge(RowParts):
         at = checked_row(row, self.num_envs)
         return draw_row(state, maps, at, view=self.settings.view)
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """A copy of everything that the future depends on, by name.
-
-        State and scenario, and under "fits" settings and maps that a world must share to restore
-        it.
-        """
-        return {name: array.copy() for name, array in self.arrays().items()}
-
-    def arrays(self) -> Mapping[str, np.ndarray]:
-        """What a snapshot copies, by name; to be read and not written."""
-        return arrays_of(self.state, self._tables, self._fits)
-
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on from `snapshot` of a world with the same settings and maps, bit for bit."""
         check_snapshot(snapshot, self.arrays(), maps=len(self.maps))
-        self._draw_from(*tables_of(snapshot))
-        _overwrite(self.state, snapshot)
-
-    def _check_started(self) -> None:
-        if self.state.episode[0] == 0:
-            raise MisuseError("the world has no episodes yet: reset first")
+        drawn = tables_of(ScenarioTables, snapshot, OF_SCENARIO)
+        self._tables = self._drawn_from(drawn, tables_of(SamplerTables, snapshot, OF_SAMPLERS))
+        overwrite(self.state, snapshot)
 
 
-def _overwrite(state: GorgeState, arrays: Mapping[str, np.ndarray]) -> None:
-    for name, array in state._asdict().items():
-        array[...] = arrays[name]
+HERO_ID = 112  # the only hero
+TREASURE = 1  # the only kind of organ
 
 
-def _copied(state: GorgeState) -> GorgeState:
-    return GorgeState(**{name: array.copy() for name, array in state._asdict().items()})
+def frame_of(state: GorgeState, maps: MapTables, row: int) -> dict[str, Any]:
+    """What there is in `row` after its last step; an organ's `status` is 1 when it is taken."""
+    at, placed, left = int(state.map[row]), int(state.placed[row]), int(state.left[row])
+    organs = [
+        {
+            "sub_type": TREASURE,
+            "config_id": site,
+            "pos": list(divmod(int(maps.sites[at, site]), SIDE)),
+            "status": 1 - (left >> site & 1),
+            "reward": int(maps.points[at, site]),
+        }
+        for site in range(SITES)
+        if placed >> site & 1
+    ]
+    hero = {
+        "hero_id": HERO_ID,
+        "treasure_count": (placed & ~left).bit_count(),
+        "pos": [int(state.x[row]), int(state.z[row])],
+    }
+    return {
+        "step_no": int(state.steps[row]),
+        "heroes": [hero],
+        "organs": organs,
+        "score": float(state.step_score[row]),
+        "total_score": float(state.score[row]),
+    }

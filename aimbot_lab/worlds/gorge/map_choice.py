@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.gorge.core.state import BLOCKS
-from aimbot_lab.worlds.gorge.maps.grid import GorgeMap
+from aimbot_lab.worlds.gorge.maps import GorgeMap
 from aimbot_lab.worlds.gorge.settings import DEFAULT_TREASURES, GeneratedMaps, GorgeSettings
 
 Maps = tuple[GorgeMap, ...]
@@ -51,7 +51,7 @@ def _written(entry: str) -> int:
 
 @lru_cache(maxsize=16)
 def _loaded(entry: str, written: int) -> GorgeMap:
-    from aimbot_lab.worlds.gorge.maps.files import load_map
+    from aimbot_lab.worlds.gorge.maps import load_map
 
     del written
     return load_map(entry)
@@ -59,7 +59,7 @@ def _loaded(entry: str, written: int) -> GorgeMap:
 
 @lru_cache(maxsize=4)
 def _generated(count: int, seed: int, obstacle_share: float, sites: int) -> Maps:
-    from aimbot_lab.worlds.gorge.maps.generated import generated_maps
+    from aimbot_lab.worlds.gorge.generated_maps import generated_maps
 
     return generated_maps(count, seed=seed, obstacle_share=obstacle_share, sites=sites)
 
@@ -101,7 +101,7 @@ def too_short(steps: int, map_name: str) -> str:
 @lru_cache(maxsize=16)
 def longest_way(maps: Maps) -> tuple[int, str]:
     """The most steps that the shortest way from start to end takes, and the map's name."""
-    from aimbot_lab.worlds.gorge.maps.grid import shortest_way
+    from aimbot_lab.worlds.gorge.maps import shortest_way
 
     return max((shortest_way(one), one.name) for one in maps)
 

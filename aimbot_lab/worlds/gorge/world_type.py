@@ -21,15 +21,14 @@ from aimbot_lab.foundation.world_type import (
     StepParts,
     WorldType,
 )
-from aimbot_lab.worlds.gorge.explorer import Explorer
-from aimbot_lab.worlds.gorge.features import block_size
+from aimbot_lab.worlds.gorge.baselines import Explorer
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
-from aimbot_lab.worlds.gorge.maps.files import MAP_FILES
-from aimbot_lab.worlds.gorge.parameters import BOUNDS, TEXTS, form_fault, world_fault
+from aimbot_lab.worlds.gorge.maps import MAP_FILES
 from aimbot_lab.worlds.gorge.play.terminal_play import GorgeTerminalPlay
-from aimbot_lab.worlds.gorge.replays.world_replays import GorgeReplays
+from aimbot_lab.worlds.gorge.replays import GorgeReplays
+from aimbot_lab.worlds.gorge.scenario import BOUNDS, TEXTS, form_fault, world_fault
 from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GorgeSettings
-from aimbot_lab.worlds.gorge.spec import DIFFICULTIES, gorge_spec, states_fault
+from aimbot_lab.worlds.gorge.spec import DIFFICULTIES, block_size, gorge_spec, states_fault
 
 MAX_POINTS = 1000  # of a treasure
 MAX_ATTEMPTS = 8  # to find maps for evaluation
@@ -175,7 +174,7 @@ class GorgeType(WorldType):
 
 
 def _guide(world: Any) -> Act:
-    from aimbot_lab.worlds.gorge.guide import Guide
+    from aimbot_lab.worlds.gorge.baselines import Guide
 
     return Guide(world)
 

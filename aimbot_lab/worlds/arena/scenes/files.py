@@ -21,15 +21,14 @@ from yaml.nodes import Node, ScalarNode
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.yaml_files import WHOLE, FileReader, FileText
-from aimbot_lab.worlds.arena.presets.block import TARGETS as OF_BLOCKS
-from aimbot_lab.worlds.arena.presets.block import Preset, preset_faults
-from aimbot_lab.worlds.arena.presets.files import FORM, SCENE, preset_fields
+from aimbot_lab.worlds.arena.presets import FORM, SCENE, Preset, preset_faults, preset_fields
+from aimbot_lab.worlds.arena.presets import TARGETS as OF_BLOCKS
 from aimbot_lab.worlds.arena.scenario import TARGETS
-from aimbot_lab.worlds.arena.scenes.placing import HALF, place_in_block
-from aimbot_lab.worlds.arena.scenes.records import NOBODY
+from aimbot_lab.worlds.arena.scenes.placing import HALF, NOBODY, place_in_block
 
 if TYPE_CHECKING:
     from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
+
 
 KEYS = ("agent", "blocks", "enemies", "target", "block")
 AGENT_KEYS = ("x", "z", "yaw")

@@ -1,28 +1,136 @@
-"""Editing rows of the arena between steps: things placed and removed, the agent, its target."""
+"""Edits rows of the arena: what may stand where, what a person can place, and who places it.
 
-from math import isfinite, pi
+Touching is allowed. Lengths are those in force in the row's episode.
+"""
+
+from collections.abc import Sequence
+from math import hypot, isfinite, pi
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import FLOAT32, MisuseError, check_writable, checked_row
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.capacity import room_fault
 from aimbot_lab.worlds.arena.core import state as core
+from aimbot_lab.worlds.arena.core.state import ArenaState
 from aimbot_lab.worlds.arena.core.timed_parts import cast_all_rays, observe_all
-from aimbot_lab.worlds.arena.enemy_capacity import room_fault
 from aimbot_lab.worlds.arena.scenario import TARGETS
-from aimbot_lab.worlds.arena.scenes import checks, placing
-from aimbot_lab.worlds.arena.scenes.checks import Place, checked_place
-from aimbot_lab.worlds.arena.scenes.floor import (
+from aimbot_lab.worlds.arena.scenes import placing
+from aimbot_lab.worlds.arena.scenes.placing import (
+    NOBODY,
+    PlacedBlock,
     RowFloor,
+    RowRecord,
     clear_counters,
     copy_row,
     floor_of,
     mark_targets,
+    record_of,
     write_floor,
     write_target,
 )
-from aimbot_lab.worlds.arena.scenes.records import NOBODY, PlacedBlock, RowRecord, record_of
+
+TOUCHING = 1e-9  # m of overlap that counts as touching
+
+Place = tuple[float, float]  # m, x and z
+
+
+class Things(NamedTuple):
+    """What stands in the way on a floor."""
+
+    floor_size: float  # m
+    enemy_radius: float  # m
+    obstacles: Sequence[Sequence[float]]  # m, min x, min z, max x, max z
+    enemies: Sequence[Sequence[float]]  # m, x and z of the living
+
+
+def things_of(state: ArenaState, row: int) -> Things:
+    """What stands in the way in `row`."""
+    count = int(state.enemy_count[row])
+    alive = state.enemy_hits_left[row, :count] > 0
+    return Things(
+        floor_size=float(state.parameters[row, core.FLOOR_SIZE]),
+        enemy_radius=float(state.parameters[row, core.ENEMY_RADIUS]),
+        obstacles=state.obstacles[row, : int(state.obstacle_count[row])].tolist(),
+        enemies=state.enemies[row, :count][alive].tolist(),
+    )
+
+
+def checked_place(at: Any) -> Place:
+    """`at` as two numbers. Raises MisuseError for anything else."""
+    try:
+        x, z = map(float, at)
+    except (TypeError, ValueError):
+        raise MisuseError(f"at: must be two numbers, x and z in metres (got {at!r})") from None
+    if not (isfinite(x) and isfinite(z)):
+        raise MisuseError(f"at: must be two finite numbers (got {x:g}, {z:g})")
+    return x, z
+
+
+def checked_turns(turns: Any) -> int:
+    """`turns` as quarter turns. Raises MisuseError for anything but 0 to 3."""
+    if isinstance(turns, bool) or not isinstance(turns, int) or not 0 <= turns <= 3:
+        raise MisuseError(f"turns: must be 0, 1, 2 or 3 quarter turns (got {turns!r})")
+    return turns
+
+
+def disc_fault(things: Things, at: Place, radius: float) -> str | None:
+    """What a disc at `at` would overlap of floor, obstacles and living enemies; None: nothing."""
+    if min(at) < radius - TOUCHING or max(at) > things.floor_size - radius + TOUCHING:
+        return f"it is outside the floor, {things.floor_size:g} m wide"
+    if any(_gap(at, box) < radius - TOUCHING for box in things.obstacles):
+        return "it is over an obstacle"
+    reach = radius + things.enemy_radius - TOUCHING
+    if any(hypot(at[0] - x, at[1] - z) < reach for x, z in things.enemies):
+        return "it is over an enemy"
+    return None
+
+
+def enemy_fault(state: ArenaState, row: int, at: Place) -> str | None:
+    """Why an enemy can't stand at `at`; None: it can."""
+    things = things_of(state, row)
+    agent_x, agent_z = state.position[row].tolist()
+    reach = things.enemy_radius + float(state.parameters[row, core.AGENT_RADIUS]) - TOUCHING
+    if hypot(at[0] - agent_x, at[1] - agent_z) < reach:
+        return "it is over the agent"
+    return disc_fault(things, at, things.enemy_radius)
+
+
+def agent_fault(state: ArenaState, row: int, at: Place) -> str | None:
+    """Why the agent can't stand at `at`; None: it can."""
+    return disc_fault(things_of(state, row), at, float(state.parameters[row, core.AGENT_RADIUS]))
+
+
+def block_fault(
+    state: ArenaState, row: int, at: Place, blocks: Sequence[PlacedBlock]
+) -> str | None:
+    """Why a block can't have its middle at `at`, beside the `blocks` there are; None: it can.
+
+    It keeps the distances of drawn blocks to the agent and to the outer walls, and the latter to
+    other blocks too, so that no door is shut and nothing is won at once.
+    """
+    half, numbers, things = core.BLOCK_SIZE / 2, state.parameters[row], things_of(state, row)
+    box = at[0] - half, at[1] - half, at[0] + half, at[1] + half
+    gap = float(numbers[core.BLOCK_GAP_TO_WALLS])
+    if min(box) < gap - TOUCHING or max(box) > things.floor_size - gap + TOUCHING:
+        return f"it is outside the floor, or nearer than {gap:g} m to its edge"
+    keep = float(numbers[core.AGENT_RADIUS] + numbers[core.BLOCK_GAP_TO_AGENT])
+    if _gap(state.position[row].tolist(), box) < keep - TOUCHING:
+        return "it is over the agent, or too near to it"
+    for block in blocks:
+        apart = max(abs(box[0] - block.x), abs(box[1] - block.z)) - core.BLOCK_SIZE
+        if apart < gap - TOUCHING:
+            return f"it is over another block, or nearer than {gap:g} m to it"
+    if any(_gap(place, box) < things.enemy_radius - TOUCHING for place in things.enemies):
+        return "it is over an enemy"
+    return None
+
+
+def _gap(at: Sequence[float], box: Sequence[float]) -> float:
+    """Metres from a point to a box."""
+    return hypot(max(box[0] - at[0], 0.0, at[0] - box[2]), max(box[1] - at[1], 0.0, at[1] - box[3]))
 
 
 class RowEditor:
@@ -43,7 +151,7 @@ class RowEditor:
     def enemy_fault(self, row: int, at: Place) -> str | None:
         """Why `place_enemy` would refuse; None: it would not."""
         row, at, state = self._row(row), checked_place(at), self.arena.state
-        return checks.enemy_fault(state, row, at) or room_fault(state, row, enemies=1)
+        return enemy_fault(state, row, at) or room_fault(state, row, enemies=1)
 
     def place_enemy(self, row: int, at: Place) -> int:
         """The number of a new enemy that stands at `at`, unhurt, in the episode that runs.
@@ -68,7 +176,7 @@ class RowEditor:
         row, at, state = self._row(row), checked_place(at), self.arena.state
         kind = self.arena.presets[placing.preset_number(self.arena.presets, preset)]
         more = {"enemies": len(kind.enemies), "obstacles": len(kind.obstacles)}
-        fault = checks.block_fault(state, row, at, self.record(row).blocks)
+        fault = block_fault(state, row, at, self.record(row).blocks)
         return fault or room_fault(state, row, **more)
 
     def place_block(self, row: int, at: Place, *, preset: tuple[str, str], turns: int = 0) -> int:
@@ -77,7 +185,7 @@ class RowEditor:
         `preset` is a target and the name of one of its presets, `turns` quarter turns about the
         middle, to the right as seen from above.
         """
-        turns = checks.checked_turns(turns)
+        turns = checked_turns(turns)
         fault = self.block_fault(row, at, preset=preset)
         if fault is not None:
             raise MisuseError(f"row {row}: no block can be placed at {_shown(at)}: {fault}")
@@ -126,7 +234,7 @@ class RowEditor:
         record = self.record(row)
         if target not in TARGETS:
             raise MisuseError(f"target: must be one of {', '.join(TARGETS)} (got {target!r})")
-        code, things = TARGETS[target], checks.things_of(self.arena.state, row)
+        code, things = TARGETS[target], things_of(self.arena.state, row)
         if code in (core.GOTO, core.ATTACK):
             number = placing.block_of(record, self.arena.presets, target, block)
             if code == core.ATTACK and not self._stands(row, number):
@@ -170,7 +278,7 @@ class RowEditor:
         row, at = self._row(row), checked_place(at)
         if not isfinite(yaw):
             raise MisuseError(f"yaw: must be a finite number (got {yaw!r})")
-        fault = checks.agent_fault(self.arena.state, row, at)
+        fault = agent_fault(self.arena.state, row, at)
         if fault is not None:
             raise MisuseError(f"row {row}: the agent can't stand at {_shown(at)}: {fault}")
         state = self.arena.state
@@ -190,14 +298,14 @@ class RowEditor:
         """
         state, record = self.arena.state, self.record(row)
         alive = floor.enemies["enemy_hits_left"] > 0
-        things = checks.things_of(state, row)._replace(
+        things = things_of(state, row)._replace(
             obstacles=floor.obstacles.tolist(), enemies=floor.enemies["enemies"][alive].tolist()
         )
         place, radius = (
             state.position[row].tolist(),
             float(state.parameters[row, core.AGENT_RADIUS]),
         )
-        fault = checks.disc_fault(things, place, radius)
+        fault = disc_fault(things, place, radius)
         if fault is not None:
             raise MisuseError(f"row {row}: what stood there can't stand again: the agent is there")
         same = floor.record._replace(episode=record.episode)

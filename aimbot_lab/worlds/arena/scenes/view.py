@@ -8,9 +8,9 @@ from aimbot_lab.foundation.scenes import ENEMY, NOTHING, WALL, Body, SceneView
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, ArenaState
-from aimbot_lab.worlds.arena.replays.words import goal
+from aimbot_lab.worlds.arena.replay_words import goal
 from aimbot_lab.worlds.arena.scenario import TARGETS
-from aimbot_lab.worlds.arena.scenes.records import RowRecord
+from aimbot_lab.worlds.arena.scenes.placing import RowRecord
 
 DIGITS = 6  # of metres and radians that a page is sent
 RAY_DIGITS = 4

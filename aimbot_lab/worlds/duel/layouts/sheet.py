@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from aimbot_lab.worlds.arena import canvas as paint
 from aimbot_lab.worlds.arena.canvas import Canvas
-from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE, Layout
+from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Layout
 
 NAME, GAP, LETTERS = 20, 8, 12  # pixels: below a hall, between halls, of the letters
 

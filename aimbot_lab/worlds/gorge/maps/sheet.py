@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
+from aimbot_lab.worlds.gorge.maps import SIZE, GorgeMap
 
 Colour = tuple[int, int, int]
 

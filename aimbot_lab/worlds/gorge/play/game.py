@@ -6,7 +6,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.terminal_play import GameRequest, PlayedGame
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps
-from aimbot_lab.worlds.gorge.maps.files import SHIPPED, kept_map
+from aimbot_lab.worlds.gorge.maps import SHIPPED, kept_map
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.spec import DIFFICULTIES
 

@@ -91,13 +91,15 @@ def _mark_things(marks: Marks, state: GorgeState, maps: MapTables) -> None:
     for cell, sign, colour in (
         (int(state.start[0]), "S", draw.START),
         (int(maps.end[at]), "E", draw.END),
-        *_treasures(state, maps),
+        *_treasures_left(state, maps),
     ):
         place = divmod(cell, core.SIDE)
         marks.signs[place], marks.colours[place] = sign, colour
 
 
-def _treasures(state: GorgeState, maps: MapTables) -> list[tuple[int, str, tuple[int, int, int]]]:
+def _treasures_left(
+    state: GorgeState, maps: MapTables
+) -> list[tuple[int, str, tuple[int, int, int]]]:
     """The cell, the sign and the colour of each treasure of the episode."""
     at, placed, left = int(state.map[0]), int(state.placed[0]), int(state.left[0])
     sites = [site for site in range(core.SITES) if placed >> site & 1]

@@ -1,1 +1,0 @@
-"""Scripted players to measure agents against, from the weakest: still, random, greedy, aimbot."""

@@ -1,0 +1,123 @@
+"""The duel's part in recorded episodes."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from aimbot_lab.foundation.episodes import LOSS, WIN
+from aimbot_lab.foundation.replays import (
+    ArrowKeys,
+    Colour,
+    Control,
+    FilmPainter,
+    Gauge,
+    Indicator,
+    MakeWorld,
+    ReplayRow,
+    RowArrays,
+    Scene,
+    SceneRenderer,
+    WorldReplays,
+)
+from aimbot_lab.foundation.world import Float32Array, WorldSpec
+from aimbot_lab.worlds.arena.replay_words import FIRED, action_words
+from aimbot_lab.worlds.duel.kinds import KINDS, SELF
+from aimbot_lab.worlds.duel.replay_words import HURT, ending_words, match_start, seat_names
+from aimbot_lab.worlds.duel.settings import DuelSettings, one_match
+from aimbot_lab.worlds.snapshot_checks import FITS
+
+if TYPE_CHECKING:
+    from aimbot_lab.worlds.duel.duel import Duel
+
+
+class DuelReplays(WorldReplays):
+    """Matches of the duel; nothing heavy is loaded before one is recorded or played.
+
+    A match is kept with the actions of both agents, whoever learns: who sat opposite, such as a
+    past self, need not be there to play it again.
+    """
+
+    result_terms = MappingProxyType({WIN: "win", LOSS: "win"})
+
+    def colours(self) -> Sequence[Colour]:
+        """What pictures and films hold."""
+        from aimbot_lab.worlds.duel.draw import COLOURS
+        from aimbot_lab.worlds.duel.film import FILM_COLOURS
+
+        return (*COLOURS, *FILM_COLOURS)
+
+    def row_start(self, world: Any, row: int) -> RowArrays | None:
+        """The match's values, where nobody has made a decision yet.
+
+        None for the away rows of mirrored matches: the home rows are of the same ones.
+        """
+
+        duel: Duel = world.duel
+        if row >= duel.num_envs or duel.state.seats.decisions[row] > 0:
+            return None
+        start = match_start(duel.arrays(), row, duel.num_envs)
+        start[FITS] = getattr(world, "match_fits", start[FITS]).copy()
+        if row < getattr(world, "mirrored", 0):
+            start["kind"][:] = KINDS.index(SELF)  # as its result says
+        return start
+
+    def row_settings(self, settings: DuelSettings) -> DuelSettings:
+        """The duel of one match in which both seats are played from outside."""
+        return one_match(settings)
+
+    def row_actions(self, world: Any, row: int, actions: Float32Array) -> Float32Array:
+        """What both agents of match `row` did in the last step, [2, 4]."""
+        if world.spec.agents > 1:
+            return super().row_actions(world, row, actions)
+        made: Float32Array = world.match_actions(row)
+        return made
+
+    def kept_row(self, world: Any) -> int:
+        """The first match that is not mirrored, where there is one."""
+        mirrored: int = getattr(world, "mirrored", 0)
+        return mirrored if mirrored < world.duel.num_envs else 0
+
+    def replay_row(self, settings: DuelSettings, start: RowArrays, make: MakeWorld) -> ReplayRow:
+        """A world of one match. Raises MisuseError where `start` is not of one."""
+        from aimbot_lab.worlds.duel.replay_row import MatchReplayRow
+
+        return MatchReplayRow(settings, start, make)
+
+    def renderer(self, settings: DuelSettings) -> SceneRenderer:
+        """Who draws matches from above."""
+        from aimbot_lab.worlds.duel.replay_row import MatchRenderer
+
+        return MatchRenderer(settings)
+
+    def seat_names(self, about: Mapping[str, Any], target: str) -> tuple[str, ...]:
+        """Who plays home and away."""
+        return seat_names(about, target)
+
+    def film(self, settings: DuelSettings, about: Mapping[str, Any]) -> FilmPainter:
+        """Who paints a match as both agents see it, and from above."""
+        from aimbot_lab.worlds.duel.film import MatchFrames
+
+        return MatchFrames(settings, about)
+
+    def controls(
+        self, spec: WorldSpec, action: Float32Array | None, scene: Scene
+    ) -> Sequence[Control]:
+        """The home agent's keys, mouse and gun, and whether it was hit."""
+        up, side = (0, 0) if action is None else (int(action[0]), int(action[1]))
+        mouse = 0.0 if action is None else float(action[3])
+        return (
+            ArrowKeys(up=up == 1, down=up == 2, left=side == 2, right=side == 1),
+            Gauge("turns", max(-1.0, min(mouse / spec.continuous_limit, 1.0))),
+            Indicator("shoots", bool(scene.events[FIRED])),
+            Indicator("is hit", bool(scene.events[HURT])),
+        )
+
+    def action_words(self, spec: WorldSpec, action: Float32Array | None, scene: Scene) -> str:
+        """What the home agent does, and whether it was hit."""
+        del spec
+        words = action_words(action, scene.events)
+        return f"{words}, IS HIT" if scene.events[HURT] else words
+
+    def ending_words(self, outcome: int, seconds: float) -> str:
+        """How a match of so many seconds ended for the home agent."""
+        return ending_words(outcome, seconds)

@@ -1,1 +1,0 @@
-"""What the duel says of pages: matches as numbers, in the home agent's frame."""

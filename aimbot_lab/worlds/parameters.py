@@ -1,0 +1,155 @@
+"""Numbers that a scenario may set: their bounds, what is wrong with a value, what draws them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, floor, inf
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+from annotated_types import Ge, Gt, Interval, Le, Lt
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.kernels.sampler_arrays import proportions, sampler_arrays
+from aimbot_lab.foundation.samplers import (
+    Gaussian,
+    ParameterValue,
+    as_parameter,
+    extremes,
+    intervals_of,
+)
+from aimbot_lab.foundation.world_type import Bounds
+
+OPEN_BOUND = 1e-6  # distance that a sampled value keeps from a bound it must not reach
+
+Fault = Callable[[str, ParameterValue], str | None]
+"""What is wrong with the value of a parameter."""
+
+
+def setting_of(settings: Any, name: str) -> float:
+    """The number that `settings` have under `name`, such as `rays.range`."""
+    for part in name.split("."):
+        settings = getattr(settings, part)
+    return float(settings)
+
+
+def type_of(settings: type[Any], name: str) -> Any:
+    """The annotated type of the setting `name` of the class `settings`."""
+    kind: Any = settings
+    for part in name.split("."):
+        kind = get_type_hints(kind, include_extras=True)[part]
+    return kind
+
+
+def bounds_of(settings: type[Any], name: str) -> Bounds:
+    """The values that the setting `name` of the class `settings` takes, as it declares them."""
+    base, *marks = get_args(type_of(settings, name))
+    low, high = -inf, inf
+    for mark in marks:
+        for part in mark if isinstance(mark, Interval) else (mark,):
+            if isinstance(part, Ge):
+                low = float(part.ge)  # type: ignore[arg-type]
+            elif isinstance(part, Gt):
+                low = float(part.gt) + OPEN_BOUND  # type: ignore[arg-type]
+            elif isinstance(part, Le):
+                high = float(part.le)  # type: ignore[arg-type]
+            elif isinstance(part, Lt):
+                high = float(part.lt) - OPEN_BOUND  # type: ignore[arg-type]
+    if base is bool:
+        return Bounds(0.0, 1.0, whole=True)
+    return Bounds(low, high, whole=base is int)
+
+
+def is_unbounded(value: ParameterValue) -> bool:
+    """Whether `value` has no ends: what such a Gaussian draws beyond a bound is moved to it."""
+    low, high = extremes(value)
+    return isinstance(value, Gaussian) and low < high
+
+
+def value_fault(
+    value: ParameterValue, bounds: Bounds, *, setting: str = "", declared: float = inf
+) -> str | None:
+    """What is wrong with a parameter that is to be `value`; None: nothing.
+
+    `declared` is what env.`setting` says where that bounds the observation.
+    """
+    try:
+        value = as_parameter(value)
+    except TypeError as error:
+        return str(error)
+    if is_unbounded(value):
+        return None
+    if bounds.whole:
+        if isinstance(value, float) and not value.is_integer():
+            return f"must be a whole number (got {value:g})"
+        for low, high in intervals_of(value):
+            if ceil(low) > floor(high):
+                return f"must be drawn where there are whole numbers (got {shown(low, high)})"
+    low, high = extremes(value)
+    if high > declared:
+        return f"must not exceed env.{setting}, which bounds the observation ({declared:g})"
+    if not bounds.low <= low <= high <= bounds.high:
+        return f"must {bounds} (got {shown(low, high)})"
+    return None
+
+
+def shown(low: float, high: float) -> str:
+    """A range as messages name it."""
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def scenario_values(
+    given: Mapping[str, ParameterValue], usual: Mapping[str, float], *, fault: Fault
+) -> dict[str, ParameterValue]:
+    """What every parameter is drawn from: as a scenario has `given` it, else as `usual`.
+
+    Raises ConfigurationError for an unknown parameter and a value that one does not take.
+    """
+    for name, value in given.items():
+        if name not in usual:
+            known = ", ".join(usual)
+            raise ConfigurationError(f"scenario: no parameter {name!r}; there are {known}")
+        what = fault(name, value)
+        if what is not None:
+            raise ConfigurationError(f"scenario: {name} {what}")
+    return {**usual, **{name: as_parameter(value) for name, value in given.items()}}
+
+
+def sampler_fields(
+    values: Mapping[str, ParameterValue], bounds: Mapping[str, Bounds], names: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """Fields of a scenario's tables that say what each of the P `names` is drawn from.
+
+    Those of `sampler_arrays`, `bounds` [P, 2] and `whole` [P].
+    """
+    return {
+        **sampler_arrays([values[name] for name in names]),
+        "bounds": np.array([(bounds[name].low, bounds[name].high) for name in names], np.float64),
+        "whole": np.array([bounds[name].whole for name in names]),
+    }
+
+
+def target_number(name: str, numbers: Mapping[str, int]) -> int:
+    """The number of the target `name`. Raises ConfigurationError where there is no such target."""
+    if name not in numbers:
+        raise ConfigurationError(f"scenario: no target {name!r}; there are {', '.join(numbers)}")
+    return numbers[name]
+
+
+def target_weights(weights: Mapping[str, float], numbers: Mapping[str, int], count: int) -> Any:
+    """`weights` of targets as an array [count] by their numbers. Raises ConfigurationError."""
+    found = np.zeros(count)
+    found[[target_number(name, numbers) for name in weights]] = proportions(
+        weights.values(), "targets"
+    )
+    return found
+
+
+def level_weights(target: str, weights: Sequence[float], count: int) -> Any:
+    """`weights` of the `count` difficulties of `target`. Raises ConfigurationError."""
+    if count == 0:
+        raise ConfigurationError(f"scenario: {target} has no difficulties: leave it out")
+    found = proportions(weights, target)
+    if len(found) != count:
+        raise ConfigurationError(
+            f"scenario: {target} has {count} difficulties (got {len(found)} weights)"
+        )
+    return found
