@@ -5,23 +5,23 @@ from contextlib import contextmanager
 from typing import Any
 
 from aimbot_lab.cluster.connection import connected
-from aimbot_lab.training.actors.block import ActorPlan, Order
-from aimbot_lab.training.actors.group import Answer, Player, Said
+from aimbot_lab.training.actors.block import ActorPlan, BlockRequest
+from aimbot_lab.training.actors.group import ActorHost, Answer
 from aimbot_lab.training.processes.cores import one_thread
 
 
-class RayPlayer:
-    """A `Player` as an actor of Ray; the weights of an order come by themselves."""
+class RayHost:
+    """An `ActorHost` as an actor of Ray; the weights of a request come by themselves."""
 
     def __init__(self, plan: ActorPlan) -> None:
         one_thread()
-        self._player = Player(plan)
+        self._host = ActorHost(plan)
 
-    def say(self, what: str, given: tuple[Any, ...], weights: bytes | None) -> Said:
+    def answer(self, what: str, given: tuple[Any, ...], weights: bytes | None) -> Answer:
         """What the actor's method `what` gives."""
         if weights is not None:
             given = (given[0]._replace(weights=weights), *given[1:])
-        return self._player.say(what, given)
+        return self._host.answer(what, given)
 
 
 class RayActors:
@@ -33,27 +33,27 @@ class RayActors:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
-        self._kind = ray.remote(num_cpus=1)(RayPlayer)
-        self._players: dict[int, Any] = {}
+        self._kind = ray.remote(num_cpus=1)(RayHost)
+        self._hosts: dict[int, Any] = {}
         self._asked: dict[Any, int] = {}  # whose answer each reference is
         self._weights: tuple[int, Any] = -1, None  # the newest version, and where it lies
 
     def start(self, plan: ActorPlan) -> None:
         """Have Ray place the actor where there is room."""
-        self._players[plan.number] = self._kind.remote(plan)
+        self._hosts[plan.number] = self._kind.remote(plan)
 
     def ask(self, actor: int, what: str, *given: Any) -> None:
         """Send the question."""
         weights = None
-        if given and isinstance(given[0], Order) and given[0].weights is not None:
+        if given and isinstance(given[0], BlockRequest) and given[0].weights is not None:
             weights = self._put(given[0])
             given = (given[0]._replace(weights=None), *given[1:])
-        self._asked[self._players[actor].say.remote(what, given, weights)] = actor
+        self._asked[self._hosts[actor].answer.remote(what, given, weights)] = actor
 
-    def _put(self, order: Order) -> Any:
-        """Where the weights of `order` lie."""
-        if order.version != self._weights[0]:
-            self._weights = order.version, self._ray.put(order.weights)
+    def _put(self, request: BlockRequest) -> Any:
+        """Where the weights of `request` lie."""
+        if request.version != self._weights[0]:
+            self._weights = request.version, self._ray.put(request.weights)
         return self._weights[1]
 
     def answers(self, seconds: float) -> Sequence[Answer]:
@@ -65,21 +65,21 @@ class RayActors:
 
     def _answer(self, actor: int, reference: Any) -> Answer:
         try:
-            said = self._ray.get(reference)
+            answer: Answer = self._ray.get(reference)
         except self._ray.exceptions.RayError:
-            self._ray.kill(self._players.pop(actor))
+            self._ray.kill(self._hosts.pop(actor))
             return Answer(actor, is_lost=True)
-        return Answer(actor, said.value, said.fault)
+        return answer
 
     def end(self, actor: int) -> None:
         """Have Ray kill it."""
-        self._ray.kill(self._players[actor])
+        self._ray.kill(self._hosts[actor])
 
     def close(self) -> None:
         """End all actors."""
-        for player in self._players.values():
-            self._ray.kill(player)
-        self._players, self._asked = {}, {}
+        for host in self._hosts.values():
+            self._ray.kill(host)
+        self._hosts, self._asked = {}, {}
 
 
 @contextmanager

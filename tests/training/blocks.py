@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
-from aimbot_lab.training.actors.block import ActorPlan, Block, Order
+from aimbot_lab.training.actors.block import ActorPlan, Block, BlockRequest
 from aimbot_lab.training.actors.group import Answer
 from aimbot_lab.training.callbacks.agreement import packed_episodes
 from aimbot_lab.training.checkpoint.packing import pack
@@ -54,12 +54,12 @@ def block(
 class ScriptedActors:
     """A group whose actors answer each order at once, as `play` says; None: one is lost."""
 
-    def __init__(self, play: Callable[[ActorPlan, Order], Block | str | None]) -> None:
+    def __init__(self, play: Callable[[ActorPlan, BlockRequest], Block | str | None]) -> None:
         self._play, self.plans = play, {}
-        self.orders: list[tuple[int, Order]] = []
+        self.orders: list[tuple[int, BlockRequest]] = []
         self.lives: list[tuple[int, int]] = []
         self.ended: list[int] = []
-        self._asked: list[tuple[int, Order]] = []
+        self._asked: list[tuple[int, BlockRequest]] = []
 
     def start(self, plan: ActorPlan) -> None:
         self.plans[plan.number] = plan
@@ -75,7 +75,7 @@ class ScriptedActors:
         asked, self._asked = self._asked, []
         return [self._answer(actor, order) for actor, order in asked]
 
-    def _answer(self, actor: int, order: Order) -> Answer:
+    def _answer(self, actor: int, order: BlockRequest) -> Answer:
         found = self._play(self.plans[actor], order)
         if found is None:
             return Answer(actor, is_lost=True)

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from own_actors import OwnActors
 from test_shared_training import plan
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.training.actors.group import OwnActors
 from aimbot_lab.training.checks import check_sharing
 from aimbot_lab.training.settings import ActorSettings
 from aimbot_lab.training.training import Training

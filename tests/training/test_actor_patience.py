@@ -9,7 +9,7 @@ from blocks import ScriptedActors, block
 from test_shared_training import plan
 
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.training.actors.block import Order
+from aimbot_lab.training.actors.block import BlockRequest
 from aimbot_lab.training.actors.group import Answer
 from aimbot_lab.training.actors.rollouts import actor_plans, patience_with
 from aimbot_lab.training.actors.supply import (
@@ -54,8 +54,8 @@ def clock_of(step: float) -> Callable[[], float]:
     return lambda: step * next(ticks)
 
 
-def order(version: int) -> Order:
-    return Order(version, b"weights", 0, (), 1)
+def order(version: int) -> BlockRequest:
+    return BlockRequest(version, b"weights", 0, (), 1)
 
 
 class Clock:

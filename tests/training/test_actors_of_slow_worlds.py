@@ -17,6 +17,7 @@ import pytest
 import torch as th
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gymnasium.envs.registration import EnvSpec
+from own_actors import OwnActors
 from test_shared_training import Record
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
@@ -25,7 +26,7 @@ from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
 from aimbot_lab.training.actors import rollouts, supply
 from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block
 from aimbot_lab.training.actors.correction import correct
-from aimbot_lab.training.actors.group import Answer, LocalActors, OwnActors, _Process
+from aimbot_lab.training.actors.group import Answer, LocalActors, _Process
 from aimbot_lab.training.actors.rollouts import actor_plans
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.settings import NetworkSettings

@@ -7,19 +7,19 @@ from time import sleep
 import numpy as np
 import pytest
 from blocks import ScriptedActors, block, ended
+from own_actors import OwnActors
 from test_shared_training import ROLLOUT, Record, plan
 
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.training.actors.block import ActorPlan, Block, Order
+from aimbot_lab.training.actors.block import ActorPlan, Block, BlockRequest
 from aimbot_lab.training.actors.episodes import (
     GlobalNumbers,
     RunningEpisodes,
     SettledEpisodes,
     first_rank,
 )
-from aimbot_lab.training.actors.group import OwnActors
 from aimbot_lab.training.actors.rollouts import actor_plans
 from aimbot_lab.training.actors.supply import BlockPool, FreeRunning, Patience
 from aimbot_lab.training.actors.world import ActorCounts
@@ -31,13 +31,13 @@ from aimbot_lab.training.training import Training
 FREE = ActorSettings(number=4, lag=2, correction="vtrace")
 
 
-def order(version: int, first: int | None = 1) -> Order:
+def order(version: int, first: int | None = 1) -> BlockRequest:
     scenarios = ((1, Scenario(targets={"goto": 1.0})),) if version == 0 else ()
-    return Order(version, b"weights", 0, scenarios, first)
+    return BlockRequest(version, b"weights", 0, scenarios, first)
 
 
 def free(
-    play: Callable[[ActorPlan, Order], Block | str | None],
+    play: Callable[[ActorPlan, BlockRequest], Block | str | None],
 ) -> tuple[FreeRunning, ScriptedActors, ActorCounts]:
     group, counts = ScriptedActors(play), ActorCounts()
     plans = actor_plans(plan(actors=FREE))
@@ -158,7 +158,7 @@ def test_an_actor_is_sent_weights_and_scenarios_that_are_new_to_it() -> None:
 def test_an_actor_that_is_lost_begins_a_life_that_none_had() -> None:
     lost = [5]
 
-    def play(plan: ActorPlan, order: Order) -> Block | None:
+    def play(plan: ActorPlan, order: BlockRequest) -> Block | None:
         lost[0] -= plan.number == 1
         return None if plan.number == 1 and lost[0] in (3, 1) else block(plan.number, order.version)
 

@@ -26,9 +26,9 @@ from aimbot_lab.training.actors.block import (
     ActorPlan,
     Array,
     Block,
-    Ends,
-    Order,
+    BlockRequest,
     Scenarios,
+    StepEnds,
 )
 from aimbot_lab.training.actors.episodes import GlobalNumbers, SettledEpisodes
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
@@ -72,7 +72,7 @@ class Recorder(BaseCallback):
         """Episodes that would be lost now."""
         return 0 if self._settled is None else self._settled.unsettled
 
-    def begin(self, order: Order) -> None:
+    def begin(self, order: BlockRequest) -> None:
         """The block that `order` asks for begins."""
         self._first, self._step = order.first, 0
         self.ended, self.unread = [], []
@@ -109,11 +109,11 @@ class Recorder(BaseCallback):
                 self._cuts.append((self._step, row, infos[row]["terminal_observation"]))
 
     def ends(self, last_observations: Array) -> Mapping[str, Array] | None:
-        """`Ends` of the block, which `last_observations` [N, D] follow; None where not kept."""
+        """`StepEnds` of the block, which `last_observations` [N, D] follow; None where not kept."""
         if not self._keeps_ends:
             return None
         nothing = np.zeros((0, last_observations.shape[1]), np.float32)
-        return Ends(
+        return StepEnds(
             rewards=np.stack(self._rewards),
             ends=np.stack(self._ends),
             last_observations=last_observations,
@@ -201,7 +201,7 @@ class Actor:
         self._begin(scenarios)
         return pack(of_rows(self._env, model_state(self._model)))
 
-    def block(self, order: Order) -> bytes:
+    def block(self, order: BlockRequest) -> bytes:
         """The `Block` that `order` asks for, packed."""
         model = self._model
         if order.weights is not None:
@@ -225,7 +225,7 @@ class Actor:
             begin_episodes(self._model, self._env.reset())
             self._has_begun = True
 
-    def _block(self, order: Order) -> Block:
+    def _block(self, order: BlockRequest) -> Block:
         model, recorder = self._model, self._recorder
         last: Any = model._last_obs
         return Block(

@@ -45,7 +45,7 @@ class ActorPlan(NamedTuple):
         return self.number * self.rows
 
 
-class Order(NamedTuple):
+class BlockRequest(NamedTuple):
     """A block to be played."""
 
     version: int  # updates that the weights have seen
@@ -55,7 +55,7 @@ class Order(NamedTuple):
     first: int | None  # scenario from which on episodes count
 
 
-class Ends(NamedTuple):
+class StepEnds(NamedTuple):
     """What stands behind the steps of a block, to value it anew; arrays by row."""
 
     rewards: Array  # [T, N] as the world gave them, scaled
@@ -73,7 +73,7 @@ class Block(NamedTuple):
     version: int
     columns: Mapping[str, Array]  # those of COLUMNS
     shown: Array | None  # [T, N, F] what the networks were shown, where the engine keeps it
-    ends: Mapping[str, Array] | None  # `Ends`, where advantages are corrected
+    ends: Mapping[str, Array] | None  # `StepEnds`, where advantages are corrected
     episodes: Mapping[str, Any]  # columns of the episodes that ended, by step
     running: int | None  # rank of the oldest episode that ran and counts when it began
     unsettled: int  # episodes that would be lost with the actor now

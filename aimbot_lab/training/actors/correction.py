@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch as th
 from gymnasium import spaces
 
-from aimbot_lab.training.actors.block import Array, Block, Ends
+from aimbot_lab.training.actors.block import Array, Block, StepEnds
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 
 Floats = npt.NDArray[np.float32]
@@ -70,7 +70,7 @@ def correct(model: HybridPPO, blocks: Sequence[Block]) -> None:
 def _valued(model: HybridPPO, block: Block) -> tuple[Steps, Array]:
     """What the present policy makes of `block`, and its log-probabilities [T, N, ...]."""
     assert block.ends is not None
-    ends, made = Ends(**block.ends), block.columns["log_probs"]
+    ends, made = StepEnds(**block.ends), block.columns["log_probs"]
     values, log_probs = _judged(model, block)
     rewards = ends.rewards.copy()
     if ends.cut_steps.size:

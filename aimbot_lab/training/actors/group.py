@@ -1,4 +1,4 @@
-"""Where actors run: in processes of this machine, or, for tests, in this process."""
+"""Where actors run: the group of them that a learner asks, and that of this machine's processes."""
 
 import multiprocessing
 import os
@@ -16,50 +16,15 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.garbage import collect_seldom
 from aimbot_lab.training.actors.actor import Actor
 from aimbot_lab.training.actors.block import ActorPlan
-from aimbot_lab.training.checkpoint.state import random_state, restore_random
 from aimbot_lab.training.processes.cores import one_thread
 from aimbot_lab.version import code_hash
 
-
-class Said(NamedTuple):
-    """What came of a question."""
-
-    value: Any = None
-    fault: str | None = None  # why the actor can't play
-
-
-class Player:
-    """The actor of `plan`, made where it is first asked."""
-
-    def __init__(self, plan: ActorPlan) -> None:
-        self._plan = plan
-        self._actor: Actor | None = None
-
-    def say(self, what: str, given: tuple[Any, ...]) -> Said:
-        """What the actor's method `what` gives."""
-        try:
-            if self._actor is None:
-                _check_code(self._plan)
-                self._actor = Actor(self._plan)
-            return Said(getattr(self._actor, what)(*given))
-        except LabError as error:
-            return Said(fault=str(error))
-
-    def close(self) -> None:
-        """End the actor, if there is one, whatever it says to that."""
-        if self._actor is not None:
-            with suppress(LabError):
-                self._actor.close()
-        self._actor = None
-
-
-def _check_code(plan: ActorPlan) -> None:
-    """Raise ConfigurationError where the learner has other code than is here."""
-    if plan.code != code_hash():
-        raise ConfigurationError(
-            f"machine {socket.gethostname()} has other code of aimbot-lab ({code_hash()}) than the "
-            f"learner ({plan.code}): all need the same"
-        )
+GONE = (EOFError, OSError)
+END_SECONDS = 5.0  # that an actor has to end by itself
+LOOK_SECONDS = 0.2  # between two looks for processes that ended while others hold their line open
+PROGRAM = "import sys; sys.path[:] = {path!r}; from {module} import main; main({line})"
+"""What an actor's process runs: no script of a user's, which would train once more, but with its
+path, on which the modules of environments may lie."""
 
 
 class Answer(NamedTuple):
@@ -76,68 +41,53 @@ class ActorGroup(Protocol):
 
     def start(self, plan: ActorPlan) -> None:
         """Have the actor `plan.number`, in place of a lost one of that number."""
-        ...
 
     def ask(self, actor: int, what: str, *given: Any) -> None:
         """Have `actor` call its method `what`; one that is gone answers so."""
-        ...
 
     def answers(self, seconds: float) -> Sequence[Answer]:
         """What has been answered; waits at most so long for the first."""
-        ...
 
     def end(self, actor: int) -> None:
         """End `actor`, whose answer is then that it is lost."""
-        ...
 
     def close(self) -> None:
         """End all actors."""
-        ...
 
 
-class OwnActors:
-    """Actors of this process, each asked when the answer is fetched."""
+class ActorHost:
+    """The actor of `plan`, made where it is first asked; what it can't do, it says in one line."""
 
-    def __init__(self) -> None:
-        self._players: dict[int, Player] = {}
-        self._asked: list[tuple[int, str, tuple[Any, ...]]] = []
+    def __init__(self, plan: ActorPlan) -> None:
+        self._plan = plan
+        self._actor: Actor | None = None
 
-    def start(self, plan: ActorPlan) -> None:
-        """Have a player for it."""
-        self._players[plan.number] = Player(plan)
-
-    def ask(self, actor: int, what: str, *given: Any) -> None:
-        """Note the question."""
-        self._asked.append((actor, what, given))
-
-    def answers(self, seconds: float) -> Sequence[Answer]:
-        """The answer to the oldest question."""
-        del seconds
-        return [self._answer(*self._asked.pop(0))] if self._asked else []
-
-    def _answer(self, actor: int, what: str, given: tuple[Any, ...]) -> Answer:
-        """What the actor says; the learner's random numbers stay as they are."""
-        before = random_state(())
-        said = self._players[actor].say(what, given)
-        restore_random(before, ())
-        return Answer(actor, said.value, said.fault)
-
-    def end(self, actor: int) -> None:
-        """Nothing: none of them hangs without this process."""
+    def answer(self, what: str, given: tuple[Any, ...]) -> Answer:
+        """What the actor's method `what` gives."""
+        number = self._plan.number
+        try:
+            if self._actor is None:
+                _check_code(self._plan)
+                self._actor = Actor(self._plan)
+            return Answer(number, getattr(self._actor, what)(*given))
+        except LabError as error:
+            return Answer(number, fault=str(error))
 
     def close(self) -> None:
-        """End and forget them."""
-        for player in self._players.values():
-            player.close()
-        self._players, self._asked = {}, []
+        """End the actor, if there is one; it may raise a LabError of its world's, which is lost."""
+        if self._actor is not None:
+            with suppress(LabError):
+                self._actor.close()
+        self._actor = None
 
 
-GONE = (EOFError, OSError)
-END_SECONDS = 5.0  # that an actor has to end by itself
-LOOK_SECONDS = 0.2  # between two looks for processes that ended while others hold their line open
-PROGRAM = "import sys; sys.path[:] = {path!r}; from {module} import main; main({line})"
-"""What an actor's process runs: no script of a user's, which would train once more, but with its
-path, on which the modules of environments may lie."""
+def _check_code(plan: ActorPlan) -> None:
+    """Raise ConfigurationError where the learner has other code than is here."""
+    if plan.code != code_hash():
+        raise ConfigurationError(
+            f"machine {socket.gethostname()} has other code of aimbot-lab ({code_hash()}) than the "
+            f"learner ({plan.code}): all need the same"
+        )
 
 
 class _Process(NamedTuple):
@@ -205,10 +155,10 @@ class LocalActors:
 
     def _heard(self, actor: int) -> Answer:
         try:
-            said = self._processes[actor].connection.recv()
+            answer: Answer = self._processes[actor].connection.recv()
         except GONE:
             return self._lost(actor)
-        return Answer(actor, said.value, said.fault)
+        return answer
 
     def _lost(self, actor: int) -> Answer:
         if actor in self._processes:
@@ -246,18 +196,18 @@ def main(line: int) -> None:
     os.set_inheritable(line, False)
     connection = Connection(line)
     one_thread()
-    player: Player | None = None
+    host: ActorHost | None = None
     try:
         with suppress(*GONE):
-            player = Player(connection.recv())
+            host = ActorHost(connection.recv())
             while True:
-                connection.send(player.say(*connection.recv()))
+                connection.send(host.answer(*connection.recv()))
     except KeyboardInterrupt:
         pass
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it leaves
-        if player is not None:
-            player.close()
+        if host is not None:
+            host.close()
 
 
 def _leave(number: int, _frame: object) -> None:

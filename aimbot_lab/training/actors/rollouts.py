@@ -10,7 +10,7 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
-from aimbot_lab.training.actors.block import COLUMNS, ActorPlan, Block, Order
+from aimbot_lab.training.actors.block import COLUMNS, ActorPlan, Block, BlockRequest
 from aimbot_lab.training.actors.correction import correct
 from aimbot_lab.training.actors.episodes import RunningEpisodes
 from aimbot_lab.training.actors.group import ActorGroup
@@ -136,12 +136,12 @@ class ActorRollouts:
         callback.on_rollout_end()
         return True
 
-    def _order(self, model: HybridPPO, first: int | None) -> Order:
+    def _order(self, model: HybridPPO, first: int | None) -> BlockRequest:
         version, scenarios = self.world.counts.version, self.world.take_scenarios()
         if first is not None and first > self._since[0]:
             self._since = first, version
         weights = pack(dict(model.policy.state_dict()))
-        return Order(version, weights, model.num_timesteps, scenarios, first)
+        return BlockRequest(version, weights, model.num_timesteps, scenarios, first)
 
     def _ended(self, blocks: Sequence[Block], first: int | None) -> Mapping[int, EpisodeBatch]:
         """What ended in each step of `blocks`, by its place in them."""

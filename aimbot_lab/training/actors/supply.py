@@ -6,7 +6,13 @@ from time import monotonic
 from typing import Any
 
 from aimbot_lab.foundation.errors import LabError, RunFailedError
-from aimbot_lab.training.actors.block import ActorPlan, Block, Order, Scenarios, unpacked_block
+from aimbot_lab.training.actors.block import (
+    ActorPlan,
+    Block,
+    BlockRequest,
+    Scenarios,
+    unpacked_block,
+)
 from aimbot_lab.training.actors.group import ActorGroup, Answer
 from aimbot_lab.training.actors.world import ActorCounts
 from aimbot_lab.training.settings import ActorSettings
@@ -98,7 +104,7 @@ class InStep:
         """The packed state of every actor's rows, in their order, with the new `scenarios` set."""
         return answers_of_all(self._group, self._actors, "state", scenarios)
 
-    def take(self, order: Order, should_stop: Callable[[], bool]) -> list[Block] | None:
+    def take(self, order: BlockRequest, should_stop: Callable[[], bool]) -> list[Block] | None:
         """The blocks that all play as `order` says; None where `should_stop` says so."""
         found = answers_of_all(
             self._group,
@@ -241,7 +247,7 @@ class FreeRunning:
         self._pool = BlockPool(settings, counts)
         self._unsettled = {plan.number: plan.rows for plan in plans}  # episodes, by actor
         self._changed = Condition()
-        self._newest: Order | None = None
+        self._newest: BlockRequest | None = None
         self._scenario: Scenarios = ()  # the one in force
         self._idle = {plan.number for plan in plans}
         self._known = dict.fromkeys(self._idle, (-1, 0))  # version and scenario, by actor
@@ -250,7 +256,7 @@ class FreeRunning:
         self._closing = False
         self._thread: Thread | None = None
 
-    def take(self, order: Order, should_stop: Callable[[], bool]) -> list[Block] | None:
+    def take(self, order: BlockRequest, should_stop: Callable[[], bool]) -> list[Block] | None:
         """As many blocks as there are actors; those to come are by `order`.
 
         None where `should_stop` says so.
@@ -303,7 +309,7 @@ class FreeRunning:
             self._group.ask(actor, "block", order)
         return bool(busy or orders)
 
-    def _order_for(self, actor: int) -> Order:
+    def _order_for(self, actor: int) -> BlockRequest:
         assert self._newest is not None
         version, scenario = self._known[actor]
         self._counts.orders += 1
