@@ -27,10 +27,11 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aimbot_lab"
 UPDATE = "HybridPPO.train"
 EPISODE = (
-    *("WorldVecEnv.step_wait", "LessonCallback._on_step", "LessonCallback._count"),
+    *("episode_batch", "TakenSteps.add", "LessonCallback._count"),
     *("ReportCallback._report", "deliver_batch"),
 )
-SLIDER = ("ControlChannel.requests", "LiveWeights.answer")
+SLIDER = ("ControlChannel.requests", "WeightChange.from_json", "LiveWeights.change")
+PASSED = ("WorldVecEnv.step_wait", "Arena.step")  # on the way of an episode, by themselves alone
 CURRICULUM = """
 name: followed
 lessons: [{name: one, targets: {goto: 1, attack: 1}}]
@@ -41,12 +42,18 @@ SECONDS = 300.0  # that anything may take on a busy machine
 
 
 class Way:
-    """The files that are entered while one of the functions `inside` runs, in that order."""
+    """The files that are entered while one of the functions `inside` runs, in that order.
 
-    def __init__(self, inside: Collection[str] = (), *, until: str = "") -> None:
+    Of those `passed` their own files count, and not what they call. Without any it is all that the
+    main thread enters `until` that function has ended.
+    """
+
+    def __init__(
+        self, inside: Collection[str] = (), *, passed: Collection[str] = (), until: str = ""
+    ) -> None:
         self.files: dict[str, str] = {}  # with the function that was entered first
         self.stack: list[str] = []  # of these the ones that wait for each other at its end
-        self._inside, self._until = inside, until
+        self._inside, self._passed, self._until = inside, passed, until
         self._over = False
         self._depths: dict[int, int] = {}  # by thread
 
@@ -56,6 +63,7 @@ class Way:
         depth = self._depths.get(thread, 0) + (name in self._inside)
         self._depths[thread] = depth
         on_way = depth > 0 if self._inside else thread == threading.main_thread().ident
+        on_way = on_way or name in self._passed
         if on_way and not self._over:
             self.files.setdefault(file, name)
 
@@ -130,7 +138,7 @@ def train(folder: Path) -> None:
     from aimbot_lab.entry import main
 
     update = Way(until=UPDATE)
-    episode = Way(EPISODE)
+    episode = Way(EPISODE, passed=PASSED)
     slider = Way(SLIDER)
     sys.argv = ["aimbot-lab", "run", str(folder / "followed.yaml"), "--data-dir", str(folder)]
     follower = Follower(update, episode, slider)

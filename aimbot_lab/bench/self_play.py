@@ -91,7 +91,7 @@ def requested(
     curriculum, key = planned.curriculum, planned.key
     for run in resumable_runs(data_folder, key=key):
         if not run.alive:
-            return check_resume(run, curriculum, data_folder, tracking_uri=tracking_uri).request
+            return check_resume(run, curriculum, data_folder, tracking_uri=tracking_uri)[0]
     about: Any = {"tracking_uri": tracking_uri, "key": key, "tags": {TAG: key}}
     return RunRequest(curriculum, data_folder, planned.name, **about)
 

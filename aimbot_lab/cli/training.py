@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -34,13 +34,6 @@ PORTS = "Ray and gloo open ports and encrypt nothing: use them in a network you 
 PASSED_ON = ("AIMBOT_LAB_", "NUMBA_", "OMP_NUM_THREADS", "NO_COLOR")
 FOR_THE_LEADER = ("MLFLOW_", "AWS_")  # who alone tracks; may hold passwords
 EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
-
-
-class Prepared(NamedTuple):
-    """A run that may begin, and what is said before."""
-
-    request: "RunRequest"
-    news: str = ""
 
 
 def train(
@@ -214,9 +207,15 @@ def _begun_run(folder: "DataFolder", key: str) -> "ResumableRun | None":
 
 
 def take_part(
-    place: "Place", prepare: Callable[[], Prepared], where: options.Place, *, as_json: bool
+    place: "Place",
+    prepare: "Callable[[], tuple[RunRequest, str]]",
+    where: options.Place,
+    *,
+    as_json: bool,
 ) -> int:
     """The exit code of this process, one of several that train the run which `prepare` gives.
+
+    That also gives what is said before the run begins.
 
     Only the leader shows, tracks and reports anything; of an error that it shows too, the others
     have the exit code alone.
@@ -249,19 +248,21 @@ def take_part(
         raise
 
 
-def _agreed(crew: "Crew", prepare: Callable[[], Prepared], where: options.Place) -> Prepared:
+def _agreed(
+    crew: "Crew", prepare: "Callable[[], tuple[RunRequest, str]]", where: options.Place
+) -> "tuple[RunRequest, str]":
     """What all processes train; a launcher's workers are handed it by the one that leads."""
     from aimbot_lab.training.checks import check_sharing
 
     if run_key() is not None and not crew.exchange.place.leads:
-        return Prepared(crew.take(where.folder))
-    prepared = prepare()
-    check_sharing(prepared.request.curriculum.config, crew.exchange.place.count)
+        return crew.take(where.folder), ""
+    request, news = prepare()
+    check_sharing(request.curriculum.config, crew.exchange.place.count)
     if run_key() is None:
-        crew.compare(prepared.request)
+        crew.compare(request)
     else:
-        crew.give(prepared.request)
-    return prepared
+        crew.give(request)
+    return request, news
 
 
 def _follow(request: "RunRequest", crew: "Crew") -> int:

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.samplers import as_parameter
 
 SLACK = 1e-9  # that rounding may leave between a sum and 1
 Key = int | str
@@ -198,8 +198,9 @@ def _refuse_unfit(weights: Iterable[object], name: str) -> None:
 
 def _as_number(weight: object) -> float:
     """`weight` as a float, NaN where it is no number."""
-    try:
-        number = as_parameter(weight)
-    except TypeError:
+    if not isinstance(weight, Real):
         return math.nan
-    return number if isinstance(number, float) else math.nan
+    try:
+        return float(weight)
+    except OverflowError:
+        return math.nan

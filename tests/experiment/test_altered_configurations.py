@@ -53,7 +53,7 @@ def test_an_altered_configuration_is_refused_by_the_name_of_its_file(
     (line,) = refused.value.faults
     assert line.startswith(f"{resolved}: was altered since run a1 was begun with it")
     resolved.write_text(whole)
-    assert check_resume(run, run.curriculum(), data_folder).request.resume == run
+    assert check_resume(run, run.curriculum(), data_folder)[0].resume == run
 
 
 def test_a_configuration_that_is_gone_is_named(data_folder: DataFolder, file: Path) -> None:

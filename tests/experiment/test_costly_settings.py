@@ -7,7 +7,9 @@ from broken_curriculum import GOOD, faults
 
 from aimbot_lab.cli.views.plan import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.plan import cost_of, plan_curriculum
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.plan import plan_curriculum
+from aimbot_lab.training.checks import UpdateCost, update_cost
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +39,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_no_update_could_compute_is_refused(override: str, what: str) -> None:
     (line,) = faults(GOOD, override)
     assert line.startswith(f"--set {override}: {what}")
+
+
+def cost_of(config: CurriculumFile) -> UpdateCost:
+    return update_cost(config.train, config.learned_env)
 
 
 def test_the_plan_says_what_an_update_costs() -> None:

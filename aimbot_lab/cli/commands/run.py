@@ -9,7 +9,6 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files, complete_runs
 from aimbot_lab.cli.training import (
-    Prepared,
     begun_run,
     is_one_of_several,
     launch_training,
@@ -22,7 +21,7 @@ from aimbot_lab.cli.views.run_text import SHORT_ID
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.config.document import LoadedCurriculum
-    from aimbot_lab.experiment.runs.resume import CheckedResume
+    from aimbot_lab.experiment.runs.resume import Change
     from aimbot_lab.experiment.runs.run_record import InitialAgent, ResumableRun, RunRequest
     from aimbot_lab.tracking.data_folder import DataFolder
     from aimbot_lab.training.processes.exchange import Place
@@ -137,13 +136,13 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
         return _train_seeds(file, overrides, request, given=given)
     config = request.curriculum.config
     if not launch.shares(config):
-        request, news = newest_prepared(request) if given["resume"] else Prepared(request)
+        request, news = newest_prepared(request) if given["resume"] else (request, "")
         on, as_json = launch.on, given["as_json"]
         return train(request, place.data_dir, as_json=as_json, news=news, on=on)
     if str(file) == "-":
         raise click.UsageError(f"{launch.option} can't be used with -")
     launch.check(config)
-    newest = newest_prepared(request).request.resume if given["resume"] else None
+    newest = newest_prepared(request)[0].resume if given["resume"] else None
     return launch_training(
         _words_of_worker(file, overrides, given, request.start),
         launch,
@@ -164,12 +163,14 @@ def _words_of_worker(
     return [*words, "--json"] if given["as_json"] else words
 
 
-def _joined(file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Place") -> Prepared:
+def _joined(
+    file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Place"
+) -> "tuple[RunRequest, str]":
     """What the process at `own`, one of several, is to train."""
     if (begun := begun_run(given["place"].folder)) is not None:
         return again_prepared(begun, given["place"].folder, own)
     request = replace(_requested(file, overrides, given, says=own.leads), key=run_key())
-    return newest_prepared(request) if given["resume"] and own.leads else Prepared(request)
+    return newest_prepared(request) if given["resume"] and own.leads else (request, "")
 
 
 def _requested(
@@ -311,7 +312,7 @@ def resume(
     """
     own = own_place(launch)
 
-    def prepare() -> Prepared:
+    def prepare() -> "tuple[RunRequest, str]":
         return _prepared(run, overrides, take_over=take_over, place=place, own=own)
 
     if is_one_of_several(own):
@@ -335,7 +336,7 @@ def _prepared(
     take_over: bool,
     place: options.Place,
     own: "Place",
-) -> Prepared:
+) -> "tuple[RunRequest, str]":
     """The resumption, for the process at the place `own`."""
     from aimbot_lab.experiment.runs.resume import check_resume, find_resumable
     from aimbot_lab.experiment.runs.run_record import RunRequest, close_orphan_runs
@@ -346,12 +347,12 @@ def _prepared(
     found = find_resumable(run, folder, tracking_uri=place.tracking_uri)
     curriculum = found.curriculum(overrides)
     if not own.leads:  # that the run may be resumed is for the leader to find, which claims it
-        return Prepared(RunRequest(curriculum, folder, resume=found))
+        return RunRequest(curriculum, folder, resume=found), ""
     uri = place.tracking_uri
-    return _of(check_resume(found, curriculum, folder, take_over=take_over, tracking_uri=uri))
+    return _of(*check_resume(found, curriculum, folder, take_over=take_over, tracking_uri=uri))
 
 
-def newest_prepared(request: "RunRequest") -> Prepared:
+def newest_prepared(request: "RunRequest") -> "tuple[RunRequest, str]":
     """The resumption of the newest resumable run, or `request` without one."""
     from aimbot_lab.experiment.runs.resume import check_resume, newest_resumable
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
@@ -360,24 +361,25 @@ def newest_prepared(request: "RunRequest") -> Prepared:
     newest = newest_resumable(request.curriculum, request.data_folder, start=request.start)
     if newest is None:
         news = f"there is no unfinished run of {request.curriculum.path}: a new one begins"
-        return Prepared(request, news)
-    return _of(check_resume(newest, request.curriculum, request.data_folder))
+        return request, news
+    return _of(*check_resume(newest, request.curriculum, request.data_folder))
 
 
-def again_prepared(run: "ResumableRun", data_folder: "DataFolder", own: "Place") -> Prepared:
+def again_prepared(
+    run: "ResumableRun", data_folder: "DataFolder", own: "Place"
+) -> "tuple[RunRequest, str]":
     """The resumption of a run whose processes are started anew."""
     from aimbot_lab.experiment.runs.resume import check_resume
     from aimbot_lab.experiment.runs.run_record import RunRequest
 
     if own.leads:
-        return _of(check_resume(run, run.curriculum(), data_folder))
-    return Prepared(RunRequest(run.curriculum(), data_folder, resume=run))
+        return _of(*check_resume(run, run.curriculum(), data_folder))
+    return RunRequest(run.curriculum(), data_folder, resume=run), ""
 
 
-def _of(resumption: "CheckedResume") -> Prepared:
+def _of(request: "RunRequest", changes: "tuple[Change, ...]") -> "tuple[RunRequest, str]":
     """What is resumed, and with what changes."""
-    run = resumption.request.resume
+    run = request.resume
     assert run is not None
-    changes = "".join(f"; {change}" for change in resumption.changes)
-    news = f"resuming run {run.run_id[:SHORT_ID]} ({run.record.name}){changes}"
-    return Prepared(resumption.request, news)
+    changed = "".join(f"; {change}" for change in changes)
+    return request, f"resuming run {run.run_id[:SHORT_ID]} ({run.record.name}){changed}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, with_config
 from aimbot_lab.experiment.config.settings import CurriculumFile
@@ -107,13 +107,6 @@ class TrackedAgent:
         return int(self.saved.about.get("step", 0))
 
 
-class AgentFiles(NamedTuple):
-    """Where the files of a run's agent can be read."""
-
-    run: RunSummary
-    folder: Path
-
-
 def fetch_agent(
     run: str,
     which: str,
@@ -142,8 +135,11 @@ def fetch_agent(
 
 def fetch_agent_files(
     run: str, which: str, *, data_folder: DataFolder, uri: str | None = None
-) -> AgentFiles:
-    """The files of the `which` agent of the one run that is meant; raises as `fetch_agent`."""
+) -> tuple[RunSummary, Path]:
+    """The one run that is meant, and the folder with its `which` agent's files.
+
+    Raises as `fetch_agent`.
+    """
     close_orphan_runs(data_folder)
     found = find_training(run, data_folder, tracking_uri=uri)
     place = f"{AGENT_FOLDER}/{which}"
@@ -154,7 +150,7 @@ def fetch_agent_files(
                 raise StoreError(f"{place}/{name} is missing")
     except StoreError as error:
         raise LabError(_without_agent(found, which, error)) from error
-    return AgentFiles(found, folder)
+    return found, folder
 
 
 def _without_agent(run: RunSummary, which: str, error: StoreError) -> str:
@@ -186,11 +182,11 @@ def find_initial_agent(
     try:
         if Path(source).is_dir():
             return read_initial_agent(Path(source), source=str(Path(source).absolute()))
-        found = fetch_agent_files(source, "last", data_folder=data_folder, uri=tracking_uri)
+        run, folder = fetch_agent_files(source, "last", data_folder=data_folder, uri=tracking_uri)
     except LabError as error:
         what = str(error).replace("no such run;", "no such run, and no folder with an agent;")
         raise ConfigurationError(f"--init-from {what}") from error
-    return read_initial_agent(found.folder, source=found.run.run_id)
+    return read_initial_agent(folder, source=run.run_id)
 
 
 def read_initial_agent(folder: Path, *, source: str) -> InitialAgent:

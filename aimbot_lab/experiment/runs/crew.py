@@ -22,13 +22,13 @@ from aimbot_lab.experiment.runs.agents import (
     stored_initial_agent,
 )
 from aimbot_lab.experiment.runs.checkpoints import KeptCheckpoint
-from aimbot_lab.experiment.runs.plan import cost_of
 from aimbot_lab.experiment.runs.run_record import InitialAgent, RunRequest
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.actors.group import ActorGroup
 from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.checks import update_cost
 from aimbot_lab.training.processes.exchange import Alone, Exchange, LostError
 from aimbot_lab.training.run_hooks import Observer, SilentObserver, TrainingOutcome
 from aimbot_lab.training.settings import TrainingPlan
@@ -209,7 +209,7 @@ def prepared(
         check_compatible(start, config)
     if config.evaluation is not None:  # whose world is made only while the run trains
         with_rows(evaluated(config.env), config.evaluation.episodes)
-    cost = cost_of(config)
+    cost = update_cost(config.train, config.learned_env)
     if cost.costly:
         observer.notice(str(cost))
     observer.stage("preparing the simulator (compiled once, then kept)")

@@ -170,12 +170,8 @@ def plan_curriculum(
     lessons = tuple(_planned(lesson, targets, forecaster) for lesson in config.lessons)
     longest = longest_episode(config.env)
     warnings = tuple(_warnings(config, lessons, longest))
-    return CurriculumPlan(curriculum, longest, lessons, warnings, cost_of(config), sharing)
-
-
-def cost_of(config: CurriculumFile) -> UpdateCost:
-    """What an update costs."""
-    return update_cost(config.train, config.learned_env)
+    cost = update_cost(config.train, config.learned_env)
+    return CurriculumPlan(curriculum, longest, lessons, warnings, cost, sharing)
 
 
 def longest_episode(env: WorldSettings) -> int | None:

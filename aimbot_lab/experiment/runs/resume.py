@@ -59,13 +59,6 @@ class Change(NamedTuple):
         return one_line(without_password(f"{self.key}: was {self.before}, is {self.after}"))
 
 
-class CheckedResume(NamedTuple):
-    """A run to resume, checked."""
-
-    request: RunRequest
-    changes: tuple[Change, ...]  # to its configuration; all of them may be made
-
-
 def check_resume(
     run: ResumableRun,
     curriculum: LoadedCurriculum,
@@ -73,8 +66,8 @@ def check_resume(
     *,
     take_over: bool = False,
     tracking_uri: str | None = None,
-) -> CheckedResume:
-    """`run`, to be resumed as `curriculum` says.
+) -> tuple[RunRequest, tuple[Change, ...]]:
+    """`run`, to be resumed as `curriculum` says, and what that changes of its configuration.
 
     `take_over` has a process stop that may still train it, and `tracking_uri` names its store
     where the run's owner file, which names it, is damaged.
@@ -95,7 +88,7 @@ def check_resume(
     request = RunRequest(
         curriculum, data_folder, tracking_uri=tracking_uri, resume=run, take_over=take_over
     )
-    return CheckedResume(request, changes)
+    return request, changes
 
 
 def _refuse_if_spent(

@@ -174,8 +174,9 @@ def _kept(lab: "Lab", run: str, names: Sequence[str]) -> Path:
     fault: LabError | None = None
     for name in names:
         try:
-            place = fetch_agent_files(run, name, data_folder=lab.data_folder, uri=lab.tracking_uri)
-            return place.folder
+            return fetch_agent_files(run, name, data_folder=lab.data_folder, uri=lab.tracking_uri)[
+                1
+            ]
         except LabError as error:
             fault = fault or error
     raise fault or ConfigurationError(f"run {run[:12]} has no agent")
