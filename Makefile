@@ -1,5 +1,5 @@
-# The one vocabulary: setup, run, test, lint, types, check, bench, size, and campaigns: kills, oracles, races, scale,
-# actors, ray, real-ml-agents.
+# The one vocabulary: setup, run, test, lint, types, check, bench, size, followed, and campaigns: kills, oracles,
+# races, scale, actors, ray, real-ml-agents.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ REAL_OLD := .venv-ml-agents-0.30
 CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
 WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
-.PHONY: setup run test lint types check bench size campaigns kills oracles races scale actors ray real-ml-agents
+.PHONY: setup run test lint types check bench size followed campaigns kills oracles races scale actors ray real-ml-agents
 
 setup: $(READY)
 
@@ -108,5 +108,8 @@ bench: setup
 
 size:
 	@$(PYTHON) .ci/size.py
+
+followed: setup
+	@$(BIN)/python .ci/followed.py
 
 check: test lint types

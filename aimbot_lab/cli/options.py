@@ -155,7 +155,7 @@ def place(command: Callable[..., Result]) -> Callable[..., Result]:
 
 
 class Span(NamedTuple):
-    """At least and at most so many processes."""
+    """The least and the greatest number of processes."""
 
     least: int
     most: int
@@ -227,7 +227,7 @@ class LaunchOptions(NamedTuple):
         return not self.is_one_process
 
     def check(self, config: "CurriculumFile") -> None:
-        """Raise ConfigurationError where so many processes can't share the training."""
+        """Raise ConfigurationError where this many processes can't share the training."""
         from aimbot_lab.training.checks import check_sharing
 
         check_sharing(config, self.processes.most, asked=self.words)

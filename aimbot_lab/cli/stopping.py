@@ -37,7 +37,7 @@ class StopRequest:
         return self.requested
 
     def receive(self, number: int, _frame: FrameType | None = None) -> None:
-        """Note the signal; abort where nobody polls yet or it is the second one."""
+        """Note the signal; abort where it is not polled yet or is the second one."""
         again, self.requested = self.requested, True
         if again and number == signal.SIGHUP:
             return  # a closing terminal hangs up more than once
@@ -52,7 +52,7 @@ def stop_on_signals(
 ) -> Iterator[StopRequest]:
     """A stop request that SIGINT, SIGTERM and SIGHUP set while the block runs.
 
-    Raises AbortedError for an abort that the block leaves as KeyboardInterrupt: whoever opens a
+    Raises AbortedError for an abort that the block leaves as KeyboardInterrupt: what opens a
     run reports its abort itself.
     """
     request = StopRequest(notice, stopping)

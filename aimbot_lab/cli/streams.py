@@ -44,7 +44,7 @@ class DataFile(io.FileIO):
         self._broken = False
 
     def write(self, data: "ReadableBuffer") -> int:
-        """How much of `data` was written; all of it where nobody reads any more."""
+        """How much of `data` was written; all of it once the reader has left."""
         if self._broken:
             return _size(data)
         try:
@@ -58,7 +58,7 @@ class DataFile(io.FileIO):
 
 
 def guard_streams() -> None:
-    """Make standard output and standard error outlive whoever reads them; call it once."""
+    """Make standard output and standard error outlive their readers; call it once."""
     _fill_closed_descriptors()
     sys.stdout = _text(DataFile(STDOUT), sys.stdout)
     sys.stderr = _text(MessageFile(STDERR), sys.stderr)

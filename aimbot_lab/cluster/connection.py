@@ -74,7 +74,7 @@ def _ray() -> Any:
 
 
 def _protect() -> None:
-    """Have a Ray of our own listen to nobody else: its ports are open to the network.
+    """Have a Ray of our own listen to no other host: its ports are open to the network.
 
     Comes before Ray is imported, which reads it then.
     """

@@ -74,7 +74,7 @@ class ProcessActor:
         return Machine(ray.get_runtime_context().get_node_id(), address)
 
     def free_port(self) -> int:
-        """A port at which nobody listens."""
+        """A free port."""
         return free_port()
 
     def start(self, words: Sequence[str], environment: Mapping[str, str], *, address: str) -> None:
@@ -170,7 +170,7 @@ def machines_asked_for(span: tuple[int, int]) -> Iterator[None]:
     try:
         yield
     except HeadLostError:
-        raise  # nobody is left to ask
+        raise  # no process is left to ask
     except BaseException:
         request_resources(num_cpus=0)
         raise

@@ -50,7 +50,7 @@ class Asked(NamedTuple):
     words: Sequence[str]  # of aimbot-lab
     environment: Mapping[str, str]
     leader_environment: Mapping[str, str]  # also
-    span: tuple[int, int]  # at least and at most so many processes
+    span: tuple[int, int]  # least and greatest number of processes
 
 
 def launch_on_ray(asked: Asked, told: Told) -> int:
@@ -289,7 +289,7 @@ class Head:
 
     @property
     def is_gone(self) -> bool:
-        """Whether nobody has listened there for `HEAD_PATIENCE`."""
+        """Whether nothing has listened there for `HEAD_PATIENCE`."""
         now = self._clock()
         if self.address and now - self._looked >= SECONDS_BETWEEN_CALLS:
             self._looked = now

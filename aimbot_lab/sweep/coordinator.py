@@ -196,7 +196,7 @@ def _work(
     if begun.ended < begun.total:
         observer.notice(search_cost(record, left=begun.total - begun.ended))
     presence = Presence(record.storage, record.study, lease=record.config.lease)
-    presence.show()  # before there are workers, so that nobody takes the sweep for stopped
+    presence.show()  # before there are workers, so that no other one takes the sweep for stopped
     pool = request.start_workers(arguments, request.workers, notify=observer.notice)
     look = _ProgressReporter(request, observer, parent)
     try:

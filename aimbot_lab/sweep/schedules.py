@@ -116,7 +116,7 @@ def steps_allowed(sweep: SweepFile, trials: Sequence[FrozenTrial], number: int) 
     """The mean steps above which `race` gives trial `number` up, None if there is no limit.
 
     They are the least value among the trials that its values were chosen from, and the margin.
-    Those have all ended before it began, so the limit stands whoever works on it.
+    Those have all ended before it began, so the limit is the same for every worker.
     """
     if sweep.pruner.kind != "race" or number == 0:
         return None

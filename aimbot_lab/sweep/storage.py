@@ -74,7 +74,7 @@ def sweep_folder(folder: DataFolder, name: str) -> Path:
 def choose_storage(folder: DataFolder, name: str, given: str | None) -> StorageAddress:
     """The storage at the address `given`, else the sweep's own file.
 
-    Raises ConfigurationError for an address that can't be used. Asks nobody.
+    Raises ConfigurationError for an address that can't be used. Connects to nothing.
     """
     if given is None:
         return StorageAddress(sqlite_uri(sweep_folder(folder, name) / STUDY_FILE))

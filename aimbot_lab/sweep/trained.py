@@ -62,7 +62,7 @@ def steps_to_goal(trial_training: TrialTraining, monitor: TrainingMonitor) -> Tr
 
 
 def delete_checkpoints(trial_training: TrialTraining) -> None:
-    """Delete the checkpoints of `trial_training`, which nobody will resume."""
+    """Delete the checkpoints of `trial_training`, which will not be resumed."""
     if trial_training.key is not None:
         for run in resumable_runs(trial_training.data_folder, key=trial_training.key):
             run.folder.forget_checkpoints()

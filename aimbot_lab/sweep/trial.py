@@ -95,7 +95,7 @@ def _steps_to_goal(trial_training: TrialTraining, monitor: TrainingMonitor) -> T
 
 
 def delete_checkpoints(trial_training: TrialTraining) -> None:
-    """Delete the checkpoints of a training that nobody will resume."""
+    """Delete the checkpoints of a training that will not be resumed."""
     if trial_training.sweep.measure.trains:
         from aimbot_lab.sweep import trained
 

@@ -121,7 +121,7 @@ class TrialQueue:
             return held
 
     def give_back(self, claim: Claim) -> None:
-        """Leave the trial, with what was kept of it, to whoever takes it next."""
+        """Leave the trial, with what was kept of it, to the worker that takes it next."""
         with self._storage.alone(self.study.study_name):
             if self._held(claim) is not None:
                 self._free(claim.trial_id)

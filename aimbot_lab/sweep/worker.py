@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STOP = "stop"  # what the coordinator says to a worker
 ERROR_EXIT_CODE = 3  # exit code after an error that was reported
 PAUSE_SECONDS = 0.2  # between two looks for a trial
-GRACE_SECONDS = 120.0  # for the present update to end, once nobody is there to wait for it
+GRACE_SECONDS = 120.0  # for the present update to end, once no coordinator waits for it
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class CoordinatorLink:
         self.stopped.set()
 
     def _leave_in_time(self) -> None:
-        # Whatever hangs: a worker that nobody waits for must not hold its trial for ever.
+        # Whatever hangs: an orphaned worker must not hold its trial for ever.
         timer = threading.Timer(GRACE_SECONDS, os._exit, [1])
         timer.daemon = True
         timer.start()

@@ -113,7 +113,7 @@ def attempt(loaded: LoadedCurriculum, data: DataFolder) -> dict[str, Any]:
     if unfinished is None:
         request = RunRequest(loaded, data)
     else:
-        request = check_resume(unfinished, loaded, data).request
+        request = check_resume(unfinished, loaded, data)[0]
     return run_curriculum(request, SilentObserver(), should_stop=lambda: False).as_json()
 
 

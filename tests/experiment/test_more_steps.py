@@ -48,7 +48,7 @@ def trained(request: RunRequest) -> tuple[RunResult, list[str]]:
 def extended(data_folder: DataFolder, run_id: str, steps: int) -> tuple[RunResult, list[str]]:
     run = find_resumable(run_id, data_folder)
     curriculum = run.curriculum([f"train.total_steps={steps}"])
-    return trained(check_resume(run, curriculum, data_folder).request)
+    return trained(check_resume(run, curriculum, data_folder)[0])
 
 
 def test_more_steps_begin_at_the_end_and_the_metrics_are_of_one_training(
@@ -75,7 +75,7 @@ def test_a_run_whose_process_died_at_its_end_ends_once_more_and_trains_nothing(
     before = logged()
     note_spent_steps(data_folder.run_folder(ended.run_id) / "checkpoints", None)
     run = find_resumable(ended.run_id, data_folder)
-    result, _ = trained(check_resume(run, run.curriculum(), data_folder).request)
+    result, _ = trained(check_resume(run, run.curriculum(), data_folder)[0])
     assert (result.status, result.steps, result.state_sha256) == (
         ("FAILED", ended.steps, ended.state_sha256)
     )

@@ -123,8 +123,8 @@ def test_a_damaged_record_or_owner_is_named_and_hides_no_checkpoint(
     found = find_resumable("a1", data_folder)
     with pytest.raises(ConfigurationError, match=r"owner.json: is damaged, .* --take-over"):
         check_resume(found, found.curriculum(), data_folder)
-    resumption = check_resume(found, found.curriculum(), data_folder, take_over=True)
-    assert resumption.request.take_over
+    request, _ = check_resume(found, found.curriculum(), data_folder, take_over=True)
+    assert request.take_over
     (run.folder.checkpoints / "run.json").write_bytes(b"{")
     summary = RunSummary("a1", "", "", "1", "KILLED", datetime.now(UTC), None, {}, {})
     assert "run.json: is damaged" in _not_resumable(summary, data_folder)
@@ -145,7 +145,7 @@ def test_a_dead_process_whose_run_had_spent_its_steps_leaves_a_failed_one(
     with pytest.raises(ConfigurationError, match=r"spent its 1,000 steps; give it more"):
         check_resume(run, run.curriculum(), data_folder)
     more = run.curriculum(["train.total_steps=2000"])
-    assert check_resume(run, more, data_folder).request.resume == run
+    assert check_resume(run, more, data_folder)[0].resume == run
     again = reopen_run(data_folder, run.run_id)
     note_spent_steps(path, None)  # as a training that goes on does
     die(again)

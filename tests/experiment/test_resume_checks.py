@@ -125,7 +125,7 @@ def test_spent_steps_are_refused_until_there_are_more(data_folder: DataFolder, f
     with pytest.raises(ConfigurationError, match="has taken 1,008 steps"):
         check_resume(run, run.curriculum(["train.total_steps=1005"]), data_folder)
     more = run.curriculum(["train.total_steps=1009"])
-    assert check_resume(run, more, data_folder).request.resume == run
+    assert check_resume(run, more, data_folder)[0].resume == run
 
 
 def test_steps_below_the_newest_checkpoint_are_refused(data_folder: DataFolder, file: Path) -> None:
@@ -167,7 +167,7 @@ def test_threads_of_learning_may_change_where_they_change_no_bit(
     run = begun(data_folder, "a1", load_curriculum(file))
     changed = load_curriculum(file, ["train.torch_threads=2"])
     if may:
-        assert [change.key for change in check_resume(run, changed, data_folder).changes] == [
+        assert [change.key for change in check_resume(run, changed, data_folder)[1]] == [
             "train.torch_threads"
         ]
         return

@@ -189,7 +189,7 @@ def holds_presets(path: Path) -> bool:
     try:
         data = read_yaml(read_text(str(path))).data
     except ConfigurationError:
-        return False  # reported by whoever checks it
+        return False  # reported where it is checked
     return (
         isinstance(data, dict) and bool(data) and data.keys() <= set(default_type().targets(None))
     )

@@ -1,7 +1,7 @@
 """The processes of one training: each one's part of it, and what they tell each other before.
 
 They meet in rounds, each one exchange. In a round every process says that all went well, or how it
-failed, after which nobody is waited for any more; the leader also says what is to be done next. It
+failed, after which no process is waited for; the leader also says what is to be done next. It
 hands over what is trained: the others may be on machines that have neither the curriculum nor the
 folder of the run.
 """
@@ -156,7 +156,7 @@ class Crew:
         heard = self._say(said)
         for rank, one in enumerate(heard):
             if (failed := one.get("failed")) is not None:
-                self.failed = True  # nobody waits for another round
+                self.failed = True  # no process waits for another round
                 raise OtherFailedError(rank, failed["text"], failed["code"])
         return heard
 

@@ -270,7 +270,7 @@ def resume_run(
                 f"run {run.run_id} was given back; where a process trains it unaware, it goes on"
             )
         raise
-    with suppress(OSError):  # then whoever finds it dead ends it as FAILED, as it was
+    with suppress(OSError):  # then the command that finds it dead ends it as FAILED, as it was
         note_spent_steps(run.folder.checkpoints, None)
     return restored, tracker
 

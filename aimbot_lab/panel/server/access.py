@@ -1,9 +1,9 @@
-"""Whom the panel lets in: who brings its token.
+"""Who is let in by the panel: requests that bring its token.
 
 The token comes in the address of each request. The page keeps it in the storage of its own origin,
 which a browser shows to no other port. There is no cookie: a browser sends a cookie of 127.0.0.1
-to whoever listens at any port of it. Without a token only the page's own files are served, which
-everybody can have who has the package. The Host header must name this server (against DNS
+to any program that listens at a port of it. Without a token only the page's own files are served,
+which everyone has who has the package. The Host header must name this server (against DNS
 rebinding), and what changes something must come from a page of this server (Origin). Bodies are
 bounded.
 """
@@ -84,7 +84,7 @@ class Door(NamedTuple):
 
 
 class Access:
-    """The ASGI application `app` for whom `door` lets in."""
+    """The ASGI application `app` for those that `door` lets in."""
 
     def __init__(self, app: ASGIApp, door: Door) -> None:
         self._app, self._door = app, door

@@ -117,7 +117,7 @@ class Lab:
 
     @cached_property
     def runs(self) -> Feed[Listed]:
-        """The same, looked up while somebody wants them."""
+        """The same, looked up while a page wants them."""
         return Feed(self.run_list.listed, seconds=1.0)
 
     @cached_property
@@ -138,7 +138,7 @@ class Lab:
 
     @cached_property
     def started(self) -> Feed[Started | None]:
-        """The training that was started last, looked up while somebody wants it."""
+        """The training that was started last, looked up while a page wants it."""
 
         async def look() -> Started | None:
             return await in_thread(self.trainings.look)
@@ -191,11 +191,11 @@ class Lab:
         return [] if not spent else ["--set", f"train.total_steps={2 * spent}"]
 
     def live_run(self, run_id: str) -> LiveRun:
-        """A run, whether it trains or not. Raises LabError where there is none such."""
+        """A run, whether it trains or not. Raises LabError for an unknown id."""
         return self._watched(run_id)[0]
 
     def feed_of(self, run_id: str) -> Feed[dict[str, Any]]:
-        """How that run stands, as long as somebody watches."""
+        """How that run stands, as long as a page watches."""
         return self._watched(run_id)[1]
 
     def kept(self, key: str, make: Callable[[], Kept]) -> Kept:

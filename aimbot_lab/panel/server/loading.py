@@ -72,7 +72,7 @@ def failure_words(error: BaseException) -> str:
 
 
 class Feed(Generic[Value]):
-    """What `look` finds every so many `seconds`, from its first follower to its last."""
+    """What `look` finds every `seconds` seconds, from its first follower to its last."""
 
     def __init__(self, look: Callable[[], Awaitable[Value]], *, seconds: float) -> None:
         self._look, self._seconds = look, seconds

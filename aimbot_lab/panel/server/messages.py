@@ -85,7 +85,7 @@ class Done:
 
 
 def read_message(text: str) -> Asked:
-    """The message in `text`. Raises MessageError where it is none."""
+    """The message in `text`. Raises MessageError where it is invalid."""
     try:
         return _ASKED.validate_json(text)
     except ValueError as error:
@@ -93,7 +93,7 @@ def read_message(text: str) -> Asked:
 
 
 def read_body(form: type[Any], body: Mapping[str, Any]) -> Any:
-    """`body` as a `form`. Raises MessageError where it is none."""
+    """`body` as a `form`. Raises MessageError where it is invalid."""
     try:
         # As JSON, in which a tuple is a list.
         return TypeAdapter(form).validate_json(json.dumps(body))

@@ -71,7 +71,7 @@ def page_files() -> Mapping[str, PageFile]:
 
 
 def panel_app(lab: Lab, door: Door, parts: Mapping[str, Part] = PARTS) -> ASGIApp:
-    """The panel for the runs of `lab`, open to whom `door` lets in."""
+    """The panel for the runs of `lab`, open to those that `door` lets in."""
     files = page_files()
     open_pages = Pages(lab, parts)
 
@@ -154,7 +154,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def new_token(folder: Path) -> str:
-    """A token that nobody guesses, of one start of the panel; for programs, `folder` holds it.
+    """A token that can't be guessed, of one start of the panel; for programs, `folder` holds it.
 
     Only its owner reads it there. A folder that can't be written to holds none.
     """
@@ -168,7 +168,7 @@ def new_token(folder: Path) -> str:
 class Connection(H11Protocol):
     """A connection that ends after CONNECTION_SECONDS, whatever comes on it, or becomes a socket.
 
-    One more than MAX_CONNECTIONS ends the oldest: those that ask for nothing shut nobody out.
+    One more than MAX_CONNECTIONS ends the oldest: those that ask for nothing shut no other out.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

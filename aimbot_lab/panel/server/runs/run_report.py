@@ -148,7 +148,7 @@ class RunReport:
 
 
 def report_feed(lab: "Lab", run_id: str) -> Feed[RunReport]:
-    """What a run has come to, looked up now and then while somebody wants it."""
+    """What a run has come to, looked up now and then while a page wants it."""
     final: list[RunReport] = []
 
     async def look() -> RunReport:
