@@ -47,11 +47,11 @@ Source = Path | FileText
 class FileFormat:
     """A kind of file, and how a run keeps what a user's own files hold."""
 
-    noun: str  # what such a file is of
-    kept: str  # beginning of the name under which a run keeps it
-    head: str  # of a kept text's first line, before the hash of all lines below
+    noun: str  # what such a file holds: "preset"
+    kept: str  # how the names of kept texts begin
+    head: str  # how a kept text begins, before the hash of all lines below
     max_bytes: int  # of a file
-    own: str = "file"  # what it is called that a user writes
+    own: str = "file"  # what a fault calls a user's own one
 
     def source(self, entry: str | Path) -> Source:
         """What settings name: text where it has several lines, a path otherwise."""
@@ -142,20 +142,20 @@ def name_of(source: Source) -> Path:
 class FileReader:
     """Reads one file and adds a line to `faults` for everything that is wrong with it.
 
-    `is_own` says that this package brings the file.
+    A file that `is_shipped` with this package is read faster.
     """
 
     def __init__(
-        self, source: Source, faults: list[str], *, form: FileFormat, is_own: bool = False
+        self, source: Source, faults: list[str], *, form: FileFormat, is_shipped: bool = False
     ) -> None:
         self.path, self.faults, self.text = name_of(source), faults, ""
-        self._source, self._form, self._is_own = source, form, is_own
+        self._source, self._form, self._is_shipped = source, form, is_shipped
 
     def root(self) -> Node | None:
         """The nodes of the file, or None where it says nothing or has a fault."""
         try:
             self.text = self._form.text(self._source)
-            return compose(self.text, max_levels=MAX_LEVELS, is_own=self._is_own)
+            return compose(self.text, max_levels=MAX_LEVELS, is_shipped=self._is_shipped)
         except OSError as error:
             self.fault_at(START, f"cannot be read: {error.strerror or error}")
         except UnicodeDecodeError as error:

@@ -87,13 +87,15 @@ for _tag, _pattern, _first in _SCALARS:
     _Dumper.add_implicit_resolver(_tag, _expression, _first)
 
 
-def compose(text: str, *, max_levels: int = MAX_LEVELS, is_own: bool = False) -> yaml.Node | None:
+def compose(
+    text: str, *, max_levels: int = MAX_LEVELS, is_shipped: bool = False
+) -> yaml.Node | None:
     """The document in `text` as nodes, None where it is empty. Raises YamlError.
 
-    A file of this package, where `is_own`, is read fast; libyaml's parser crashes on hostile ones.
-    Its nodes have places and values, but tags of YAML 1.1.
+    A text that `is_shipped` with this package is read fast, by libyaml, which crashes on hostile
+    ones. Its nodes have their places and values, but tags of YAML 1.1.
     """
-    if is_own:
+    if is_shipped:
         with suppress(yaml.YAMLError):  # which is reported below
             root: yaml.Node | None = yaml.compose(text, Loader=_FAST_LOADER)
             return root

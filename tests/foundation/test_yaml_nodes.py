@@ -51,7 +51,7 @@ def test_positions_count_from_one_in_lines_and_characters(text: str) -> None:
 
 
 def test_a_broken_file_of_the_package_is_reported_as_any_other() -> None:
-    for is_own in (False, True):
+    for is_shipped in (False, True):
         with pytest.raises(YamlError, match="not valid YAML: while parsing a flow") as refused:
-            compose("a: [1,\nb: {", is_own=is_own)
+            compose("a: [1,\nb: {", is_shipped=is_shipped)
         assert refused.value.position.line == 2

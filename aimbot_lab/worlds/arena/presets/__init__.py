@@ -353,7 +353,7 @@ def load_presets(
     others = [path for path in beside if os.path.abspath(path) not in own]
     for path in (*others, *wanted):
         for preset, place in _PresetReader(
-            path, faults, form=FORM, is_own=path in SHIPPED_FILES
+            path, faults, form=FORM, is_shipped=path in SHIPPED_FILES
         ).presets():
             key = (preset.target, preset.name)
             if key in places:

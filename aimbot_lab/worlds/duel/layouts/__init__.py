@@ -247,7 +247,7 @@ def load_layouts(files: Sequence[Source]) -> tuple[Layout, ...]:
     places: dict[str, str] = {}
     layouts: list[Layout] = []
     for path in files:
-        reader = _LayoutReader(path, faults, form=FORM, is_own=path == SHIPPED)
+        reader = _LayoutReader(path, faults, form=FORM, is_shipped=path == SHIPPED)
         for layout, place in reader.layouts():
             if layout.name in places:
                 reason = f"another has this name, at {places[layout.name]}"

@@ -158,7 +158,7 @@ def load_map(entry: str | Path) -> GorgeMap:
         known = ", ".join(SHIPPED)
         raise ConfigurationError(f"no shipped map and no file {name} (shipped: {known})")
     faults: list[str] = []
-    grid = _MapReader(source, faults, form=FORM, is_own=source in SHIPPED_FILES).map()
+    grid = _MapReader(source, faults, form=FORM, is_shipped=source in SHIPPED_FILES).map()
     if grid is None:
         raise ConfigurationError(*faults)
     return grid
