@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.world import BatchWorld, Scenario, new_notices
 from aimbot_lab.mlagents.base_env import (
     ActionTuple,
@@ -14,7 +15,7 @@ from aimbot_lab.mlagents.base_env import (
     checked_action,
 )
 from aimbot_lab.mlagents.exception import UnityActionException, UnityEnvironmentException
-from aimbot_lab.mlagents.player import BehaviorPlayer, Moment, even_scenario, steps_of_teams
+from aimbot_lab.mlagents.player import BehaviorPlayer, Steps
 from aimbot_lab.mlagents.player_channels import PlayerChannels, ReceivedParameters
 from aimbot_lab.mlagents.side_channel.side_channel import SideChannel, by_id, deliver, take_queued
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
@@ -47,10 +48,10 @@ class LabEnvironment:
     ) -> None:
         self._world, self._channels = world, by_id(side_channels)
         self._player = BehaviorPlayer(world, name=name, seed=seed)
-        self._teams = steps_of_teams(self._player)
-        parameters = ReceivedParameters(world, scenario or even_scenario(world.spec))
+        drawn = scenario or Scenario(dict.fromkeys(world.spec.targets, 1.0))
+        parameters = ReceivedParameters(world, drawn)
         self._player_channels = PlayerChannels(world, parameters, log=log_channel)
-        self._steps: dict[str, tuple[DecisionSteps, TerminalSteps]] = {}
+        self._steps: Steps = {}
         self._actions: dict[str, ActionTuple] = {}
         self._open = True
 
@@ -63,7 +64,7 @@ class LabEnvironment:
         """Begin an episode for every agent; running ones are dropped."""
         self._require_open()
         self._send()
-        self._show(self._player.reset())
+        self._show(self._player.reset(), None)
 
     def step(self) -> None:
         """Act, by zeros where no action was set; the first time, reset.
@@ -75,7 +76,7 @@ class LabEnvironment:
             return
         self._require_open()
         self._send()
-        self._show(self._player.step(self._actions))
+        self._show(*self._player.step(self._actions))
 
     def close(self) -> None:
         """Give the world back. Afterwards nothing but `get_steps` works any more."""
@@ -127,13 +128,12 @@ class LabEnvironment:
         if self._channels:
             self._player_channels.receive(take_queued(self._channels.values()))
 
-    def _show(self, moment: Moment) -> None:
-        """Make steps of `moment`, forget the actions and pass messages on."""
+    def _show(self, steps: Steps, episodes: EpisodeBatch | None) -> None:
+        """Show `steps`, forget the actions and pass messages on."""
         self._actions.clear()
-        for behavior, steps in self._teams.items():
-            self._steps[behavior] = steps.of(moment)
-        if moment.episodes is not None and self._channels:
-            for message in self._player_channels.reports(moment.episodes, self._channels):
+        self._steps = steps
+        if episodes and self._channels:
+            for message in self._player_channels.reports(episodes, self._channels):
                 deliver(message, self._channels)
         for notice in new_notices(self._world):
             LOG.warning("%s", notice)

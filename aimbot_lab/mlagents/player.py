@@ -1,8 +1,8 @@
 """A world played as a build of ML-Agents is: agents of behaviors that decide and end."""
 
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -11,52 +11,32 @@ from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError
 from aimbot_lab.foundation.world import (
     BatchWorld,
-    BoolArray,
     Float32Array,
-    Scenario,
     StepBuffers,
-    WorldSpec,
     seats_of,
     step_buffers,
 )
 from aimbot_lab.mlagents.base_env import ActionTuple, BehaviorSpec, DecisionSteps, TerminalSteps
 from aimbot_lab.mlagents.exception import UnityActionException
-from aimbot_lab.mlagents.sensors import Sensor, behavior_spec, sensors_of
+from aimbot_lab.mlagents.sensors import behavior_spec, sensors_of
+
+Steps = dict[str, tuple[DecisionSteps, TerminalSteps]]
+"""By behavior, who decides next and who ended. An agent that ended is in both: with its last step,
+and with the first one of its next episode."""
 
 
-class Team(NamedTuple):
-    """The agents of one behavior: adjacent seats of the world."""
+def teams_of(world: BatchWorld, name: str) -> dict[str, slice]:
+    """The behaviors `NAME?team=0` and so on, one for each agent of a row, with their seats.
 
-    behavior: str  # `NAME?team=0`
-    seats: slice
-
-
-class Moment(NamedTuple):
-    """What all seats have observed; the first three arrays are the caller's to keep."""
-
-    observations: Float32Array  # [N, D] to decide on
-    rewards: Float32Array  # [N] of what ended in this step or goes on
-    forbidden: BoolArray  # [N, choices of all branches]
-    finished: BoolArray  # [N] an episode ended, and the next one has begun
-    truncated: BoolArray  # [N] and was cut off
-    final_observations: Float32Array  # [N, D] last of the episode; holds where finished
-    episodes: EpisodeBatch | None
-
-
-def even_scenario(spec: WorldSpec) -> Scenario:
-    """All targets of a world, drawn evenly."""
-    return Scenario(dict.fromkeys(spec.targets, 1.0))
-
-
-def teams_of(world: BatchWorld, name: str) -> tuple[Team, ...]:
-    """A behavior for each of the agents of a row. Raises ConfigurationError for a bad `name`."""
+    Raises ConfigurationError for a bad `name`.
+    """
     if not name or not name.isascii() or "?" in name:
         raise ConfigurationError(f"behavior name: must be ASCII without a question mark: {name!a}")
     rows = world.num_envs
-    return tuple(
-        Team(f"{name}?team={agent}", slice(agent * rows, (agent + 1) * rows))
+    return {
+        f"{name}?team={agent}": slice(agent * rows, (agent + 1) * rows)
         for agent in range(world.spec.agents)
-    )
+    }
 
 
 class BehaviorPlayer:
@@ -83,10 +63,17 @@ class BehaviorPlayer:
         self._write_actions = write_actions
         self._nothing = self.spec.action_spec.empty_action(world.num_envs)
         self._buffers = AlternatingBuffers(world)
-        self._choices, self._masks = sum(world.spec.branches), world.spec.can("masks")
+        branches, self._masks = self.spec.action_spec.discrete_branches, world.spec.can("masks")
+        ends = np.cumsum(branches, dtype=int).tolist()
+        self._choices = [slice(end - size, end) for end, size in zip(ends, branches, strict=True)]
+        # A copy of an array at hand takes half the time of a new one, and it is wanted each step.
+        self._ids = np.arange(self._seats, dtype=np.int32)
 
-    def reset(self) -> Moment:
-        """First observations; the first time those of the seed, then of others that follow it."""
+    def reset(self) -> Steps:
+        """First steps; the first time those of the seed, then of others that follow it.
+
+        Their arrays, as those of `step`, are the caller's to keep.
+        """
         seed = self._seed
         if self._resets:
             sequence = np.random.SeedSequence([abs(seed), self._resets])
@@ -96,45 +83,60 @@ class BehaviorPlayer:
         buffers.rewards.fill(0.0)
         buffers.finished.fill(False)
         self._resets += 1
-        return self._moment(None)
+        return self._steps()
 
-    def step(self, actions: Mapping[str, ActionTuple]) -> Moment:
-        """What follows from `actions` of behaviors, zeros where there are none.
+    def step(self, actions: Mapping[str, ActionTuple]) -> tuple[Steps, EpisodeBatch]:
+        """What follows from `actions` of behaviors, zeros for the others, and what ended.
 
         Continuous numbers are clipped to -1 and 1, which stand for the world's bounds. Raises
         UnityActionException, leaving the world as it was, for NaN and choices that there are not.
         """
-        for team in self.teams:
-            given = actions.get(team.behavior, self._nothing)
+        for behavior, seats in self.teams.items():
+            given = actions.get(behavior, self._nothing)
             self._write_actions(
                 given.discrete,
                 given.continuous,
                 self._middle,
                 self._half,
-                self._actions[team.seats],
+                self._actions[seats],
             )
         try:
             episodes = self._world.step(self._actions, self._buffers.turn())
         except ActionError as error:
             raise UnityActionException(f"set_actions: {error}") from error
-        return self._moment(episodes)
+        return self._steps(), episodes
 
-    def _moment(self, episodes: EpisodeBatch | None) -> Moment:
+    def _steps(self) -> Steps:
         buffers = self._buffers.now
-        allowed = np.empty((self._seats, self._choices), np.bool_)
+        forbidden = np.empty((self._seats, sum(self.spec.action_spec.discrete_branches)), np.bool_)
         if self._masks:
-            self._world.action_masks(allowed)
+            self._world.action_masks(forbidden)  # which says what is allowed
+            np.logical_not(forbidden, out=forbidden)
         else:
-            allowed.fill(True)
-        return Moment(
-            observations=self._buffers.give(),
-            rewards=buffers.rewards.copy(),
-            forbidden=np.logical_not(allowed, out=allowed),
-            finished=buffers.finished,
-            truncated=buffers.truncated,
-            final_observations=buffers.final_observations,
-            episodes=episodes or None,
-        )
+            forbidden.fill(False)
+        given, all_rewards = self._buffers.give(), buffers.rewards.copy()
+        steps: Steps = {}
+        for behavior, seats in self.teams.items():
+            rewards, observations, ids = all_rewards[seats], given[seats], self._ids[seats]
+            ended = buffers.finished[seats].nonzero()[0]
+            # `take` is twice as fast as an index of places.
+            last = buffers.final_observations[seats].take(ended, axis=0)
+            terminals = TerminalSteps(
+                [sensor.of(last) for sensor in self.sensors],
+                rewards.take(ended),
+                buffers.truncated[seats].take(ended),
+                ids.take(ended),
+            )
+            rewards[ended] = 0.0  # of the next episode, in which nothing has happened
+            masks = [forbidden[seats, choices] for choices in self._choices]
+            decisions = DecisionSteps(
+                [sensor.of(observations) for sensor in self.sensors],
+                rewards,
+                ids.copy(),
+                masks or None,
+            )
+            steps[behavior] = decisions, terminals
+        return steps
 
 
 class AlternatingBuffers:
@@ -178,46 +180,3 @@ class AlternatingBuffers:
         given: Float32Array = np.asarray(window(observations))
         self._given[0] = weakref.ref(given)
         return given
-
-
-class TeamSteps:
-    """The steps of `team`, whose actions have `branches`, as `sensors` show them."""
-
-    def __init__(self, team: Team, branches: Sequence[int], sensors: Sequence[Sensor]) -> None:
-        self._seats, self._sensors = team.seats, sensors
-        ends = np.cumsum(branches, dtype=int).tolist()
-        self._choices = [slice(end - size, end) for end, size in zip(ends, branches, strict=True)]
-        # A copy of an array at hand takes half the time of a new one, and it is wanted each step.
-        self._ids = np.arange(team.seats.start, team.seats.stop, dtype=np.int32)
-
-    def of(self, moment: Moment) -> tuple[DecisionSteps, TerminalSteps]:
-        """Who decides, and who ended. An agent that ended is in both.
-
-        It has its last step, and the first one of its next episode.
-        """
-        rewards = moment.rewards[self._seats]
-        ended = moment.finished[self._seats].nonzero()[0]
-        # `take` is twice as fast as an index of places.
-        last = moment.final_observations[self._seats].take(ended, axis=0)
-        terminals = TerminalSteps(
-            [sensor.of(last) for sensor in self._sensors],
-            rewards.take(ended),
-            moment.truncated[self._seats].take(ended),
-            self._ids.take(ended),
-        )
-        rewards[ended] = 0.0  # of the next episode, in which nothing has happened
-        observations = moment.observations[self._seats]
-        masks = [moment.forbidden[self._seats, choices] for choices in self._choices]
-        decisions = DecisionSteps(
-            [sensor.of(observations) for sensor in self._sensors],
-            rewards,
-            self._ids.copy(),
-            masks or None,
-        )
-        return decisions, terminals
-
-
-def steps_of_teams(player: BehaviorPlayer) -> dict[str, TeamSteps]:
-    """The steps of each of `player`'s teams, by behavior."""
-    branches = player.spec.action_spec.discrete_branches
-    return {team.behavior: TeamSteps(team, branches, player.sensors) for team in player.teams}

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario, close_world
 from aimbot_lab.mlagents.action_codec import ActionCodec
@@ -34,7 +35,7 @@ from aimbot_lab.mlagents.messages import (
     write_build_message,
 )
 from aimbot_lab.mlagents.picture_codec import PictureInfoCodec
-from aimbot_lab.mlagents.player import BehaviorPlayer, Moment, TeamSteps, steps_of_teams, teams_of
+from aimbot_lab.mlagents.player import BehaviorPlayer, Steps, teams_of
 from aimbot_lab.mlagents.player_channels import PlayerChannels, ReceivedParameters
 from aimbot_lab.mlagents.sensors import behavior_spec
 from aimbot_lab.mlagents.side_channel.side_channel import framed, unframed
@@ -74,7 +75,6 @@ class PlayerSession:
         parameters = ReceivedParameters(world, scenario)
         self._channels = PlayerChannels(world, parameters, log=_log_of(reports))
         self._player: BehaviorPlayer | None = None
-        self._steps: dict[str, TeamSteps] = {}
         self._introduced, self._describes = False, describes
 
     def close(self) -> None:
@@ -100,13 +100,12 @@ class PlayerSession:
                 self._world, name=self._name, seed=seed, channels_first=first
             )
             self._infos = self._codec(self._player.spec)
-            self._steps = steps_of_teams(self._player)
             self._prepare()
             return write_build_message(BuildMessage(OK, {}, b"", b""))
         self._channels.receive(unframed(message.side_channels))
         if message.command == RESET or not self._introduced:
-            return self._told(self._player.reset())
-        return self._told(self._player.step(self._given(message)))
+            return self._told(self._player.reset(), None)
+        return self._told(*self._player.step(self._given(message)))
 
     def _prepare(self) -> None:
         """Have all kernels compiled.
@@ -123,12 +122,11 @@ class PlayerSession:
         return write_build_message(BuildMessage(SHUT_DOWN, {}, b"", b""))
 
     def _given(self, message: TrainerMessage) -> dict[str, ActionTuple]:
-        known = [team.behavior for team in self._teams]
         given = {}
         for behavior, data in message.actions.items():
-            if behavior not in known:
+            if behavior not in self._teams:
                 raise UnityActionException(
-                    f"no behavior {behavior!a:.60}; there are: {', '.join(known)}"
+                    f"no behavior {behavior!a:.60}; there are: {', '.join(self._teams)}"
                 )
             given[behavior] = checked_action(
                 self._actions.decode(data),
@@ -138,15 +136,15 @@ class PlayerSession:
             )
         return given
 
-    def _told(self, moment: Moment) -> bytes:
-        _require_finite(moment.observations, "observations")
-        _require_finite(moment.rewards, "rewards")
-        infos = {
-            behavior: self._infos.encode(*steps.of(moment))
-            for behavior, steps in self._steps.items()
-        }
+    def _told(self, steps: Steps, episodes: EpisodeBatch | None) -> bytes:
+        for decisions, terminals in steps.values():
+            for seen in decisions.obs:
+                _require_finite(seen, "observations")
+            for rewards in (decisions.reward, terminals.reward):
+                _require_finite(rewards, "rewards")
+        infos = {behavior: self._infos.encode(*both) for behavior, both in steps.items()}
         news = b"" if self._introduced else introduction(infos, self._spec)
-        told = self._channels.reports(moment.episodes, self._reports) if moment.episodes else []
+        told = self._channels.reports(episodes, self._reports) if episodes else []
         if self._describes and not self._introduced:
             told.append((DESCRIPTION, describe(self._world.spec)))
         self._introduced = True

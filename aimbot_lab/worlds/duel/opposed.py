@@ -18,7 +18,6 @@ from aimbot_lab.foundation.argument_checks import (
     checked_row,
 )
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.opponents import Opponents
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     BoolArray,
@@ -30,6 +29,7 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
     step_buffers,
 )
+from aimbot_lab.foundation.world_type import Opponents
 from aimbot_lab.worlds.arena.greedy import PLAYER, GreedyAgent
 from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, AGENTS, BRANCHES, MOUSE
 from aimbot_lab.worlds.duel.core.step import MASKS

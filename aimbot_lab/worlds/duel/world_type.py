@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from aimbot_lab.foundation.opponents import Opponents
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, WorldSpec, step_buffers
-from aimbot_lab.foundation.world_type import Bounds, MakePlayer, StepParts, WorldType
+from aimbot_lab.foundation.world_type import Bounds, MakePlayer, Opponents, StepParts, WorldType
 from aimbot_lab.worlds.duel.core.state import AWAY, LEVELS
 from aimbot_lab.worlds.duel.kinds import LEARNED, SCRIPTS, TARGET
 from aimbot_lab.worlds.duel.layouts import OWN_LAYOUTS, lacking_fault
