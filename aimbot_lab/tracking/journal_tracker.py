@@ -1,7 +1,7 @@
 """The tracker that trainings use: everything goes to a journal, and from there to the store."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -40,113 +40,6 @@ from aimbot_lab.tracking.tracker import (
 _CONSEQUENCE = "the training goes on, untracked until that works"
 
 
-class SafeJournal:
-    """Writes a run's entries to its journal, and goes on without those that the disk refuses.
-
-    What it writes to the journal it writes only while `check_owner` raises nothing. Growing files
-    it leaves to their descriptors, which a take-over parts from the files.
-
-    Tags that were refused are tried again with the next ones and at the end of the run, which
-    has room of its own: they are few, and they say how the run ended.
-    """
-
-    def __init__(
-        self,
-        journal: Journal,
-        reserve: Reserve,
-        *,
-        growing: GrowingFiles,
-        notify: Notify,
-        check_owner: Callable[[], None],
-    ) -> None:
-        self.dropped = 0  # metrics and files that could not be kept
-        self.reason: str | None = None  # why the disk refused the last entry that it refused
-        self.journal = journal
-        self._reserve = reserve
-        self._growing = growing
-        self._check_owner = check_owner
-        self._disk = Outage(notify)
-        self._tags: dict[str, str] = {}  # set, and not on the disk
-
-    def keep_metrics(self, entry: MetricsEntry) -> None:
-        """Keep numbers, or count them as dropped."""
-        self.dropped += not self._works(lambda: self.journal.append(entry))
-
-    def keep_tags(self, entry: TagsEntry) -> None:
-        """Keep tags, with those that were refused before."""
-        merged = {**self._tags, **entry.tags}
-        kept = self._works(lambda: self.journal.append(TagsEntry(merged)))
-        self._tags = {} if kept else merged
-
-    def keep_text(self, text: str, name: str, *, folder: str) -> bool:
-        """Whether `text` is kept as the file `name` of the artifact folder `folder`."""
-        return self._keep_file(lambda: self.journal.files.keep_text(text, name), folder)
-
-    def keep_file(self, source: Path, *, folder: str) -> bool:
-        """Whether a copy of `source` is kept. Raises OSError where it can't be read."""
-        return self._keep_file(lambda: self.journal.files.keep_file(source), folder)
-
-    def keep_growth(self, name: str, data: bytes, *, place: int) -> bool:
-        """Whether `data` are kept in the growing file `name`."""
-        kept = self._is_taken(lambda: self._growing.write(name, data, place=place))
-        self.dropped += not kept
-        return kept
-
-    def sync_growth(self) -> None:
-        """Flush the growing files to the disk; a disk that refuses is reported."""
-        self._is_taken(self._growing.sync)
-
-    def keep_grown(self, entries: Sequence[FileEntry]) -> None:
-        """Let the growing files be delivered: they grow no more."""
-        self._growing.close()
-        for entry in entries:
-            self.dropped += not self._works(partial(self.journal.append, entry))
-
-    def close(self, ending: EndEntry) -> list[Entry]:
-        """End the run; the last entries, its end among them, that the disk refuses even now."""
-        self._check_owner()
-        last: list[Entry] = [TagsEntry(self._tags)] if self._tags else []
-        return [entry for entry in [*last, ending] if not self._append_with_reserve(entry)]
-
-    def _keep_file(self, copy: Callable[[], str], folder: str) -> bool:
-        def write() -> None:
-            kept = copy()
-            try:
-                self.journal.append(FileEntry(kept, folder))
-            except StoreError:
-                self.journal.files.drop(kept)
-                raise
-
-        kept = self._works(write)
-        self.dropped += not kept
-        return kept
-
-    def _works(self, write: Callable[[], None]) -> bool:
-        self._check_owner()
-        return self._is_taken(write)
-
-    def _is_taken(self, write: Callable[[], None]) -> bool:
-        try:
-            write()
-        except StoreError as error:
-            self.reason = str(error)
-            self._disk.begin(self.reason, consequence=_CONSEQUENCE)
-            return False
-        self._disk.end(f"what is tracked is kept again; lost in between: {self.dropped} entries")
-        return True
-
-    def _append_with_reserve(self, entry: Entry) -> bool:
-        for _ in range(2):
-            try:
-                self.journal.append(entry)
-            except StoreError as error:
-                self.reason = str(error)
-                self._reserve.release()
-            else:
-                return True
-        return False
-
-
 class RunAddress(NamedTuple):
     """Where a run is found."""
 
@@ -156,7 +49,12 @@ class RunAddress(NamedTuple):
 
 
 class JournalTracker:
-    """A `Tracker` over a journal and the thread that empties it.
+    """A `Tracker` over a journal and the thread that empties it; `start_tracker` makes one.
+
+    It goes on without entries that the disk refuses, and counts them. It writes to the journal only
+    while this process owns the run; growing files it leaves to their descriptors, which a take-over
+    parts from the files. Tags that were refused are tried again with the next ones and at the end
+    of the run, which has room of its own: they are few, and they say how the run ended.
 
     A run that goes on from a checkpoint comes by steps again that it had `logged` before: each
     number is kept once.
@@ -167,18 +65,21 @@ class JournalTracker:
         address: RunAddress,
         folder: RunFolder,
         *,
-        safe_journal: SafeJournal,
+        journal: Journal,
         sender: Sender,
+        reserve: Reserve,
+        notify: Notify,
         logged: Mapping[int, Collection[str]],
-        events: EventFile | None,
     ) -> None:
-        self._address = address
-        self._folder = folder
-        self._journal = safe_journal.journal
-        self._safe_journal = safe_journal
-        self._sender = sender
+        self._address, self._folder = address, folder
+        self._journal, self._sender, self._reserve = journal, sender, reserve
         self._logged = logged
-        self._events = events
+        self._growing = GrowingFiles(folder.path)
+        self._disk = Outage(notify)
+        self._dropped = 0  # metrics and files that could not be kept
+        self._reason: str | None = None  # why the disk refused the last entry that it refused
+        self._tags: dict[str, str] = {}  # set, and not on the disk
+        self._events: EventFile | None = None
         self._last: list[Entry] = []
         self._report: FinishReport | None = None
         self._finish_too: Callable[[], None] = lambda: None
@@ -206,16 +107,16 @@ class JournalTracker:
         self._journal.check_open()
         if known and not new:
             return
-        self._safe_journal.keep_metrics(entry)
+        self._dropped += not self._is_kept(entry)
         if self._events is not None:
             self._events.add(entry)
         self._sender.notify()
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags."""
-        entry = TagsEntry(checked_tags(tags))
+        merged = {**self._tags, **checked_tags(tags)}
         self._journal.check_open()
-        self._safe_journal.keep_tags(entry)
+        self._tags = {} if self._is_kept(TagsEntry(merged)) else merged
         self._sender.notify()
 
     def set_note(self, markdown: str) -> None:
@@ -225,37 +126,74 @@ class JournalTracker:
     def log_text(self, text: str, name: str) -> bool:
         """Keep `text` as the artifact `name`; whether the disk took it."""
         place = PurePosixPath(checked_name(name))
-        self._journal.check_open()
-        kept = self._safe_journal.keep_text(text, place.name, folder=_folder_name(place.parent))
-        self._sender.notify()
-        return kept
+        return self._keep_file(place, lambda: self._journal.files.keep_text(text, place.name))
 
     def log_file(self, path: Path, folder: str = "") -> bool:
         """Keep a copy of the file at `path` as an artifact; whether the disk took it."""
         place = PurePosixPath(name_in_folder(folder, path.name))
+        return self._keep_file(place, lambda: self._journal.files.keep_file(path))
+
+    def _keep_file(self, place: PurePosixPath, copy: Callable[[], str]) -> bool:
+        folder = "" if place.parent == PurePosixPath(".") else str(place.parent)
+
+        def write() -> None:
+            kept = copy()
+            try:
+                self._journal.append(FileEntry(kept, folder))
+            except StoreError:
+                self._journal.files.drop(kept)
+                raise
+
         self._journal.check_open()
-        kept = self._safe_journal.keep_file(path, folder=_folder_name(place.parent))
+        self.check_owner()
+        is_kept = self._is_taken(write)
+        self._dropped += not is_kept
         self._sender.notify()
-        return kept
+        return is_kept
 
     def grow(self, name: str, text: str, *, place: int) -> bool:
         """Write `text` into a file that grows; whether the disk took it."""
         self._journal.check_open()
         self.check_owner(anew=False)
-        return self._safe_journal.keep_growth(checked_file_name(name), text.encode(), place=place)
+        return self._grow(checked_file_name(name), text.encode(), place)
+
+    def _grow(self, name: str, data: bytes, place: int) -> bool:
+        is_kept = self._is_taken(lambda: self._growing.write(name, data, place=place))
+        self._dropped += not is_kept
+        return is_kept
+
+    def keep_events(self) -> None:
+        """Keep the numbers as a TensorBoard file too, which is written anew."""
+        past = self._journal.metric_entries()
+        write = partial(self._grow, EVENTS_NAME)
+        self._events = EventFile(write, past, time_ms=now_ms())
 
     def sync(self) -> None:
         """Wait until what has grown is on the disk, as far as that works."""
-        self._safe_journal.sync_growth()
+        self._is_taken(self._growing.sync)
 
     def check_owner(self, *, anew: bool = True) -> None:
         """Raise RunLostError where another process has taken the run over."""
         self._folder.check_owner(anew=anew)
 
+    def _is_kept(self, entry: Entry) -> bool:
+        self.check_owner()
+        return self._is_taken(lambda: self._journal.append(entry))
+
+    def _is_taken(self, write: Callable[[], None]) -> bool:
+        try:
+            write()
+        except StoreError as error:
+            self._reason = str(error)
+            self._disk.begin(self._reason, consequence=_CONSEQUENCE)
+            return False
+        self._disk.end(f"what is tracked is kept again; lost in between: {self._dropped} entries")
+        return True
+
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
         """End the run, wait until all has arrived, and give the run folder back.
 
-        A run that was taken over is left to whoever has it.
+        A run that was taken over is left to the process that has it.
         """
         if self._report is None:
             try:
@@ -281,20 +219,36 @@ class JournalTracker:
         """Whether the store has all of the run, its end included."""
         if self._journal.ending is None:
             self.check_owner()
-            self._safe_journal.keep_grown(growing_entries(self._folder.path))
-            self._last = self._safe_journal.close(EndEntry(status, now_ms()))
+            self._growing.close()  # they grow no more
+            for entry in growing_entries(self._folder.path):
+                self._dropped += not self._is_kept(entry)
+            self.check_owner()
+            last: list[Entry] = [TagsEntry(self._tags)] if self._tags else []
+            last.append(EndEntry(status, now_ms()))
+            self._last = [entry for entry in last if not self._append_with_reserve(entry)]
             if status == "FINISHED":  # before any wait, in which this process may be killed
                 self._folder.forget_checkpoints()
         return self._sender.finish(wait_seconds, last=self._last)
 
+    def _append_with_reserve(self, entry: Entry) -> bool:
+        for _ in range(2):
+            try:
+                self._journal.append(entry)
+            except StoreError as error:
+                self._reason = str(error)
+                self._reserve.release()
+            else:
+                return True
+        return False
+
     def _current_report(self, status: RunStatus) -> FinishReport:
         ending = self._journal.ending
-        reasons = (self._safe_journal.reason, self._sender.failure)
+        reasons = (self._reason, self._sender.failure)
         return FinishReport(
             status=ending.status if ending else status,
             waiting=self._journal.waiting,
             refused=self._sender.refused,
-            dropped=self._safe_journal.dropped + self._sender.unsent,
+            dropped=self._dropped + self._sender.unsent,
             failure="; ".join(reason for reason in reasons if reason) or None,
         )
 
@@ -319,34 +273,23 @@ def start_tracker(
     journal = Journal(folder.path)
     if resumed:
         journal.append(ResumeEntry(now_ms()))
-    safe_journal = SafeJournal(
-        journal,
-        reserve,
-        growing=GrowingFiles(folder.path),
-        notify=notify,
-        check_owner=folder.check_owner,
-    )
     sender = Sender(
         journal, sink, notify=notify, first_pause=first_pause, check_owner=folder.check_owner
     )
-    logged = journal.metrics() if resumed else {}
-    event_file = None
-    if events or growing_file(folder.path, EVENTS_NAME).exists():
-        write = partial(_grow_events, safe_journal)
-        event_file = EventFile(write, journal.metric_entries(), time_ms=now_ms())
-    return JournalTracker(
-        address, folder, safe_journal=safe_journal, sender=sender, logged=logged, events=event_file
+    tracker = JournalTracker(
+        address,
+        folder,
+        journal=journal,
+        sender=sender,
+        reserve=reserve,
+        notify=notify,
+        logged=journal.metrics() if resumed else {},
     )
-
-
-def _grow_events(safe_journal: SafeJournal, data: bytes, place: int) -> bool:
-    return safe_journal.keep_growth(EVENTS_NAME, data, place=place)
+    if events or growing_file(folder.path, EVENTS_NAME).exists():
+        tracker.keep_events()
+    return tracker
 
 
 def now_ms() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
-
-
-def _folder_name(folder: PurePosixPath) -> str:
-    return "" if folder == PurePosixPath(".") else str(folder)
