@@ -24,7 +24,7 @@ from aimbot_lab.training.processes.exchange import (
     PORT,
     RANK,
     WORLD_SIZE,
-    place_from_environment,
+    rank_from_environment,
 )
 from aimbot_lab.training.processes.gloo import (
     PATIENCE_SECONDS,
@@ -157,7 +157,7 @@ def _exchange(end: Connection) -> None:
     The mean of each way's fastest tenth. Ours go up the tree, with the copy into a message and the
     additions that a training has; gloo's all_reduce adds in place.
     """
-    place = place_from_environment()
+    place = rank_from_environment()
     with closing(GlooWire(place, Meeting.from_environment(), PATIENCE_SECONDS)) as wire:
         while True:
             floats, exchanges = end.recv()

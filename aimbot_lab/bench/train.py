@@ -32,7 +32,7 @@ from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.fused.core.parts import Floats
 from aimbot_lab.training.fused.gradient import PIECE
 from aimbot_lab.training.fused.weights import NetShape
-from aimbot_lab.training.processes.exchange import place_from_environment
+from aimbot_lab.training.processes.exchange import rank_from_environment
 from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.run_hooks import UNLINKED, RunLinks, SilentObserver
 from aimbot_lab.training.self_play.past_selves import PastSelves
@@ -270,7 +270,7 @@ def train_in_turns(
 
 def worker(end: Connection, sizes: Sizes, variant: Variant) -> None:
     """In a process of a group: train in turns, with the others where the environment says so."""
-    exchange, stopwatch = connect(place_from_environment()), Stopwatch()
+    exchange, stopwatch = connect(rank_from_environment()), Stopwatch()
     stopwatch.watch(exchange, "sum_up gather gather_arrays", EXCHANGE)
     with closing(exchange):
         training = Training(sizes.training(variant), exchange=exchange)

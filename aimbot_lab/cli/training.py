@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.crew import Crew
     from aimbot_lab.experiment.runs.run_record import ResumableRun, RunRequest
     from aimbot_lab.tracking.data_folder import DataFolder
-    from aimbot_lab.training.processes.exchange import Place
+    from aimbot_lab.training.processes.exchange import Rank
 
 
 KEY = "AIMBOT_LAB_SHARED_RUN"
@@ -73,14 +73,14 @@ def train(
     return EXIT_CODES[result.status]
 
 
-def own_place(launch: options.LaunchOptions) -> "Place":
+def own_place(launch: options.LaunchOptions) -> "Rank":
     """The place of this process among those of one training, if it was started as one of several.
 
     Raises UsageError where it is to start processes itself.
     """
-    from aimbot_lab.training.processes.exchange import RANK, WORLD_SIZE, place_from_environment
+    from aimbot_lab.training.processes.exchange import RANK, WORLD_SIZE, rank_from_environment
 
-    place = place_from_environment()
+    place = rank_from_environment()
     if place.count > 1 and not launch.is_one_process:
         raise click.UsageError(
             f"{launch.option} can't be used in one of several processes ({RANK} and "
@@ -189,7 +189,7 @@ def run_key() -> str | None:
     return os.environ.get(KEY)
 
 
-def is_one_of_several(place: "Place") -> bool:
+def is_one_of_several(place: "Rank") -> bool:
     """Whether a launcher has started this process for a training that others may share."""
     return place.count > 1 or run_key() is not None
 
@@ -207,7 +207,7 @@ def _begun_run(folder: "DataFolder", key: str) -> "ResumableRun | None":
 
 
 def take_part(
-    place: "Place",
+    place: "Rank",
     prepare: "Callable[[], tuple[RunRequest, str]]",
     where: options.Place,
     *,

@@ -20,7 +20,7 @@ import psutil
 from aimbot_lab.cluster.connection import HeadLostError
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason
 from aimbot_lab.training.processes.exchange import INTERFACE
-from aimbot_lab.training.processes.supervisor import Ended, Worker, free_port, start_worker
+from aimbot_lab.training.processes.supervisor import ProcessEnd, Worker, free_port, start_worker
 
 STDOUT, STDERR = 1, 2
 CHUNK = 65536  # bytes read at once
@@ -45,7 +45,7 @@ class Seen(NamedTuple):
     """What became of a process since the last look."""
 
     said: Said
-    ended: Ended | None
+    ended: ProcessEnd | None
 
 
 class ProcessActor:

@@ -18,8 +18,8 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailed
 from aimbot_lab.training.processes.supervisor import (
     LOOPBACK,
     STOPPED,
-    Ended,
-    Ends,
+    ProcessEnd,
+    ProcessEnds,
     Restarts,
     StoppedAtOnceError,
     StopSignals,
@@ -114,7 +114,7 @@ class _Launch:
             self._places.drop()
             raise
 
-    def _goes_on_after(self, loss: Ended) -> bool:
+    def _goes_on_after(self, loss: ProcessEnd) -> bool:
         again, line = self._restarts.after(loss)
         self._told.report(line)
         return again
@@ -172,7 +172,7 @@ class Life:
         self._ray, self._places, self._told = ray, places, told
         self._signals, self._growth, self._head = signals, growth, head
         self._looks: dict[Any, tuple[int, float]] = {}  # under way: rank and beginning
-        self._ends = Ends()
+        self._ends = ProcessEnds()
         self._asked_to_stop = False
         self.places_lost: set[int] = set()
         """Ranks whose place is gone, not only their process."""
@@ -231,10 +231,10 @@ class Life:
             raise RunFailedError(f"rank {rank} can't be watched: {reason(error)}") from error
         return seen
 
-    def _lost(self, rank: int) -> Ended:
+    def _lost(self, rank: int) -> ProcessEnd:
         self.places_lost.add(rank)
         address = self._places[rank].machine.address
-        return Ended(rank, -9, f"rank {rank} was lost with its place on {address}")
+        return ProcessEnd(rank, -9, f"rank {rank} was lost with its place on {address}")
 
     def _give_up_silent_ones(self) -> None:
         for reference, (rank, begun) in [*self._looks.items()]:

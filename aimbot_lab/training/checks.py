@@ -25,7 +25,7 @@ from aimbot_lab.training.networks.network import network_of
 from aimbot_lab.training.networks.parts.network_parts import memory_shape, network_parts
 from aimbot_lab.training.networks.parts.network_summary import network_summary
 from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
-from aimbot_lab.training.processes.exchange import Place, share
+from aimbot_lab.training.processes.exchange import Rank, share
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import REWARD_SCALE, ActorSettings, TrainSettings
 from aimbot_lab.training.shards import Shards
@@ -61,7 +61,7 @@ class OptionFault(NamedTuple):
     key: str
     option: str | None  # the option's name where the setting is `options`
     what: str
-    known: tuple[str, ...] = ()  # the options there are, where this is none of them
+    known: tuple[str, ...] = ()  # the options that exist, where this is not one
 
 
 def settings_faults(settings: TrainSettings) -> Iterator[OptionFault]:
@@ -162,7 +162,7 @@ def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFa
     of_networks = set() if algorithm.table is None else OF_NETWORKS
     network = settings.network
     if isinstance(network, NetworkSettings) and network.scaling == "ranges":
-        # As earlier versions wrote it where nobody had.
+        # As earlier versions wrote the default.
         settings = replace(settings, network=replace(network, scaling=None))
     for key in sorted((HYPER_PARAMETERS | of_networks) - algorithm.takes):
         if getattr(settings, key) != getattr(usual, key):
@@ -319,7 +319,7 @@ def shards_in(plan: Shareable) -> int:
 
 
 def check_sharing(plan: Shareable, processes: int, *, asked: str | None = None) -> None:
-    """Raise ConfigurationError where so many processes can't share the training of `plan`.
+    """Raise ConfigurationError where `processes` can't share the training of `plan`.
 
     `asked` is by which options that was asked for.
     """
@@ -353,10 +353,10 @@ def check_sharing(plan: Shareable, processes: int, *, asked: str | None = None) 
         )
 
 
-def own_shards(plan: Shareable, place: Place) -> Shards | None:
+def own_shards(plan: Shareable, place: Rank) -> Shards | None:
     """The shards of the process at `place`; None where it has all.
 
-    Raises ConfigurationError where `plan` can't be shared by so many.
+    Raises ConfigurationError where `plan` can't be shared.
     """
     if place.count == 1:
         return None

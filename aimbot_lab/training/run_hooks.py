@@ -30,27 +30,22 @@ class TrainingOutcome:
 
 
 class Observer(Protocol):
-    """Someone who watches a training; every call returns at once."""
+    """Watches a training; every call returns at once."""
 
     def stage(self, text: str) -> None:
         """A part of the work begins, for example building the simulator."""
-        ...
 
     def progress(self, snapshot: TrainingSnapshot) -> None:
         """An update was made; at steps that nothing but the training decides."""
-        ...
 
     def glance(self, snapshot: TrainingSnapshot) -> None:
         """Where it stands between two reports, by the clock: for the eye alone."""
-        ...
 
     def promotion(self, report: LessonReport, step: int) -> None:
         """A lesson was passed at environment step `step`."""
-        ...
 
     def notice(self, text: str) -> None:
         """Something happened that a person should know."""
-        ...
 
 
 class SilentObserver:
@@ -89,11 +84,10 @@ class Checkpoint:
 
 
 class CheckpointSink(Protocol):
-    """Who keeps checkpoints."""
+    """Keeps checkpoints."""
 
     def keep(self, checkpoint: Checkpoint) -> None:
         """Keep `checkpoint`, or go on with those before it; never raises for a disk's troubles."""
-        ...
 
 
 def no_part(name: str) -> bytes:
@@ -106,63 +100,52 @@ class RecordSink(Protocol):
 
     def grow(self, name: str, text: str, *, place: int) -> bool:
         """Write `text` into the file `name`, at byte `place`; whether that could be kept."""
-        ...
 
     def sync(self) -> None:
         """Have all of it on the disk, as far as that works."""
-        ...
 
 
 class TextSink(Protocol):
-    """Who keeps texts; a tracker does."""
+    """Keeps texts; a tracker is one."""
 
     def log_text(self, text: str, name: str) -> bool:
         """Keep `text` as the artifact `name`, in place of an older one; whether that worked."""
-        ...
 
 
 class Requests(Protocol):
-    """Who asks a training from outside; a control channel is one."""
+    """Requests from outside; a control channel brings them."""
 
     def requests(self) -> Sequence[tuple[str, Any]]:
         """What is asked, each with a key."""
-        ...
 
     def answer(self, key: str, document: Mapping[str, Any]) -> None:
         """Answer it."""
-        ...
 
     def keep_change(self, step: int, document: Mapping[str, Any]) -> None:
         """Keep, for a resumption, that `document` was done at environment step `step`."""
-        ...
 
     def changes(self) -> Sequence[tuple[int, Any]]:
         """What was kept so, oldest first."""
-        ...
 
 
 class LivePublisher(Protocol):
-    """Who shows a training while somebody watches it; else it does nothing."""
+    """Shows a training while a page watches it."""
 
     def watch(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Somebody watches, for so many seconds; the answer to that request."""
-        ...
+        """Handle a request to watch; the answer to it."""
 
     def publish(self, progress: CurriculumProgress, *, step: int, policy: Any) -> None:
         """A rollout begins at environment step `step`; `policy` is None before the first."""
-        ...
 
     def show_agent(self, policy: Any, about: Mapping[str, Any]) -> dict[str, Any]:
         """Show the present agent at once; the answer to that request."""
-        ...
 
 
 class AgentSink(Protocol):
-    """Who keeps the present agent of a training for good, where that is asked for."""
+    """Keeps the present agent of a training, where that is requested."""
 
     def keep_agent(self, policy: Any, about: Mapping[str, Any]) -> dict[str, Any]:
         """Keep `policy`, saved `about` a step and a lesson; the answer to that request."""
-        ...
 
 
 @dataclass(frozen=True)

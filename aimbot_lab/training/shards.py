@@ -1,6 +1,6 @@
 """Blocks of a training's rows: what depends on shapes, streams or the order of sums goes by them.
 
-What is learned then depends on how many there are, and not on who computes which of them.
+What is learned then depends on how many there are, and not on the process that computes each.
 """
 
 from typing import Literal, NamedTuple
@@ -43,12 +43,12 @@ def one_shard(rows: int) -> Shards:
 
 
 def divides(count: int, rows: int, batch: int) -> bool:
-    """Whether `rows` and the `batch` of a minibatch, samples or chunks, make so many shards."""
+    """Whether `rows` and a minibatch's `batch` of samples or chunks make `count` shards."""
     return rows % count == 0 and batch % count == 0 and rows // count >= min(MIN_ROWS, rows)
 
 
 def usual_count(rows: int, batch: int, *, samples: int = 1) -> int:
-    """How many shards suit `rows` and minibatches of `batch` pieces of so many `samples`.
+    """How many shards suit `rows` and minibatches of `batch` pieces of `samples` each.
 
     The largest power of two up to MAX_AUTO that divides both and leaves each shard MIN_ROWS and
     MIN_SAMPLES.

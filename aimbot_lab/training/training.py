@@ -103,7 +103,7 @@ class Training:
         shared = {} if self._shards is None else {"own_shards": self._shards}
         self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed, **shared)
         self.model.set_logger(Logger(folder=None, output_formats=[]))
-        self.model.observation_space.seed(seed)  # nobody draws from it, but checkpoints keep it
+        self.model.observation_space.seed(seed)  # unused, but checkpoints keep it
         self._agreement = Agreement(self._exchange, self._first_row, self._weights)
         if self._shards is not None:
             assert isinstance(self.model, HybridPPO)

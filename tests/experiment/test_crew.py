@@ -12,7 +12,7 @@ from aimbot_lab.experiment.runs.crew import Crew
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef, RunRequest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.training.processes.exchange import Alone, LostError, Place
+from aimbot_lab.training.processes.exchange import Alone, LostError, Rank
 
 AGENT = InitialAgentRef(source="a" * 32, step=8192, sha256="b" * 64)
 OTHER = AGENT._replace(sha256="c" * 64)
@@ -21,7 +21,7 @@ OTHER = AGENT._replace(sha256="c" * 64)
 class Heard(Alone):
     """The exchange of a follower that hears what `leader` said."""
 
-    place = Place(1, 2)
+    place = Rank(1, 2)
 
     def __init__(self, leader: list[bytes]) -> None:
         self._leader = leader
@@ -44,7 +44,7 @@ def resumed(start: InitialAgentRef | None) -> RunRequest:
 class Saying(Alone):
     """The exchange of a leader; what it said is kept."""
 
-    place = Place(0, 2)
+    place = Rank(0, 2)
 
     def __init__(self) -> None:
         self.said: list[bytes] = []

@@ -15,7 +15,7 @@ from aimbot_lab.training.processes.exchange import (
     Exchange,
     LostError,
     Summed,
-    place_from_environment,
+    rank_from_environment,
     share,
 )
 from aimbot_lab.training.processes.gloo import connect
@@ -109,7 +109,7 @@ def lose(exchange: Exchange, number: signal.Signals) -> None:
 if __name__ == "__main__":
     kind, patience = sys.argv[1], float(sys.argv[2])
     try:
-        opened = connect(place_from_environment(), patience_s=patience)
+        opened = connect(rank_from_environment(), patience_s=patience)
         try:
             if kind == "speak":
                 speak(opened)

@@ -25,7 +25,7 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.training.algorithms.registry import shard_count
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.packing import pack, unpack
-from aimbot_lab.training.processes.exchange import place_from_environment
+from aimbot_lab.training.processes.exchange import rank_from_environment
 from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.settings import TrainingPlan
@@ -85,7 +85,7 @@ def made(variant: str, threads: int) -> TrainingPlan:
 def learned(plan: TrainingPlan) -> dict[str, Any]:
     """What the process at its place in the environment comes to."""
     lesson_callback.MAX_SHARE = 1.0  # a checkpoint at every rollout
-    exchange = connect(place_from_environment())
+    exchange = connect(rank_from_environment())
     try:
         record = Record()
         leads = exchange.place.leads

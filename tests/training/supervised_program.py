@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from aimbot_lab.training.processes.exchange import LostError, place_from_environment
+from aimbot_lab.training.processes.exchange import LostError, rank_from_environment
 from aimbot_lab.training.processes.supervisor import supervise
 
 FOLDER, KIND = Path(sys.argv[1]), sys.argv[2]
@@ -119,7 +119,7 @@ def meet_again() -> None:
     if RANK == 0 and lives() > 2:
         time.sleep(1)  # rank 1 comes first, and must not find the address of a dead process
     try:
-        exchange = connect(place_from_environment(), patience_s=30)
+        exchange = connect(rank_from_environment(), patience_s=30)
         exchange.gather(b"all are here")
         if RANK and lives() <= 2:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -32,8 +32,8 @@ from aimbot_lab.training.processes.exchange import (
     ALONE,
     Alone,
     LostError,
-    Place,
-    place_from_environment,
+    Rank,
+    rank_from_environment,
 )
 from aimbot_lab.training.processes.gloo import Meeting, connect
 
@@ -194,10 +194,10 @@ def test_one_process_holds_all_shards() -> None:
 
 
 def test_the_place_comes_from_the_environment() -> None:
-    assert place_from_environment({}) == ALONE
-    assert place_from_environment({"RANK": "2", "WORLD_SIZE": "3"}) == Place(2, 3)
-    assert Place(0, 3).leads
-    assert not Place(2, 3).leads
+    assert rank_from_environment({}) == ALONE
+    assert rank_from_environment({"RANK": "2", "WORLD_SIZE": "3"}) == Rank(2, 3)
+    assert Rank(0, 3).leads
+    assert not Rank(2, 3).leads
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_the_place_comes_from_the_environment() -> None:
 )
 def test_a_place_that_makes_no_sense_is_refused(environment: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError, match=r"^environment: .*RANK and|RANK must be") as error:
-        place_from_environment(environment)
+        rank_from_environment(environment)
     assert "\n" not in str(error.value)
 
 
@@ -241,4 +241,4 @@ def test_a_port_in_use_is_one_line(run: dict[str, str], kind: type[Exception]) -
         port = str(server.getsockname()[1])
         here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, **run}
         with pytest.raises(kind, match=f"rank 0 can't listen at 127.0.0.1:{port}: Address already"):
-            Meeting.from_environment(here).store(Place(0, 2), 1)
+            Meeting.from_environment(here).store(Rank(0, 2), 1)

@@ -146,8 +146,8 @@ BIAS = "action_net.bias"
         (lambda w: w.update({BIAS: w[BIAS].half()}), "dtype float16"),
         (lambda w: w.update({BIAS: w[BIAS][:-1].clone()}), r"shape \(18,\), not \(19,\)"),
         (lambda w: w.update({BIAS: w[BIAS][None].clone()}), r"shape \(1, 19\)"),
-        (lambda w: w[BIAS].fill_(float("nan")), f"{BIAS} holds what is no number"),
-        (lambda w: w[BIAS].fill_(float("inf")), "no number"),
+        (lambda w: w[BIAS].fill_(float("nan")), f"{BIAS} holds NaN or infinity"),
+        (lambda w: w[BIAS].fill_(float("inf")), "NaN or infinity"),
         (lambda w: w.pop(BIAS), f"{BIAS} is missing"),
         (lambda w: w.update({"../../x": th.zeros(2)}), "x belongs to no part of the network"),
         (lambda w: w.update({"\x1b[2J" * 99: th.zeros(2)}), r"weight \?\[2J\?"),
@@ -240,7 +240,7 @@ def test_statistics_that_are_none_are_refused(tmp_path: Path) -> None:
     change_weights(
         agent, lambda w: [w[name].fill_(-1.0) for name in w if name.endswith("variance")]
     )
-    assert "statistics are no numbers" in refused(agent)
+    assert "statistics are not finite" in refused(agent)
 
 
 def test_weights_too_large_to_answer_with_are_told_in_a_line(agent: Path) -> None:

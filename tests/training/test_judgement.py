@@ -8,17 +8,17 @@ from aimbot_lab.training.processes.exchange import LostError
 from aimbot_lab.training.processes.supervisor import (
     MAX_RESTARTS,
     STOPPED,
-    Ended,
+    ProcessEnd,
     Restarts,
     Verdict,
     judged,
 )
 
-WELL = [Ended(rank, 0, "") for rank in range(3)]
-KILLED = Ended(1, -signal.SIGKILL, "rank 1 was ended by SIGKILL")
-NOTICED = Ended(0, LostError.exit_code, "rank 0 ended with exit code 75")
-REFUSED = [Ended(rank, 2, f"rank {rank}: no such key") for rank in range(2)]
-SAVED = Ended(0, STOPPED, "")
+WELL = [ProcessEnd(rank, 0, "") for rank in range(3)]
+KILLED = ProcessEnd(1, -signal.SIGKILL, "rank 1 was ended by SIGKILL")
+NOTICED = ProcessEnd(0, LostError.exit_code, "rank 0 ended with exit code 75")
+REFUSED = [ProcessEnd(rank, 2, f"rank {rank}: no such key") for rank in range(2)]
+SAVED = ProcessEnd(0, STOPPED, "")
 
 
 def test_all_that_end_well_end_the_run() -> None:
@@ -37,9 +37,11 @@ def test_an_error_that_all_meet_ends_the_run_with_its_code_and_is_told_once() ->
 
 
 @pytest.mark.parametrize("code", [0, STOPPED])
-@pytest.mark.parametrize("other", [KILLED, Ended(1, 1, "rank 1 failed")])
-def test_once_the_leader_has_ended_well_the_others_change_nothing(code: int, other: Ended) -> None:
-    assert judged([other, Ended(0, code, "")], stopping=False) == Verdict(code)
+@pytest.mark.parametrize("other", [KILLED, ProcessEnd(1, 1, "rank 1 failed")])
+def test_once_the_leader_has_ended_well_the_others_change_nothing(
+    code: int, other: ProcessEnd
+) -> None:
+    assert judged([other, ProcessEnd(0, code, "")], stopping=False) == Verdict(code)
 
 
 def test_who_was_asked_to_stop_is_not_begun_again() -> None:

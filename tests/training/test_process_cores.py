@@ -19,7 +19,7 @@ from aimbot_lab.training.processes.cores import (
     usable_cores,
     yielding_threads,
 )
-from aimbot_lab.training.processes.exchange import Place
+from aimbot_lab.training.processes.exchange import Rank
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are Linux's to choose")
 
@@ -122,7 +122,7 @@ def test_a_share_is_kept_until_it_is_given_back(
 
     monkeypatch.setattr(os, "sched_setaffinity", set_affinity)
     store.set("cores/1", json.dumps(two))
-    own = OwnCores(store, Place(0, 2))
+    own = OwnCores(store, Rank(0, 2))
     assert asked == [(0, share)]
     own.give_back()
     own.give_back()

@@ -21,7 +21,7 @@ from aimbot_lab.training.callbacks.evaluation_callback import EvaluationCallback
 from aimbot_lab.training.checkpoint.packing import unpack
 from aimbot_lab.training.checks import check_sharing
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
-from aimbot_lab.training.processes.exchange import Exchange, Place, Summed, sum_of_leaves
+from aimbot_lab.training.processes.exchange import Exchange, Rank, Summed, sum_of_leaves
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan, TrainSettings
 from aimbot_lab.training.training import Training
@@ -42,7 +42,7 @@ class Together:
     """The exchange of one thread of several."""
 
     def __init__(self, rank: int, table: Table) -> None:
-        self.place, self._table = Place(rank, len(table.laid)), table
+        self.place, self._table = Rank(rank, len(table.laid)), table
 
     def _all(self, own: Any) -> list[Any]:
         table: Any = self._table

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.resume import Change
     from aimbot_lab.experiment.runs.run_record import InitialAgent, ResumableRun, RunRequest
     from aimbot_lab.tracking.data_folder import DataFolder
-    from aimbot_lab.training.processes.exchange import Place
+    from aimbot_lab.training.processes.exchange import Rank
 
 
 class RunOptions(TypedDict):
@@ -164,7 +164,7 @@ def _words_of_worker(
 
 
 def _joined(
-    file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Place"
+    file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Rank"
 ) -> "tuple[RunRequest, str]":
     """What the process at `own`, one of several, is to train."""
     if (begun := begun_run(given["place"].folder)) is not None:
@@ -335,7 +335,7 @@ def _prepared(
     *,
     take_over: bool,
     place: options.Place,
-    own: "Place",
+    own: "Rank",
 ) -> "tuple[RunRequest, str]":
     """The resumption, for the process at the place `own`."""
     from aimbot_lab.experiment.runs.resume import check_resume, find_resumable
@@ -366,7 +366,7 @@ def newest_prepared(request: "RunRequest") -> "tuple[RunRequest, str]":
 
 
 def again_prepared(
-    run: "ResumableRun", data_folder: "DataFolder", own: "Place"
+    run: "ResumableRun", data_folder: "DataFolder", own: "Rank"
 ) -> "tuple[RunRequest, str]":
     """The resumption of a run whose processes are started anew."""
     from aimbot_lab.experiment.runs.resume import check_resume

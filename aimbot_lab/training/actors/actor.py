@@ -179,7 +179,7 @@ class Actor:
         close_world(self._world)
 
     def get_ready(self) -> None:
-        """Nothing: whoever can be asked is."""
+        """Answer once the actor is made."""
 
     def begin_life(self, life: int) -> None:
         """Before the first block: have random numbers that no other `life` of any actor has."""

@@ -1,7 +1,6 @@
 """V-trace: blocks valued anew by the policy that is about to learn from them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,31 +17,35 @@ MAX_RATIO = 2.0
 lengthens them: one update apart by 5 % a step."""
 
 
-class Steps(NamedTuple):
-    """What happened in T steps of N rows, and what the present policy makes of it."""
-
-    rewards: Floats  # [T, N] where an episode was cut off, with the discounted value of its end
-    ends: Bools  # [T, N] whether an episode ended in the step, by its rules or cut off
-    values: Floats  # [T, N] of the observations
-    last_values: Floats  # [N] of the observations after the last step
-    ratios: Floats  # [T, N] probability of the action, the present policy's over the older one's
-
-
-def v_trace(steps: Steps, *, gamma: float, gae_lambda: float) -> Floats:
+def v_trace(
+    rewards: Floats,
+    ends: Bools,
+    *,
+    values: Floats,
+    last_values: Floats,
+    ratios: Floats,
+    gamma: float,
+    gae_lambda: float,
+) -> Floats:
     """Advantages [T, N] by V-trace; the targets of the values are the values plus these.
+
+    `rewards` [T, N] hold the discounted value of the end where an episode was cut off, `ends`
+    [T, N] are True where one ended, by its rules or cut off. `values` [T, N] and `last_values`
+    [N] (after the last step) are those of the present policy, `ratios` [T, N] its probability of
+    the action over the older one's.
 
     (Espeholt et al. 2018, eq. 1, c of remark 2.) With rho = min(MAX_RATIO, ratio) and d_t = r_t +
     gamma V_t+1 - V_t, a_t = rho_t (d_t + gamma lambda a_t+1). That is v_t - V_t, and at lambda 1
     also the advantage of section 4.2, which bears rho. With equal policies it is GAE's.
     """
-    rho = np.minimum(steps.ratios, np.float32(MAX_RATIO))
-    advantages = np.empty_like(steps.values)
-    next_values, later = steps.last_values, np.zeros_like(steps.last_values)
-    for t in range(len(steps.rewards) - 1, -1, -1):
-        goes_on = np.float32(gamma) * ~steps.ends[t]
-        delta = steps.rewards[t] + goes_on * next_values - steps.values[t]
+    rho = np.minimum(ratios, np.float32(MAX_RATIO))
+    advantages = np.empty_like(values)
+    next_values, later = last_values, np.zeros_like(last_values)
+    for t in range(len(rewards) - 1, -1, -1):
+        goes_on = np.float32(gamma) * ~ends[t]
+        delta = rewards[t] + goes_on * next_values - values[t]
         advantages[t] = rho[t] * (delta + goes_on * np.float32(gae_lambda) * later)
-        next_values, later = steps.values[t], advantages[t]
+        next_values, later = values[t], advantages[t]
     return advantages
 
 
@@ -57,37 +60,32 @@ def correct(model: HybridPPO, blocks: Sequence[Block]) -> None:
     """
     buffer, row = model.rollout_buffer, 0
     for block in blocks:
-        steps, log_probs = _valued(model, block)
-        advantages = v_trace(steps, gamma=model.gamma, gae_lambda=model.gae_lambda)
-        rows = slice(row, row + steps.values.shape[1])
-        buffer.values[:, rows] = steps.values
+        assert block.ends is not None
+        ends, made = StepEnds(**block.ends), block.columns["log_probs"]
+        values, log_probs = _judged(model, block)
+        rewards = ends.rewards.copy()
+        if ends.cut_steps.size:
+            after = _values(model, ends.cut_observations)
+            rewards[ends.cut_steps, ends.cut_rows] += np.float32(model.gamma) * after
+        log_probs = log_probs.reshape(made.shape)
+        apart = log_probs - made
+        if apart.ndim > values.ndim:  # by branch
+            apart = apart.sum(axis=-1)
+        advantages = v_trace(
+            rewards,
+            ends.ends,
+            values=values,
+            last_values=_values(model, ends.last_observations),
+            ratios=np.exp(apart),
+            gamma=model.gamma,
+            gae_lambda=model.gae_lambda,
+        )
+        rows = slice(row, row + values.shape[1])
+        buffer.values[:, rows] = values
         buffer.log_probs[:, rows] = log_probs
         buffer.advantages[:, rows] = advantages
-        buffer.returns[:, rows] = steps.values + advantages
+        buffer.returns[:, rows] = values + advantages
         row = rows.stop
-
-
-def _valued(model: HybridPPO, block: Block) -> tuple[Steps, Array]:
-    """What the present policy makes of `block`, and its log-probabilities [T, N, ...]."""
-    assert block.ends is not None
-    ends, made = StepEnds(**block.ends), block.columns["log_probs"]
-    values, log_probs = _judged(model, block)
-    rewards = ends.rewards.copy()
-    if ends.cut_steps.size:
-        after = _values(model, ends.cut_observations)
-        rewards[ends.cut_steps, ends.cut_rows] += np.float32(model.gamma) * after
-    log_probs = log_probs.reshape(made.shape)
-    apart = log_probs - made
-    if apart.ndim > values.ndim:  # by branch
-        apart = apart.sum(axis=-1)
-    steps = Steps(
-        rewards=rewards,
-        ends=ends.ends,
-        values=values,
-        last_values=_values(model, ends.last_observations),
-        ratios=np.exp(apart),
-    )
-    return steps, log_probs
 
 
 def _judged(model: HybridPPO, block: Block) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ COUNT_BITS = 29  # of a rank, for the episodes that an actor begins by one versi
 
 
 def first_rank(version: int, actor: int, actors: int) -> int:
-    """Rank of the first episode that `actor` of so many `actors` begins by `version`."""
+    """Rank of the first episode that `actor`, one of `actors`, begins with weights of `version`."""
     return (version * actors + actor) << COUNT_BITS
 
 

@@ -30,7 +30,7 @@ class Patience:
     slowest block so far, and TIMES_A_PROGRAM the `program_seconds` that its world waits for a
     program of its own. It is judged from its second block on: the first may wait for a machine, and
     compile. Of the time between two calls only MAX_GAP_SECONDS count, so `hanging` is to be called
-    often while blocks are waited for: who was suspended (Ctrl-Z) finds nobody hanging.
+    often while blocks are waited for: after a suspension (Ctrl-Z) no actor counts as hanging.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Patience:
             self._proven.add(actor)
 
     def forget(self, actor: int) -> None:
-        """No block of `actor` is waited for, and who comes in its place is new."""
+        """Stop waiting for `actor`; its successor is judged anew."""
         self._asked.pop(actor, None)
         self._proven.discard(actor)
 
@@ -80,7 +80,7 @@ LOOK_SECONDS = 0.2  # between two looks whether the training shall end
 
 
 class InStep:
-    """Blocks of so many `actors`, one of each, in the order of their rows.
+    """Blocks of all `actors`, one of each, in the order of their rows.
 
     Raises RunFailedError where an actor is gone or hangs: its rows are a part of the training's
     state.
@@ -292,7 +292,7 @@ class FreeRunning:
                 self._changed.notify_all()
 
     def _order_all(self) -> bool:
-        """Give orders to those who have none, as far as the pool has room for their blocks.
+        """Request blocks of idle actors, as far as the pool has room for them.
 
         Whether anybody has one; else waits a while for room.
         """
@@ -325,7 +325,7 @@ class FreeRunning:
         """Hear what is answered within a while, and end those that hang."""
         self._hear_all(LOOK_SECONDS)
         if self._patience.hanging():
-            while self._hear_all(0.0):  # whoever has answered does not hang
+            while self._hear_all(0.0):  # an actor that has answered does not hang
                 pass
             self._end_hanging()
 

@@ -47,7 +47,7 @@ class ActorCounts:
         return self.lives - 1
 
     def lose(self, actor: int, episodes: int) -> None:
-        """`actor` is lost, and so many episodes with it."""
+        """`actor` is lost with `episodes` unfinished ones."""
         self.restarts += 1
         self.lost_episodes += episodes
         for name, count in self.of_worlds.pop(actor, {}).items():

@@ -96,8 +96,8 @@ def save_agent(
 def load_agent(folder: str | PathLike[str]) -> SavedAgent:
     """The agent saved in `folder`; torch uses one thread from here on, however it was trained.
 
-    Whoever made the files, reading them runs no code, and takes no more memory than they are
-    large. Raises LabError, which says why, where they are missing or not of one agent, and
+    Reading them runs no code and takes no more memory than they are large, also for files of
+    unknown origin. Raises LabError, which says why, where they are missing or not of one agent, and
     UntrustedCodeError for an agent of an older version that does not say what its world shows.
     """
     folder = Path(folder)
@@ -185,7 +185,7 @@ def policy_of(data: bytes, train: TrainSettings, spec: WorldSpec) -> BasePolicy:
     """The policy that `train` describes with the weights in `data`, a safetensors file.
 
     Raises ValueError, or what safetensors and torch raise, where they do not fit to the last
-    name, shape and type, or hold what is no number.
+    name, shape and type, or hold NaN or infinity.
     """
     weights = load(data)
     held = sum(tensor.numel() for tensor in weights.values())
@@ -197,12 +197,12 @@ def policy_of(data: bytes, train: TrainSettings, spec: WorldSpec) -> BasePolicy:
     policy.set_training_mode(False)
     # Buffers once more: some are worked out from those in the file.
     if not all(bool(th.isfinite(buffer).all()) for buffer in policy.buffers()):
-        raise ValueError("its statistics are no numbers")
+        raise ValueError("its normalisation statistics are not finite")
     return policy
 
 
 def _least_weights(train: TrainSettings, spec: WorldSpec) -> int:
-    """Fewer weights than this no such network has; worked out before one is made."""
+    """The least number of weights that such a network has, before one is made."""
     algorithm = algorithm_of(train)
     if algorithm.table is not None:
         return algorithm.table(train, spec)
@@ -225,14 +225,14 @@ def _check(weights: Mapping[str, th.Tensor], wanted: Mapping[str, th.Tensor]) ->
             if given != right:
                 raise ValueError(f"weight {name} has {kind} {_shown(given)}, not {_shown(right)}")
         if not bool(th.isfinite(tensor).all()):
-            raise ValueError(f"weight {name} holds what is no number")
+            raise ValueError(f"weight {name} holds NaN or infinity")
 
 
 def _shown(value: Any) -> str:
     return str(tuple(value)) if isinstance(value, th.Size) else str(value).removeprefix("torch.")
 
 
-Rank = tuple[int, float]  # lessons passed, then the lower end of the win rate's interval
+AgentRank = tuple[int, float]  # lessons passed, then the lower end of the win rate's interval
 
 
 class BestAgent:
@@ -245,7 +245,7 @@ class BestAgent:
     def __init__(self) -> None:
         self.weights: dict[str, th.Tensor] | None = None
         self.about: dict[str, Any] = {}
-        self._rank: Rank = (-1, 0.0)
+        self._rank: AgentRank = (-1, 0.0)
 
     @classmethod
     def of(cls, weights: Mapping[str, th.Tensor], about: Mapping[str, Any]) -> "BestAgent":
@@ -255,7 +255,7 @@ class BestAgent:
         return made
 
     def consider(
-        self, rank: Rank, weights: Mapping[str, th.Tensor], *, step: int, lesson: int
+        self, rank: AgentRank, weights: Mapping[str, th.Tensor], *, step: int, lesson: int
     ) -> None:
         """Keep a copy of `weights`, those at environment step `step`, if none ranked as high.
 

@@ -108,7 +108,7 @@ class DeployedPolicy(nn.Module):
         return len(self.heads.choices) + len(self.deviation)
 
     def nothing(self, rows: int) -> dict[str, Float32Array]:
-        """What it remembers of so many episodes that begin, by name; empty without a memory."""
+        """The memory of `rows` episodes that begin, by name; empty without a memory."""
         if self.memory is None:
             return {}
         return {name: np.zeros((rows, self.memory.size), np.float32) for name in MEMORY}
@@ -323,7 +323,7 @@ class AimedMouse(nn.Module):
         self._low, self._high = float(low), float(high)
 
     def forward(self, target: th.Tensor, mouse: th.Tensor, observation: th.Tensor) -> th.Tensor:
-        """[N] for choices [N] (0 nobody), the mouse [N] and raw observations [N, D]."""
+        """[N] for choices [N] (0: no target), the mouse [N] and raw observations [N, D]."""
         slot = (target - 1).clamp_min(0).unsqueeze(1)
         seen, ahead, right = (
             observation[:, columns].gather(1, slot).squeeze(1)
@@ -335,7 +335,7 @@ class AimedMouse(nn.Module):
         return th.where(chosen, used, mouse)
 
 
-class Cell(NamedTuple):
+class LstmWeights(NamedTuple):
     """The weights of one layer of long short-term memory, gates i f g o."""
 
     of_input: th.Tensor  # [4 H, I]
@@ -353,7 +353,7 @@ class Cell(NamedTuple):
 class DeployedMemory(nn.Module):
     """What an actor remembers, one step at a time: layers on top of each other."""
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells: Sequence[LstmWeights]) -> None:
         super().__init__()
         self._count = len(cells)
         self.hidden_size = cells[0].of_hidden.shape[1]
@@ -372,7 +372,7 @@ class DeployedMemory(nn.Module):
         befores = [th.split(part, self.hidden_size, dim=1) for part in state]
         afters: list[State] = []
         for number, before in enumerate(zip(*befores, strict=True)):
-            cell = Cell(*(getattr(self, name) for name in _names(number)))
+            cell = LstmWeights(*(getattr(self, name) for name in _names(number)))
             afters.append(cell.step(given, *before))
             given = afters[-1][0]
         hidden, kept = zip(*afters, strict=True)
@@ -398,7 +398,7 @@ def deployed_memory(policy: Any) -> DeployedMemory | None:
     else:
         return None
     detached = ([weight.detach() for weight in each] for each in weights)
-    return DeployedMemory([Cell(w_in, w_on, b_in + b_on) for w_in, w_on, b_in, b_on in detached])
+    return DeployedMemory([LstmWeights(w_in, w_on, b_i + b_o) for w_in, w_on, b_i, b_o in detached])
 
 
 def remembered_scores(

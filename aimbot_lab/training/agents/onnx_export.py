@@ -28,7 +28,10 @@ MEMORY_OUTPUTS = ("memory_h_out", "memory_c_out")
 CLOSE = 1e-5  # of scores that count as equal, and of cumulated probabilities
 MOUSE_CLOSE = 1e-4  # share of a column's range, which float32 keeps to where logits are large
 HALF = 1e-3  # how near to a half a number counts as between two whole ones
-FARTHEST, UNBOUNDED = 1e6, 20.0  # a bound of observations beyond it is none; and what is drawn then
+FARTHEST, UNBOUNDED = (
+    1e6,
+    20.0,
+)  # from which bounds count as unbounded; what is drawn then
 SMALLEST = 1e-30  # range of a column whose bounds are equal
 STEPS = 100  # of an episode in which an agent remembers
 
@@ -254,7 +257,7 @@ def export_onnx(
     """The file `path` written: raw observations in, the environment's actions out, scaled inside.
 
     It plays at `temperature`, or at the one that is advised. It appears only where onnxruntime
-    plays it as torch plays the agent, on so many observations; those of an agent that remembers
+    plays it as torch plays the agent, on `observations` of them; those of an agent that remembers
     are episodes of 100 steps, played on from state to state. Raises ConfigurationError where the
     libraries for ONNX are missing and for an agent that can't play at the temperature, LabError
     where the two differ.
@@ -367,8 +370,8 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
 def _described_actions(spec: WorldSpec) -> dict[str, Any]:
     """Its columns in order, the shape and the type of an action.
 
-    A column is a choice from so many, the first of which is `start`, or a number with its bounds,
-    null where there is none.
+    A column is a choice from `choices`, the first of which is `start`, or a number with its bounds,
+    null where it is unbounded.
     """
     names = spec.action_names or tuple(
         f"action_{place}" for place in range(len(spec.branches) + spec.continuous)

@@ -86,7 +86,7 @@ class Algorithm:
     table: Callable[[Any, WorldSpec], int] | None = None
     """How many values it keeps in a table, in place of a network; None: it learns a network."""
     memory: Callable[[Any, int], Memory] = lambda _, inputs: Memory(inputs, 0)
-    """What is remembered, of so many inputs; the inputs themselves where nothing is."""
+    """The memory between features and layers, by the number of inputs; without one, the inputs."""
 
     def load(self) -> Classes:
         """Its classes. Raises ConfigurationError, in one line, where they can't be imported."""

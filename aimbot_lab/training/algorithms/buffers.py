@@ -18,7 +18,7 @@ from aimbot_lab.training.networks.parts.rollout_memory import Chunks, RolloutMem
 class HybridRolloutBuffer(RolloutBuffer):
     """stable-baselines3's buffer in less time: it keeps its memory, and copies a step once.
 
-    With `branches` it keeps the log-probability of each of so many branches.
+    With `branches` K it keeps K log-probabilities a sample, one a branch.
     """
 
     def __init__(self, *args: Any, branches: int | None = None, **arguments: Any) -> None:
@@ -136,7 +136,7 @@ class ChunkRolloutBuffer(HybridRolloutBuffer):
         return ChunkSamples(*samples[:6], Chunks(state, self._starts(chunks), warm_up))
 
     def _warm_up(self, chunks: Int64Array, places: Int64Array, *, back: int) -> WarmUp:
-        """The chunks so many before, of those rows that have them in this rollout."""
+        """Earlier chunks of those rows that have them in this rollout."""
         rows = np.flatnonzero(places >= back)
         earlier = chunks[rows] - back
         seen = self.to_torch(self.observations[self._samples_of(earlier)])
@@ -185,8 +185,8 @@ class KeptRollouts:
     def with_last(self, buffer: RolloutBuffer, *, step: int) -> Any:
         """A buffer of the rollout in `buffer`, complete at `step`, after all that are kept.
 
-        It has T steps of K B environments where K rollouts of B are there, so that whoever learns
-        from one rollout learns from it. `buffer` stays as it is.
+        It has T steps of K B environments where K rollouts of B are there, so that an
+        update from one rollout takes it as it is. `buffer` stays as it is.
         """
         rollouts = (*self.waiting, _kept(buffer, step))
         self.waiting = rollouts[-(self._keep - 1) :]

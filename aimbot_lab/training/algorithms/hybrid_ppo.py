@@ -30,14 +30,13 @@ EngineName = Literal["torch", "fused", "auto"]
 
 
 class RolloutSource(Protocol):
-    """Who has rollouts played elsewhere."""
+    """Plays rollouts elsewhere."""
 
     def collect(self, model: "HybridPPO", callback: BaseCallback, *, steps: int) -> bool:
-        """Fill `model.rollout_buffer` with so many steps of all rows; False where that was ended.
+        """Fill `model.rollout_buffer` with `steps` of all rows; False where `callback` ended it.
 
-        `callback` is called as stable-baselines3's own loop calls it.
+        It is called as stable-baselines3's own loop calls it.
         """
-        ...
 
 
 class HybridPPO(PPO):
@@ -64,11 +63,11 @@ class HybridPPO(PPO):
     """From which the fused engine draws."""
     shards: Shards
     exchange: Exchange
-    """With those who learn from other shards."""
+    """With the processes that learn from other shards."""
     all_rows: int
     """Rows of all of them, which a step counts."""
     source: RolloutSource | None = None
-    """Who collects in place of the environment; None: nobody."""
+    """Collects in place of the environment; None: the environment does."""
 
     def __init__(
         self,

@@ -201,15 +201,15 @@ def spare_compiler_import() -> None:
 
 def _spare_step(kind: type[Optimizer]) -> None:
     """A step of `kind` is taken by torch's own code, without its word to the compiler before it."""
-    told: Any = kind.step
-    bare: Any = getattr(told, "__wrapped__", None)
-    if bare is None or hasattr(told, "hooked") or hasattr(told, "spares_compiler"):
+    announced: Any = kind.step
+    bare: Any = getattr(announced, "__wrapped__", None)
+    if bare is None or hasattr(announced, "hooked") or hasattr(announced, "spares_compiler"):
         return  # torch has no such word, an optimizer was made before, or this was done before
 
     @functools.wraps(bare)
     def step(self: Optimizer, *given: Any, **named: Any) -> Any:
         if "torch._dynamo" in sys.modules:
-            return told(self, *given, **named)
+            return announced(self, *given, **named)
         with torch.set_grad_enabled(self.defaults["differentiable"]):
             return bare(self, *given, **named)
 

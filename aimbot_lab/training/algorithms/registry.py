@@ -78,7 +78,7 @@ def _hybrid_ppo() -> Classes:
 
 
 def lstm(settings: TrainSettings, inputs: int) -> Memory:
-    """The least that the LSTM has which the options describe; the class refuses what is none."""
+    """Least size of the LSTM that the options describe; its class refuses invalid ones."""
     width, depth = (settings.options.get(name) for name in ("lstm_hidden_size", "n_lstm_layers"))
     width = width if isinstance(width, int) and width > 0 else 0
     depth = depth if isinstance(depth, int) and depth > 0 else 0

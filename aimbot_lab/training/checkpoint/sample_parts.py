@@ -20,15 +20,12 @@ class SampleParts(Protocol):
 
     def take(self) -> Mapping[str, Callable[[], bytes]]:
         """The parts as they stand now, by name, each with what makes it."""
-        ...
 
     def state(self) -> Any:
         """Which parts there are, as `take` left them."""
-        ...
 
     def resume(self, state: Any, read_part: Callable[[str], bytes]) -> None:
         """Have the model hold what the parts hold that `state` gave."""
-        ...
 
 
 def sample_parts(model: BaseAlgorithm) -> SampleParts:
@@ -74,7 +71,7 @@ COLUMNS = ("observations", "next_observations", "actions", "rewards", "dones", "
 MAX_PART = 32 * 2**20  # bytes, about
 
 
-class Span(NamedTuple):
+class StepSpan(NamedTuple):
     """Steps of the environments, counted from the training's beginning."""
 
     first: int
@@ -91,7 +88,7 @@ class ReplayParts:
 
     def __init__(self, model: BaseAlgorithm) -> None:
         self._model = model
-        self._spans: list[Span] = []
+        self._spans: list[StepSpan] = []
 
     @property
     def _buffer(self) -> ReplayBuffer | None:
@@ -112,7 +109,7 @@ class ReplayParts:
 
     def resume(self, state: list[list[int]], read_part: Callable[[str], bytes]) -> None:
         """Fill the buffer, which may be larger than it was, with what the parts hold."""
-        self._spans = [Span(*steps) for steps in state]
+        self._spans = [StepSpan(*steps) for steps in state]
         for span in self._spans:
             _fill(self._buffer, span, unpack(read_part(span.name)))
 
@@ -122,13 +119,13 @@ class ReplayParts:
         done = self._spans[-1].end if self._spans else first
         if done == end:
             return
-        new = Span(done, end)
+        new = StepSpan(done, end)
         while self._spans and _length(self._spans[-1]) <= _length(new) <= longest // 2:
-            new = Span(max(self._spans.pop().first, first), end)
+            new = StepSpan(max(self._spans.pop().first, first), end)
         self._spans.append(new)
 
 
-def _length(span: Span) -> int:
+def _length(span: StepSpan) -> int:
     return span.end - span.first
 
 
@@ -138,16 +135,16 @@ def _longest_span(buffer: ReplayBuffer) -> int:
     return max(MAX_PART // int(a_step), 1)
 
 
-def _places(buffer: ReplayBuffer, span: Span) -> Any:
+def _places(buffer: ReplayBuffer, span: StepSpan) -> Any:
     return np.arange(span.first, span.end) % buffer.buffer_size
 
 
-def _pack_span(buffer: ReplayBuffer, span: Span) -> bytes:
+def _pack_span(buffer: ReplayBuffer, span: StepSpan) -> bytes:
     places = _places(buffer, span)
     return pack({name: getattr(buffer, name)[places] for name in COLUMNS})
 
 
-def _fill(buffer: ReplayBuffer | None, span: Span, columns: Mapping[str, Any]) -> None:
+def _fill(buffer: ReplayBuffer | None, span: StepSpan, columns: Mapping[str, Any]) -> None:
     assert buffer is not None
     places = _places(buffer, span)
     for name in COLUMNS:

@@ -45,8 +45,8 @@ class RunningScale(nn.Module):
     """Columns minus their mean, over their standard deviation, cut at ten of these.
 
     The numbers are those of stable-baselines3's VecNormalize. The statistics change in `fold`
-    alone, so that whoever folds between a training's rollouts keeps the log-probabilities of
-    each rollout right for its update. As buffers they are part of the policy's state.
+    alone, so folding between rollouts keeps each rollout's log-probabilities valid for its
+    update. As buffers they are part of the policy's state.
     """
 
     mean: th.Tensor  # [D] float64

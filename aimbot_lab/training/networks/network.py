@@ -66,7 +66,7 @@ class NetworkType(ABC):
         return settings
 
     def weights(self, settings: Any, inputs: int, outputs: int) -> int:
-        """Weights that one such stack has at least, between so many inputs and outputs.
+        """Weights that one such stack has at least, between `inputs` and `outputs`.
 
         Costs are estimated by it, and files of weights checked before a network is made.
         """

@@ -166,7 +166,7 @@ class RememberingPolicy(HybridPolicy):
         """Mean |kept - recomputed| of the states where chunks begin; `buffer` is in its rollout.
 
         Recomputed with the present weights from the state that the rollout began with, of at most
-        so many rows of `block`, spread evenly.
+        `most` rows of `block`, spread evenly.
         """
         shape, rollout = self.memory_shape, self.rollout
         assert shape is not None

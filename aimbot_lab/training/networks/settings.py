@@ -27,7 +27,6 @@ class KindOfNetwork(Protocol):
     @property
     def kind(self) -> str:
         """The network's name in the registry."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import torch as th
 from torch.distributed import Store  # type: ignore[attr-defined]
 
-from aimbot_lab.training.processes.exchange import Place
+from aimbot_lab.training.processes.exchange import Rank
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 TOPOLOGY = Path("/sys/devices/system/cpu")
@@ -42,11 +42,11 @@ class Cores(NamedTuple):
 class OwnCores:
     """A process's share of the cores of its machine, until it is given back."""
 
-    def __init__(self, store: Store, place: Place) -> None:
+    def __init__(self, store: Store, place: Rank) -> None:
         self._usable = usable_cores()
         store.set(f"cores/{place.rank}", json.dumps(self._usable))
-        told = [json.loads(store.get(f"cores/{rank}")) for rank in range(place.count)]
-        everyones = [Cores(machine, tuple(map(tuple, physical))) for machine, physical in told]
+        published = [json.loads(store.get(f"cores/{rank}")) for rank in range(place.count)]
+        everyones = [Cores(machine, tuple(map(tuple, physical))) for machine, physical in published]
         self._share = own_share(everyones, place.rank)
         if self._share is not None:
             _keep_to(self._share)
@@ -77,7 +77,7 @@ def own_share(everyones: Sequence[Cores], rank: int) -> frozenset[int] | None:
 
     Processes that may use the same cores of a machine deal them out one by one, so that each gets
     of every kind, if they come out even: physical cores, or hardware threads where there is one
-    for each. Those that may use different cores were given them by somebody else.
+    for each. Where these differ, another program has assigned them.
     """
     own = everyones[rank]
     sharing = [other for other, cores in enumerate(everyones) if cores == own]

@@ -22,14 +22,14 @@ RANK = "RANK"
 WORLD_SIZE = "WORLD_SIZE"
 ADDRESS = "MASTER_ADDR"
 PORT = "MASTER_PORT"
-RUN_ID = "TORCHELASTIC_RUN_ID"  # whoever sets it chose the port
+RUN_ID = "TORCHELASTIC_RUN_ID"  # its setter chose the port
 RESTART = "TORCHELASTIC_RESTART_COUNT"
 AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE"
 INTERFACE = "GLOO_SOCKET_IFNAME"
 
 
 @dataclass(frozen=True)
-class Place:
+class Rank:
     """Which process this is, of how many."""
 
     rank: int
@@ -41,7 +41,7 @@ class Place:
         return self.rank == 0
 
 
-ALONE = Place(0, 1)
+ALONE = Rank(0, 1)
 
 
 class LostError(RunFailedError):
@@ -50,8 +50,8 @@ class LostError(RunFailedError):
     exit_code = 75  # EX_TEMPFAIL of sysexits.h
 
 
-def place_from_environment(environment: Mapping[str, str] = os.environ) -> Place:
-    """The place that torchrun, or whatever started this process, wrote into the environment.
+def rank_from_environment(environment: Mapping[str, str] = os.environ) -> Rank:
+    """The rank that torchrun, or what else started this process, wrote into the environment.
 
     Raises ConfigurationError where the two variables contradict each other or are not numbers.
     """
@@ -60,7 +60,7 @@ def place_from_environment(environment: Mapping[str, str] = os.environ) -> Place
         return ALONE
     shown = " ".join(f"{name}={value}" for name, value in given.items())
     try:
-        place = Place(int(given[RANK]), int(given[WORLD_SIZE]))
+        place = Rank(int(given[RANK]), int(given[WORLD_SIZE]))
     except (KeyError, ValueError) as error:
         raise ConfigurationError(
             f"environment: {shown}: {RANK} and {WORLD_SIZE} must both be whole numbers, or unset"
@@ -128,7 +128,7 @@ def fold(nodes: tuple[Node, ...], total: int) -> Fold:
 
 def add_up(rows: Sequence[Numbers], additions: Iterable[tuple[int, int]]) -> None:
     """Make `additions` in place, where `rows` are arrays of one shape."""
-    with np.errstate(over="ignore", invalid="ignore"):  # who looks for divergence sees the sum
+    with np.errstate(over="ignore", invalid="ignore"):  # the sum shows a divergence
         for into, added in additions:
             np.add(rows[into], rows[added], out=rows[into])
 
@@ -167,8 +167,8 @@ class Exchange(Protocol):
     """
 
     @property
-    def place(self) -> Place:
-        """Where this process stands among the others."""
+    def place(self) -> Rank:
+        """Which process this is, of how many."""
 
     def sum_up(self, gradients: Float32s, terms: Float64s, *, shards: int) -> Summed:
         """The root of the tree over all `shards`, for every process.

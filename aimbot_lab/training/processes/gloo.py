@@ -42,7 +42,7 @@ from aimbot_lab.training.processes.exchange import (
     Fold,
     LostError,
     Node,
-    Place,
+    Rank,
     Summed,
     Values,
     add_up,
@@ -57,7 +57,7 @@ SOURCE = re.compile(r"^\[[^]]*\] ")  # where in gloo's own code
 PATIENCE_SECONDS = 120.0  # that a silent process is waited for
 
 
-def connect(place: Place, *, patience_s: float = PATIENCE_SECONDS) -> Exchange:
+def connect(place: Rank, *, patience_s: float = PATIENCE_SECONDS) -> Exchange:
     """The exchange of the process at `place`, once all others are there.
 
     `patience_s` is how long a silent process is waited for, now and later. Raises
@@ -69,7 +69,7 @@ def connect(place: Place, *, patience_s: float = PATIENCE_SECONDS) -> Exchange:
 class Gloo:
     """Processes that meet where the environment says; see `Exchange`."""
 
-    def __init__(self, place: Place, *, patience_s: float) -> None:
+    def __init__(self, place: Rank, *, patience_s: float) -> None:
         self.place = place
         self._wire = GlooWire(place, Meeting.from_environment(), patience_s)
         self._sums: NodeSums | None = None
@@ -107,7 +107,7 @@ class Gloo:
 class GlooWire:
     """Bytes to and from the other processes; see `node_sums.Wire`."""
 
-    def __init__(self, place: Place, meeting: "Meeting", patience_s: float) -> None:
+    def __init__(self, place: Rank, meeting: "Meeting", patience_s: float) -> None:
         self._place = place
         with self._waiting_for("all processes to come, as many as WORLD_SIZE says"):
             store = meeting.store(place, patience_s)
@@ -173,7 +173,7 @@ class GlooWire:
 
 
 class Meeting(NamedTuple):
-    """A host and a port, and who listens there."""
+    """A host, a port, and whether a launcher chose them."""
 
     host: str
     port: int
@@ -220,8 +220,8 @@ class Meeting(NamedTuple):
             return False
         return True
 
-    def store(self, place: Place, patience_s: float) -> Store:
-        """The store, once all are there; on one machine nobody else can reach it."""
+    def store(self, place: Rank, patience_s: float) -> Store:
+        """The store, once all are there; on one machine it is reachable from that machine alone."""
         if self.is_loopback:
             os.environ[INTERFACE] = loopback_interface()
         holds = place.leads and not self.held_by_agent
@@ -297,25 +297,25 @@ class NodeSums(Protocol):
         """The root over all shards, from this process's own [k, P] and [k, T]."""
 
 
-def node_sums(wire: Wire, place: Place, *, shards: int, widths: Widths) -> NodeSums:
+def node_sums(wire: Wire, place: Rank, *, shards: int, widths: Widths) -> NodeSums:
     """The shortest way up for this number of processes and shards."""
     if _is_one_level(_everyones(place, shards)):
         return _Doubling(wire, place, _own(place, shards), widths)
     return gathering(wire, place, shards=shards, widths=widths)
 
 
-def gathering(wire: Wire, place: Place, *, shards: int, widths: Widths) -> NodeSums:
+def gathering(wire: Wire, place: Rank, *, shards: int, widths: Widths) -> NodeSums:
     """The way for any number of processes and shards, on which everyone gets all nodes."""
     nodes = _everyones(place, shards)
     return _Gathering(wire, _own(place, shards), everyones=nodes, shards=shards, widths=widths)
 
 
-def _everyones(place: Place, shards: int) -> list[tuple[Node, ...]]:
+def _everyones(place: Rank, shards: int) -> list[tuple[Node, ...]]:
     ranks = range(place.count)
     return [whole_nodes(share(rank, place.count, shards), shards) for rank in ranks]
 
 
-def _own(place: Place, shards: int) -> Fold:
+def _own(place: Rank, shards: int) -> Fold:
     return fold(leaf_nodes(share(place.rank, place.count, shards)), shards)
 
 
@@ -338,7 +338,7 @@ class _Slot:
 class _Doubling:
     """Swaps with the process 1, 2, 4 ... away."""
 
-    def __init__(self, wire: Wire, place: Place, own: Fold, widths: Widths) -> None:
+    def __init__(self, wire: Wire, place: Rank, own: Fold, widths: Widths) -> None:
         self._wire, self._place, self._own = wire, place, own
         self._messages = [th.empty(_stride(widths), dtype=th.uint8) for _ in range(2)]
         self._mine, self._theirs = (_Slot(one.numpy(), widths) for one in self._messages)

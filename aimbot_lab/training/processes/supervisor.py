@@ -92,7 +92,7 @@ def _watched(workers: Sequence["Worker"], signals: "StopSignals") -> "Verdict":
 
     Raises StoppedAtOnceError where the user asks to stop twice.
     """
-    ends, stopping = Ends(), False
+    ends, stopping = ProcessEnds(), False
     while True:
         if signals.again:
             raise StoppedAtOnceError
@@ -109,7 +109,7 @@ def _watched(workers: Sequence["Worker"], signals: "StopSignals") -> "Verdict":
 
 
 def meeting_variables(processes: int, host: str, port: int) -> dict[str, str]:
-    """Where so many processes meet, in the variables that torchrun sets."""
+    """Where `processes` meet, in the variables that torchrun sets."""
     return {
         WORLD_SIZE: str(processes),
         ADDRESS: host,
@@ -120,12 +120,12 @@ def meeting_variables(processes: int, host: str, port: int) -> dict[str, str]:
 
 
 def free_port(host: str = "") -> int:
-    """A port at which nobody listens."""
+    """A free port."""
     with socket.create_server((host, 0)) as found:
         return int(found.getsockname()[1])
 
 
-class Ended(NamedTuple):
+class ProcessEnd(NamedTuple):
     """How a process ended."""
 
     rank: int
@@ -152,11 +152,11 @@ class Verdict(NamedTuple):
     """What comes next: the end of the run with `code`, or, after a loss, a new beginning."""
 
     code: int | None
-    loss: Ended | None = None
-    error: str = ""  # of a process whose messages nobody has seen
+    loss: ProcessEnd | None = None
+    error: str = ""  # of a process whose messages were not shown
 
 
-def judged(ends: Sequence[Ended], *, stopping: bool) -> Verdict:
+def judged(ends: Sequence[ProcessEnd], *, stopping: bool) -> Verdict:
     """What the ends of all processes mean; `stopping`: they were asked to."""
     if (led := next((one for one in ends if one.rank == 0 and one.well), None)) is not None:
         return Verdict(led.code)
@@ -171,14 +171,14 @@ def judged(ends: Sequence[Ended], *, stopping: bool) -> Verdict:
     return Verdict(STOPPED)
 
 
-class Ends:
+class ProcessEnds:
     """How processes that begin together have ended so far."""
 
     def __init__(self) -> None:
-        self.by_rank: dict[int, Ended] = {}
+        self.by_rank: dict[int, ProcessEnd] = {}
         self._first: float | None = None  # when one ended that ends it for all
 
-    def add(self, ended: Ended) -> None:
+    def add(self, ended: ProcessEnd) -> None:
         """Note the end of one more."""
         self.by_rank[ended.rank] = ended
         if self._first is None and (ended.rank == 0 or not ended.well):
@@ -200,7 +200,7 @@ class Restarts:
         self._reached = progress()
         self._used = 0
 
-    def after(self, loss: Ended) -> tuple[bool, str]:
+    def after(self, loss: ProcessEnd) -> tuple[bool, str]:
         """Whether all begin again after `loss`, and the line that says so."""
         reached = self._progress()
         if reached != self._reached:
@@ -225,12 +225,12 @@ class Worker:
         return self.process.poll()
 
     @property
-    def ended(self) -> Ended | None:
+    def ended(self) -> ProcessEnd | None:
         """How it ended; None while it runs."""
         code = self.code
         if code is None:
             return None
-        ended = Ended(self.rank, code, "")
+        ended = ProcessEnd(self.rank, code, "")
         return ended if ended.well else ended._replace(cause=self._cause(code))
 
     def kill(self) -> None:
@@ -243,7 +243,7 @@ class Worker:
             self.errors.close()
 
     def _cause(self, code: int) -> str:
-        """How it ended, with the last line of its standard error where nobody has seen that."""
+        """How it ended, with the last line of its standard error where it was not shown."""
         if code < 0:
             return f"rank {self.rank} was ended by {_signal_name(-code)}"
         last = self._last_line()

@@ -137,7 +137,7 @@ class TableQLearning(BaseAlgorithm):
         reset_num_timesteps: bool = True,
         progress_bar: bool = False,
     ) -> Self:
-        """Learn for so many steps of all environments together, or until `callback` ends it."""
+        """Learn for `total_timesteps` of all environments, or until `callback` ends it."""
         del log_interval
         total, heard = self._setup_learn(
             total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar
