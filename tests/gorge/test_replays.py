@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from aimbot_lab.evaluation.episodes import endless, first_episodes
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.replay.episode import Replay, ReplayError, RowRecorder, as_replay, replay_steps
+from aimbot_lab.replay.episode import (
+    Replay,
+    ReplayError,
+    as_replay,
+    recorded_episodes,
+    replay_steps,
+)
 from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
 from aimbot_lab.replay.frames import FrameStyle, frames
 from aimbot_lab.replay.terminal import Screen, screens
@@ -27,17 +35,10 @@ def recorded(count: int, **given: Any) -> list[Replay]:
     buffers = step_buffers(world)
     world.reset(5, buffers.observations)
     act = GORGE.baselines(settings)["explorer"](world, 1)
-    running = {row: RowRecorder(world, row) for row in range(world.num_envs)}
-    found: dict[int, Replay] = {}
-    while running:
-        actions = act(buffers.observations, buffers.finished)
-        ended = world.step(actions, buffers)
-        for row, recorder in list(running.items()):
-            episode = recorder.add(actions, ended)
-            if episode is not None:
-                found[row] = as_replay(episode, {"name": "explorer"})
-                del running[row]
-    return [found[row] for row in range(count)]
+    error = endless(Cell("explore", 0), world, 1_000)
+    steps = first_episodes(world, act, buffers, limit=1_000, error=error)
+    found = dict(recorded_episodes(world, steps))
+    return [as_replay(found[row], {"name": "explorer"}) for row in range(count)]
 
 
 @pytest.mark.parametrize("decay", [False, True])
