@@ -1,6 +1,7 @@
 """The panel's server, from its socket to its end."""
 
 import asyncio
+import logging
 import secrets
 import socket
 from collections.abc import Callable, Mapping
@@ -219,6 +220,7 @@ def panel_server(
     on_end: Callable[[], object] = lambda: None,
 ) -> PanelServer:
     """A server of the panel, to be run with the socket that `door` speaks of."""
+    logging.getLogger("uvicorn.error").addFilter(_is_no_fault_of_a_page)
     config = uvicorn.Config(
         panel_app(lab, door),
         http=Connection,
@@ -234,6 +236,11 @@ def panel_server(
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     return PanelServer(config, on_ready, on_end)
+
+
+def _is_no_fault_of_a_page(record: logging.LogRecord) -> bool:
+    """False for a message that is not UTF-8, which only ends the page's socket."""
+    return record.exc_info is None or record.exc_info[0] is not UnicodeDecodeError
 
 
 def _holder(port: int) -> str:

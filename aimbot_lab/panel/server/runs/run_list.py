@@ -109,8 +109,9 @@ class RunList:
 
     async def listed(self) -> Listed:
         """The same, and how well they are known."""
+        complete = self._complete  # a thread may complete the list while it is looked at
         lines = await self.look()
-        return Listed(lines, self._fault, self._complete)
+        return Listed(lines, self._fault, complete)
 
     def find(self, run_id: str) -> RunFolder | None:
         """The folder of a run that is not wholly delivered; it is looked up again."""
