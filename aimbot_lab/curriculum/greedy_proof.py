@@ -21,7 +21,7 @@ from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.world import Scenario
 
 GreedyPlay = Callable[[Scenario, int], Sequence[Outcome]]
-"""Outcomes of so many episodes of a scenario, by the agent as it would be delivered now."""
+"""Outcomes of a number of episodes of a scenario, by the agent as it would be delivered now."""
 
 MIN_EPISODES = 500
 FACTOR = 2  # times as many episodes as an agent needs that always wins

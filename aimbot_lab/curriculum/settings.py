@@ -130,7 +130,7 @@ def chain_faults(lessons: Sequence[Lesson | None]) -> Iterator[tuple[tuple[Key, 
 def checked_chain(lessons: Sequence[Lesson], total_steps: int | None) -> tuple[Lesson, ...]:
     """`lessons`. Raises ConfigurationError where they make no chain.
 
-    Nor do they where one is measured by progress and nobody says of how many steps.
+    Nor do they where one is measured by progress and `total_steps` is missing.
     """
     faults = [
         ": ".join((".".join(map(str, ("lessons", *where))), what))

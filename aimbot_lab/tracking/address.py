@@ -1,7 +1,7 @@
 """The address of the store that counts: the embedded one, a database, or a tracking server.
 
-No file, page or argument list gets its password: `***` stands there. Whoever connects takes it
-from the environment.
+No file, page or argument list gets its password: `***` stands there. A process that
+connects takes it from the environment.
 """
 
 import os
@@ -48,7 +48,7 @@ class TrackingAddress:
     def require_database(self) -> None:
         """Raise ConfigurationError for the address of a SQLite file that is not there.
 
-        For whoever only reads: connecting would make one.
+        For callers that only read: connecting would make one.
         """
         file = self.sqlite_file
         if file is not None and not self.embedded and not file.exists():

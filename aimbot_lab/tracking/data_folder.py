@@ -84,7 +84,7 @@ class DataFolder:
     def drop_unfinished_copies(self, run_id: str) -> None:
         """Delete what a kill left of artifacts of a run that were being stored.
 
-        They will be stored anew. Only for who owns the run: nobody else may be storing one.
+        They will be stored anew. Only for the process that owns the run: it alone stores them.
         """
         for path in (self.artifacts / run_id).rglob(_UNFINISHED_COPY):
             with suppress(OSError):

@@ -27,7 +27,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def swap_file(path: Path, data: bytes) -> None:
-    """As `replace_file`, without waiting for the disk: for what nobody needs after a crash."""
+    """As `replace_file`, without waiting for the disk: for what is not needed after a crash."""
     _replace(path, data, _write_whole)
 
 
@@ -72,7 +72,7 @@ def disk_error(path: Path, error: OSError) -> StoreError:
 
 @contextmanager
 def exclusive(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock file `path` alone; waits for whoever holds it if `wait`. Not re-entrant.
+    """Hold the lock file `path` alone; waits for its holder if `wait`. Not re-entrant.
 
     Raises StoreError where the file can't be made, the disk knows no locks, or another process
     holds it and this one does not wait.

@@ -1,5 +1,6 @@
-"""MLflow's application for those who bring a token: `mlflow server --app-name aimbot-lab` runs it.
+"""MLflow as it runs here: what it reads before its import, how its page shows, and who gets in.
 
+`mlflow server --app-name aimbot-lab` runs `create_app`, the application for holders of a token.
 MLflow itself asks for nothing: every account of the machine, and every page in a browser there,
 can write into runs and files. A request passes here if it brings the token
 - as the first part of its path: MLflow's page asks for everything by relative addresses, so that a
@@ -8,14 +9,53 @@ can write into runs and files. A request passes here if it brings the token
 A cookie would not do: a browser sends it to every port of a host, also to other accounts' servers.
 """
 
+import json
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http import HTTPStatus
 from importlib.metadata import entry_points
 from secrets import compare_digest
+from types import MappingProxyType
 from typing import Any
 
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
+
+# The literal "true": MLflow does not take "1" for DO_NOT_TRACK.
+QUIET = {
+    "DO_NOT_TRACK": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    # Standard output is for data.
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "GIT_PYTHON_REFRESH": "quiet",
+    # The sender retries by itself; with MLflow's own retries a dead server takes minutes to fail.
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+}
+
+
+def quieten_mlflow() -> None:
+    """Set the variables of `QUIET` that the user has not set; call it before importing mlflow."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+
+
+VIEW = "aimbot-lab"
+_COLUMNS = (
+    f"metrics.`{names.LEARNING_WIN_RATE}`",
+    f"metrics.`{names.EVAL_WIN_RATE}`",
+    "tags.`lab.ended`",
+    "attributes.`Duration`",
+)
+EXPERIMENT_TAGS: Mapping[str, str] = MappingProxyType(
+    {
+        "mlflow.experimentKind": "custom_model_development",
+        f"mlflow.sharedViewState.{VIEW}": json.dumps({"selectedColumns": _COLUMNS}),
+    }
+)
+
 
 APP_NAME = "aimbot-lab"
 TOKEN_VARIABLE = "AIMBOT_LAB_UI_TOKEN"  # of the server's environment, which others can't read

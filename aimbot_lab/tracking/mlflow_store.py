@@ -25,7 +25,7 @@ from aimbot_lab.tracking.journal import (
     ResumeEntry,
     TagsEntry,
 )
-from aimbot_lab.tracking.mlflow_environment import EXPERIMENT_TAGS, quieten_mlflow
+from aimbot_lab.tracking.mlflow_app import EXPERIMENT_TAGS, quieten_mlflow
 from aimbot_lab.tracking.runs.ownership import OWNER_TAG
 from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
 from aimbot_lab.tracking.store_errors import (
@@ -150,7 +150,7 @@ class MlflowStore:
         raise RunRefusedError(f"{shown} is deleted in {self.address.shown}; restore it: {way}")
 
     def find_run(self, token: str) -> str | None:
-        """The id of the run whose owner has `token`, None if there is none."""
+        """The id of the run whose owner has `token`, None if missing."""
         found = self._search(f"tags.`{OWNER_TAG}` LIKE '%:{token}'", max_results=1)
         return str(found[0].info.run_id) if found else None
 

@@ -257,7 +257,7 @@ Notify = Callable[[str], None]
 
 
 def silent(_text: str) -> None:
-    """Report to nobody."""
+    """Ignore a report."""
 
 
 def never_raising(notify: Notify) -> Notify:

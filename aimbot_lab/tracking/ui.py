@@ -11,8 +11,7 @@ from urllib.parse import quote, urlsplit
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.mlflow_app import APP_NAME, TOKEN_VARIABLE, is_installed
-from aimbot_lab.tracking.mlflow_environment import QUIET, VIEW
+from aimbot_lab.tracking.mlflow_app import APP_NAME, QUIET, TOKEN_VARIABLE, VIEW, is_installed
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 
 # Without these a server starts ten processes for features that training does not use.
@@ -26,7 +25,7 @@ class UiCommand(NamedTuple):
 
     arguments: list[str]
     environment: Mapping[str, str]
-    address: str  # with the token, which opens the page to whoever has it
+    address: str  # with the token, which opens the page to anyone who has it
 
     def answers(self) -> bool:
         """Whether its page is there."""

@@ -1,7 +1,7 @@
 """Logs of ended episodes: what a kernel writes where an episode ends, and the columns of it.
 
 A world declares its log beside its state, as a NamedTuple of arrays with an entry for each row.
-Whatever is none of `KNOWN` there is an episode column of that world's own: it takes a field and the
+A field that is not in `KNOWN` is an episode column of that world's own: it takes the field and the
 line of the kernel that writes it. Imported by worlds with kernels.
 """
 
@@ -26,7 +26,7 @@ def own_columns(log: type[NamedTuple]) -> tuple[str, ...]:
 
 
 def new_log(kind: type[L], rows: int, *, terms: int) -> L:
-    """A log of this type for `rows` rows and so many reward `terms`, all zeros."""
+    """A log of this type for `rows` rows and `terms` reward terms, all zeros."""
     arrays: dict[str, Any] = {
         name: np.zeros((rows, terms) if name == "terms" else rows, _dtype(array))
         for name, array in kind.__annotations__.items()

@@ -356,7 +356,7 @@ class _Part:
 
 def evidence_test(criteria: "CompletionCriteria") -> EvidenceTest:
     """The test of `criteria`, in the units of `measured`."""
-    if criteria.measured.of_points:  # the expected score at so many points
+    if criteria.measured.of_points:  # the expected score at that many points
         return EvidenceTest(expected_score(criteria.threshold), criteria.alpha)
     return EvidenceTest(_scaled(criteria.threshold, criteria), criteria.alpha)
 

@@ -94,7 +94,7 @@ class ControlChannel:
         return sorted(found, key=lambda change: change[0])
 
     def wait(self, key: str, seconds: float, *, still_open: Callable[[], bool]) -> Any:
-        """The answer to a request; None where none came in time or nobody is there to give one."""
+        """The answer to a request; None where none came in time or the training has ended."""
         place = self._folder / f"{key}{_ANSWER}"
         until = time.monotonic() + seconds
         while (found := _read(place)) is None and time.monotonic() < until and still_open():
@@ -124,7 +124,7 @@ LIVE_NAME = "live"
 
 
 class LiveFolder(NamedTuple):
-    """The folder `live` of a run's folder; it exists once somebody has watched the run."""
+    """The folder `live` of a run's folder; it exists once the run was watched."""
 
     path: Path
 

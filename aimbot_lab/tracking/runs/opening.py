@@ -219,7 +219,7 @@ def claim_run(
     one. Raises ConfigurationError where the run has no folder here or another process has it,
     StoreError where the disk refuses; then its owner has it still.
     """
-    # Held by whoever closes dead runs or takes one over.
+    # Held by a process that closes dead runs or takes one over.
     with exclusive(data_folder.orphan_lock):
         folder = _folder_of(data_folder, run_id)
         if not take_over:

@@ -5,8 +5,8 @@ as long as it lives. Every container and pid namespace of a machine sees that lo
 frees it when its holder dies, however. The owner also renews that file's time, which is its lease:
 another machine, which may not see the lock, takes an owner for dead once its lease is over.
 
-Whoever takes a run over writes another lock file's name into the owner file. The owner before it
-finds that there, at the latest with its next renewal, and writes nothing any more.
+A process that takes a run over writes another lock file's name into the owner file. The owner
+before it finds that there, at the latest with its next renewal, and writes nothing any more.
 """
 
 import fcntl
@@ -195,7 +195,7 @@ class Hold:
 
     @property
     def is_lost(self) -> bool:
-        """Whether another process was found to have the run; asks nobody."""
+        """Whether another process was found to have the run; reads no file."""
         return self._lost_to is not None
 
     def check(self, *, anew: bool = True) -> None:

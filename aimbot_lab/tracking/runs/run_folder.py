@@ -2,7 +2,7 @@
 
 `opening-TOKEN` until the store has given the run its id, then named by that id, `done-ID` while
 it is deleted. It is deleted once the store has everything, unless the run can be resumed; then
-it is settled, and nobody but a resumption looks into it.
+it is settled, and only a resumption looks into it.
 """
 
 import shutil
@@ -49,7 +49,7 @@ class RunFolder:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody writes the run: see `ownership.is_free`."""
+        """Whether no process writes the run: see `ownership.is_free`."""
         return is_free(self.path, self.owner)
 
     @property
@@ -59,7 +59,7 @@ class RunFolder:
 
     @property
     def checkpoints(self) -> Path:
-        """The folder that whoever trains may make, and keep in it what a resumption needs."""
+        """The folder that a training may make, to keep in it what a resumption needs."""
         return self.path / CHECKPOINTS_NAME
 
     def named(self, run_id: str) -> "RunFolder":
@@ -253,7 +253,7 @@ def run_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
 
 
 def damaged_owner_files(data_folder: DataFolder) -> list[Path]:
-    """The owner files that can't be read, of runs that they hide from nobody; changes nothing."""
+    """The owner files that can't be read, whose runs are listed all the same; changes nothing."""
     return [one.path / OWNER_NAME for one in _folders(data_folder) if one.owner.is_unknown]
 
 

@@ -191,7 +191,7 @@ class GreedyEpisodes:
         self._world: BatchWorld | None = None  # made when it is needed
 
     def __call__(self, scenario: Scenario, episodes: int) -> Sequence[Outcome]:
-        """At least so many episodes of `scenario`; all lost where one never ends, none on stops."""
+        """At least `episodes` of `scenario`; all lost where one never ends, none on stops."""
         world = self._world_of(min(episodes, MAX_ROWS))
         outcomes: list[Outcome] = []
         while len(outcomes) < episodes:

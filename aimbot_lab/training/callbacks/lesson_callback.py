@@ -147,7 +147,7 @@ class LessonCallback(BaseCallback):
     Ends the training, by TrainingOver, where the last lesson's criterion has passed, and where
     `should_stop` says so; `stopped` tells the second from the first. `should_stop` is also asked
     after every step of the environments, so a stop waits for one update at most:
-    stable-baselines3 asks nobody while it makes one. A rollout that is broken off counts nothing.
+    stable-baselines3 does not ask while it makes one. A rollout that is broken off counts nothing.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a training shows of itself while somebody watches: how it stands, and its newest agent.
+"""What a training shows of itself while it is watched: how it stands, and its newest agent.
 
 Both lie in a folder of the run and are replaced as a whole. Nothing is written, and nothing worked
 out, unless a request to watch has come within the last seconds. What is written takes MAX_SHARE of
@@ -52,7 +52,7 @@ class LivePublication:
         self._last = clock(), -1  # when, and at which step, a rollout began
 
     def watch(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the training for so many `seconds` from now; its `agent` as well where asked."""
+        """Show the training for `seconds` from now; its `agent` as well where asked."""
         seconds = document.get("seconds")
         if not isinstance(seconds, int | float) or not 0 <= seconds <= MAX_WATCH_SECONDS:
             return {"error": f"seconds: must lie between 0 and {MAX_WATCH_SECONDS:g}"}

@@ -294,7 +294,7 @@ class ReportCallback(BaseCallback):
         self._last_logged: int | None = None
         self._points = 0  # reports so far
         self._lessons = LessonChanges(progress)
-        self._has_warned = False  # of losses that are no numbers
+        self._has_warned = False  # of non-finite losses
 
     @property
     def seconds(self) -> float:
@@ -405,7 +405,7 @@ class ReportCallback(BaseCallback):
         self._sink.log_metrics(self.num_timesteps, metrics)
 
     def _tell_lost(self, learned: Mapping[str, float]) -> None:
-        """Say once which losses are no numbers: nothing is learned by them."""
+        """Warn once about non-finite losses: nothing sound is learned by them."""
         lost = [name for name, value in learned.items() if "loss" in name and not isfinite(value)]
         if lost and not self._has_warned:
             self._has_warned = True

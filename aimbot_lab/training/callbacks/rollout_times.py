@@ -31,7 +31,7 @@ def rollout_times(plan: TrainingPlan) -> RolloutTimes:
 
 
 class _Nobody:
-    """Whom replays are given to, who does not keep them."""
+    """Takes replays and does not keep them."""
 
     def log_text(self, text: str, name: str) -> bool:
         return bool(text and name)

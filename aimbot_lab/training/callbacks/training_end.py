@@ -59,12 +59,12 @@ def optimizers(model: BaseAlgorithm) -> list[Optimizer]:
 
 
 def is_finite(model: BaseAlgorithm) -> bool:
-    """Whether all weights are numbers."""
+    """Whether all weights are finite."""
     return all(bool(th.isfinite(weight).all()) for weight in model.policy.parameters())
 
 
 def diverged(model: BaseAlgorithm) -> RunFailedError:
-    """The end of a training whose weights are no numbers."""
+    """The end of a training whose weights contain NaN or infinity."""
     return RunFailedError(
         f"training diverged at step {model.num_timesteps:,}: the network's weights are no "
         "numbers any more; lower train.learning_rate or train.reward_scale"
@@ -72,7 +72,7 @@ def diverged(model: BaseAlgorithm) -> RunFailedError:
 
 
 def failure(model: BaseAlgorithm, error: BaseException, plan: TrainingPlan) -> LabError | None:
-    """What `error` means for a person; None for one that nobody foresaw, and for a LabError."""
+    """What `error` means for a person; None for an unforeseen one, and for a LabError."""
     if isinstance(error, LabError):
         return None
     found = _of_numbers(model, error) if isinstance(error, ValueError | RuntimeError) else None
@@ -83,7 +83,7 @@ def failure(model: BaseAlgorithm, error: BaseException, plan: TrainingPlan) -> L
 
 
 def _of_numbers(model: BaseAlgorithm, error: Exception) -> RunFailedError | None:
-    if not is_finite(model):  # torch refuses a distribution of what are no numbers any more
+    if not is_finite(model):  # torch refuses a distribution of NaN
         return diverged(model)
     if "overflow" not in str(error):
         return None
