@@ -26,12 +26,12 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "aimbot_lab"
 UPDATE = "HybridPPO.train"
-EPISODE = (
-    *("episode_batch", "TakenSteps.add", "LessonCallback._count"),
-    *("ReportCallback._report", "deliver_batch"),
-)
+EPISODE = ("ended_episodes", "LessonCallback._count", "ReportCallback._report", "deliver_batch")
 SLIDER = ("ControlChannel.requests", "WeightChange.from_json", "LiveWeights.change")
-PASSED = ("WorldVecEnv.step_wait", "Arena.step")  # on the way of an episode, by themselves alone
+PASSED = (
+    "WorldVecEnv.step_wait",
+    "KernelWorld.step",
+)  # on the way of an episode, by themselves alone
 CURRICULUM = """
 name: followed
 lessons: [{name: one, targets: {goto: 1, attack: 1}}]
@@ -55,10 +55,12 @@ class Way:
         self.stack: list[str] = []  # of these the ones that wait for each other at its end
         self._inside, self._passed, self._until = inside, passed, until
         self._over = False
+        self.unseen = {*inside, *passed, *([until] if until else [])}  # a renamed one stays in it
         self._depths: dict[int, int] = {}  # by thread
 
     def enter(self, file: str, name: str) -> None:
         """A function begins."""
+        self.unseen.discard(name)
         thread = threading.get_ident()
         depth = self._depths.get(thread, 0) + (name in self._inside)
         self._depths[thread] = depth
@@ -148,6 +150,8 @@ def train(folder: Path) -> None:
     except SystemExit:
         follower.stop()
         stack = dict.fromkeys(update.stack, "")
+        unseen = [*update.unseen, *episode.unseen, *slider.unseen]
+        assert not unseen, f"no function of these names runs any more: {', '.join(unseen)}"
         found = [update.files, stack, episode.files, slider.files]
         (folder / "followed.json").write_text(json.dumps(found))
 
