@@ -27,7 +27,7 @@ from aimbot_lab.training.networks.parts.network_summary import network_summary
 from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
 from aimbot_lab.training.processes.exchange import Rank, share
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import REWARD_SCALE, ActorSettings, TrainSettings
+from aimbot_lab.training.settings import REWARD_SCALE, TrainSettings
 from aimbot_lab.training.shards import Shards
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
@@ -260,41 +260,30 @@ def _duration(seconds: float) -> str:
     return f"{max(seconds, 0.1):.1f} s"
 
 
-class ActorFault(NamedTuple):
-    """Why they can't."""
-
-    key: tuple[str, ...]  # below `train`
-    what: str
-
-
-def actor_faults(env: WorldSettings, train: TrainSettings) -> Iterator[ActorFault]:
-    """What stands between the actors of `train` and the world of `env`.
+def actor_faults(env: WorldSettings, train: TrainSettings) -> Iterator[tuple[tuple[str, ...], str]]:
+    """(key below `train`, what) stands between the actors of `train` and the world of `env`.
 
     Other algorithms than hybrid_ppo don't take the setting at all.
     """
-    actors = train.actors
+    actors, rows = train.actors, type_of(env).rows(env)
     if actors is None or train.algo != HYBRID_PPO.name:
         return
     if spec_of(env).agents > 1:
-        yield ActorFault(("actors",), f"needs a world with one agent a row (got {env.world})")
+        yield ("actors",), f"needs a world with one agent a row (got {env.world})"
     if memory_shape(train) is not None:
-        yield ActorFault(("actors",), "needs a network without memory: leave one of the two out")
+        yield ("actors",), "needs a network without memory: leave one of the two out"
     if train.samples.keep > 1:
-        yield ActorFault(("samples", "keep"), f"must be 1 with actors (got {train.samples.keep})")
+        yield ("samples", "keep"), f"must be 1 with actors (got {train.samples.keep})"
     if train.reward_scale == "running":
-        yield ActorFault(("reward_scale",), "must be a number with actors (got 'running')")
-    yield from _row_faults(actors, type_of(env).rows(env))
-
-
-def _row_faults(actors: ActorSettings, rows: int) -> Iterator[ActorFault]:
+        yield ("reward_scale",), "must be a number with actors (got 'running')"
     if actors.rows is not None and actors.number * actors.rows != rows:
         product = f"number * rows = {actors.number * actors.rows}"
-        yield ActorFault(("actors",), f"{product} must be env.num_envs, {rows}")
+        yield ("actors",), f"{product} must be env.num_envs, {rows}"
     elif rows % actors.number:
         near = [count for count in range(1, rows + 1) if rows % count == 0]
         nearest = min(near, key=lambda count: abs(count - actors.number))
         what = f"must divide env.num_envs, {rows} (got {actors.number}; nearest that does: "
-        yield ActorFault(("actors", "number"), f"{what}{nearest})")
+        yield ("actors", "number"), f"{what}{nearest})"
 
 
 class Shareable(Protocol):

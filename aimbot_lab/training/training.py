@@ -211,7 +211,20 @@ class Training:
                 links.checkpoints.keep(self._checkpoint(callbacks, rows))
 
         listeners = Listeners(sink, observer, should_stop, links)
-        callbacks = TrainingCallbacks(self._learner, listeners, mark=self._set_mark, keep=keep)
+        callbacks = TrainingCallbacks(
+            Learner(
+                self.plan,
+                self.env,
+                self.model,
+                self.progress,
+                self._best,
+                self.self_play,
+                self._agreement,
+            ),
+            listeners,
+            mark=self._set_mark,
+            keep=keep,
+        )
         if self._resumed is not None:
             callbacks.resume(self._resumed, step=self.model.num_timesteps)
         lessons = callbacks.lessons
@@ -259,18 +272,6 @@ class Training:
             yield
         finally:
             self._actors.close()
-
-    @property
-    def _learner(self) -> Learner:
-        return Learner(
-            self.plan,
-            self.env,
-            self.model,
-            self.progress,
-            self._best,
-            self.self_play,
-            self._agreement,
-        )
 
     def _run(self, callback: BaseCallback, should_stop: Callable[[], bool]) -> bool:
         """Train; False where `should_stop` ended that in the middle of an update."""

@@ -1,6 +1,6 @@
 """A trained policy that plays a world, at any temperature, and how likely its actions are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -45,35 +45,18 @@ def at_temperature(policy: BasePolicy, temperature: Temperature) -> Iterator[Non
     made = distribution.proba_distribution
 
     def tempered(*parameters: th.Tensor, **named: th.Tensor) -> Any:
-        if isinstance(distribution, DiagGaussianDistribution):
-            return made(*_hybrid(distribution, *parameters, temperature=temperature))
-        return made(*_divided(parameters, named, temperature))
+        if not isinstance(distribution, DiagGaussianDistribution):
+            return made(*(logits / temperature for logits in (*parameters, *named.values())))
+        outputs, log_std = parameters  # logits and means [N, L + C], and [C]
+        count = sum(getattr(distribution, "choices", ()))  # L; 0 where an action is numbers alone
+        cooled = th.cat([outputs[:, :count] / temperature, outputs[:, count:]], dim=1)
+        return made(cooled, log_std + float(th.tensor(temperature).log()))
 
     distribution.proba_distribution = tempered  # of this object alone, and only for now
     try:
         yield
     finally:
         del distribution.proba_distribution
-
-
-def _divided(
-    parameters: tuple[th.Tensor, ...], named: Mapping[str, th.Tensor], temperature: float
-) -> tuple[th.Tensor, ...]:
-    """Logits over the temperature, however stable-baselines3 hands them over."""
-    return tuple(logits / temperature for logits in (*parameters, *named.values()))
-
-
-def _hybrid(
-    distribution: DiagGaussianDistribution,
-    outputs: th.Tensor,
-    log_std: th.Tensor,
-    *,
-    temperature: float,
-) -> tuple[th.Tensor, th.Tensor]:
-    """Logits and means [N, L + C] and log standard deviations [C] at `temperature`."""
-    count = sum(getattr(distribution, "choices", ()))  # none where an action is numbers alone
-    cooled = th.cat([outputs[:, :count] / temperature, outputs[:, count:]], dim=1)
-    return cooled, log_std + float(th.tensor(temperature).log())
 
 
 def probabilities_of(distribution: Any) -> Probabilities:
@@ -290,25 +273,22 @@ def remembering_distribution(
 ) -> tuple[Any, Any]:
     """(distribution, memory) for what `policy` is shown [N, D]; memory is as `predict` gives it.
 
-    `starts` [N] is True where an episode begins; without a `state` all do.
+    That is [N, S, H] of our policy, else hidden and cell [K, N, H]. `starts` [N] is True where an
+    episode begins; without a `state` all do.
     """
-    ours = isinstance(policy, RememberingPolicy)
-    before = _before(policy, len(shown), state, ours=ours)
     began = np.zeros(len(shown), np.bool_) if starts is None else starts
     begins = th.as_tensor(began, dtype=th.float32)
-    if ours:
-        drawn, after = policy.distribution_after(shown, before[0], begins.reshape(1, -1))
+    if isinstance(policy, RememberingPolicy):
+        if state is None:
+            before = policy.rollout.empty(len(shown), th.device("cpu"))
+        else:
+            before = th.as_tensor(state, dtype=th.float32)
+        drawn, after = policy.distribution_after(shown, before, begins.reshape(1, -1))
         return drawn, after.numpy()
-    drawn, after = policy.get_distribution(shown, before, begins)
+    if state is None:
+        layers, _, size = policy.lstm_hidden_state_shape
+        parts = tuple(th.zeros(layers, len(shown), size) for _ in range(2))
+    else:
+        parts = tuple(th.as_tensor(part, dtype=th.float32) for part in state)
+    drawn, after = policy.get_distribution(shown, parts, begins)
     return drawn, tuple(part.numpy() for part in after)
-
-
-def _before(policy: Any, rows: int, state: Any, *, ours: bool) -> tuple[th.Tensor, ...]:
-    """The memory before, [N, S, H] where it is of our policy, else hidden and cell [K, N, H]."""
-    if state is not None:
-        parts = (state,) if ours else state
-        return tuple(th.as_tensor(part, dtype=th.float32) for part in parts)
-    if ours:
-        return (policy.rollout.empty(rows, th.device("cpu")),)
-    layers, _, size = policy.lstm_hidden_state_shape
-    return tuple(th.zeros(layers, rows, size) for _ in range(2))

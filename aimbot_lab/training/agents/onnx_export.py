@@ -28,10 +28,8 @@ MEMORY_OUTPUTS = ("memory_h_out", "memory_c_out")
 CLOSE = 1e-5  # of scores that count as equal, and of cumulated probabilities
 MOUSE_CLOSE = 1e-4  # share of a column's range, which float32 keeps to where logits are large
 HALF = 1e-3  # how near to a half a number counts as between two whole ones
-FARTHEST, UNBOUNDED = (
-    1e6,
-    20.0,
-)  # from which bounds count as unbounded; what is drawn then
+FARTHEST = 1e6  # from which a bound of observations counts as unbounded
+UNBOUNDED = 20.0  # width from which values of an unbounded column are drawn
 SMALLEST = 1e-30  # range of a column whose bounds are equal
 STEPS = 100  # of an episode in which an agent remembers
 

@@ -39,20 +39,15 @@ MEMORY, REMEMBERED = "_last_lstm_states", "remembered"
 def model_state(model: BaseAlgorithm) -> dict[str, Any]:
     """Weights, optimisers, counters, last observations and memory, and what was recorded."""
     numbers = {name: getattr(model, name) for name in NUMBERS if hasattr(model, name)}
+    remembered = getattr(getattr(model.policy, "rollout", None), "state", None)
     return {
         "parameters": model.get_parameters(),
         "numbers": numbers,
         "seen": {name: getattr(model, name) for name in SEEN},
         "memory": tuple(getattr(model, MEMORY, ())),
-        **_remembered(model),
+        **({} if remembered is None else {REMEMBERED: remembered}),
         "recorded": {key: float(value) for key, value in model.logger.name_to_value.items()},
     }
-
-
-def _remembered(model: BaseAlgorithm) -> dict[str, Any]:
-    """What our own policy remembers of every row, where it remembers."""
-    state = getattr(getattr(model.policy, "rollout", None), "state", None)
-    return {} if state is None else {REMEMBERED: state}
 
 
 def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
@@ -82,11 +77,10 @@ def begin_episodes(model: BaseAlgorithm, observations: Any) -> None:
 
 def of_rows(env: WorldVecEnv, model: Mapping[str, Any]) -> dict[str, Any]:
     """What of a process's rows a checkpoint needs; `model` is the state of its model."""
-    return {"env": env.state(), "model": {name: model[name] for name in _by_row(model)}}
-
-
-def _by_row(model: Mapping[str, Any]) -> list[str]:
-    return [name for name in ("seen", REMEMBERED) if name in model]
+    return {
+        "env": env.state(),
+        "model": {name: model[name] for name in ("seen", REMEMBERED) if name in model},
+    }
 
 
 def joined(
