@@ -1,10 +1,10 @@
-"""Scores of several trainings as one result: interquartile mean, bootstrap intervals, improvement.
+"""Scores of several runs as one result: interquartile mean, bootstrap intervals, improvement.
 
 Scores are arrays [R, C], one row per training, one column per cell (a task, in the words of the
 source). Definitions are those of Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of
 the Statistical Precipice", and of its library rliable, but for one: rliable resamples the runs of
 each task by themselves, because there each is a training of its own. Here one agent plays all
-cells, its scores rise and fall together, and so whole trainings are resampled; the strata are the
+cells, its scores rise and fall together, and so whole runs are resampled; the strata are the
 configurations.
 """
 
@@ -21,7 +21,7 @@ LEVEL = 0.95
 
 
 class Estimate(NamedTuple):
-    """A value with its interval over trainings; NaN where they do not vary."""
+    """A value with its interval over runs; NaN where they do not vary."""
 
     value: float
     lower: float
@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
 
 
 def mean(scores: Scores) -> float:
-    """The mean over trainings and cells."""
+    """The mean over runs and cells."""
     return float(np.mean(scores))
 
 
@@ -58,8 +58,8 @@ def estimate(
 ) -> Estimate:
     """`statistic` of the groups [R, C], with its bootstrap percentile interval at 95 %.
 
-    Each of `resamples` draws as many trainings of each group as it has, with replacement. A
-    single training in every group says nothing about others, nor do trainings that are all alike:
+    Each of `resamples` draws as many runs of each group as it has, with replacement. A
+    single run in every group says nothing about others, nor do runs that are all alike:
     the interval is NaN.
     """
     value = statistic(*groups)

@@ -183,7 +183,7 @@ def compared_configurations(
 
 
 def show_configurations(found: "ComparedConfigurations") -> None:
-    """Print the trainings of every configuration, then the configurations."""
+    """Print the runs of every configuration, then the configurations."""
     from aimbot_lab.experiment.analysis import configurations as tables
 
     for one in found.configurations:

@@ -1,4 +1,4 @@
-"""Trainings that differ in their seed alone as one result: compared, in tables, and as a page."""
+"""Runs that differ in their seed alone as one result: compared, in tables, and as a page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -90,7 +90,7 @@ class SeedRun:
 
 @dataclass(frozen=True)
 class Configuration:
-    """Trainings that differ in their seed alone."""
+    """Runs that differ in their seed alone."""
 
     label: str
     config: str  # the tag that they share
@@ -108,7 +108,7 @@ class ComparedConfigurations:
     cells: tuple[str, ...]
     configurations: tuple[Configuration, ...]
     settings: Mapping[str, tuple[str, ...]]  # those that differ, with every configuration's value
-    unpaired: str = ""  # why the trainings did not meet the same episodes; "": they did
+    unpaired: str = ""  # why the runs did not meet the same episodes; "": they did
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document; an interval that is not known is null."""
@@ -140,7 +140,7 @@ def compare_configurations(
     *,
     on_cell: Callable[[str, str], None],
 ) -> ComparedConfigurations:
-    """Every agent in the same episodes, then each configuration over its trainings.
+    """Every agent in the same episodes, then each configuration over its runs.
 
     `on_cell` is called after each cell of a run. Raises ConfigurationError where the runs have
     no cell in common.
@@ -202,7 +202,7 @@ def _configuration(
 
 
 def _mean(runs: Sequence[SeedRun], scores: Scores) -> Estimate:
-    """The mean win rate with its interval over trainings; over episodes where these are alike."""
+    """The mean win rate with its interval over runs; over episodes where these are alike."""
     found = estimate(mean, scores)
     if isfinite(found.lower) or len(runs) < 2:
         return found
@@ -222,7 +222,7 @@ def _labels(groups: Mapping[str, Sequence[TrackedAgent]]) -> dict[str, str]:
 
 
 def shown(found: Estimate | None) -> str:
-    """A value with its interval over trainings, where there is one."""
+    """A value with its interval over runs, where there is one."""
     if found is None:
         return "-"
     if not isfinite(found.lower):

@@ -158,7 +158,7 @@ class MeanCurve:
 def mean_curve(curves: Sequence[LearningCurve], *, points: int = POINTS) -> MeanCurve | None:
     """The mean of `curves`, each a line between its points; None where they share no steps.
 
-    The interval is a bootstrap over trainings at 95 %.
+    The interval is a bootstrap over runs at 95 %.
     """
     known = [curve for curve in curves if curve.points]
     low = max((curve.points[0].step for curve in known), default=0)
