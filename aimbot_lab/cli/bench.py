@@ -304,7 +304,7 @@ def ratings() -> "Report":
 @number("--games", 200, (2, 8192), "Matches of each pair in the league.")
 @options.overrides
 @options.place
-def self_play(place: options.Place, **given: Any) -> "Report":
+def self_play(place: options.StorePlace, **given: Any) -> "Report":
     """Train by self-play against the latest self alone, and by each way to draw past selves.
 
     All last agents then meet in one league, with the scripted players; greedy has 1200 points. Each
@@ -330,7 +330,7 @@ def self_play(place: options.Place, **given: Any) -> "Report":
     return samplings_report(given, runs, league)
 
 
-class TaskChoice(options.TargetChoice):
+class TaskChoice(options.TargetType):
     """A target of the world that is meant where none is named, or a task of its own name."""
 
     @property

@@ -100,7 +100,7 @@ class AgentNameType(click.ParamType[str]):
         return [CompletionItem(name) for name in (BEST, LAST) if name.startswith(incomplete)]
 
 
-class TargetChoice(click.Choice[str]):
+class TargetType(click.Choice[str]):
     """A target of the world that is meant where none is named, `first` of it before the others.
 
     Worlds are looked up when the targets are asked for, and load nothing for other commands.
@@ -120,15 +120,15 @@ class TargetChoice(click.Choice[str]):
 
 
 class TargetOption(click.Option):
-    """An option whose default is the first of its `TargetChoice`."""
+    """An option whose default is the first of its `TargetType`."""
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
         """The target that is meant where none is given."""
         del ctx, call
-        return cast("TargetChoice", self.type).choices[0]
+        return cast("TargetType", self.type).choices[0]
 
 
-class Place(NamedTuple):
+class StorePlace(NamedTuple):
     """Where the runs are, as the command line says it."""
 
     data_dir: Path | None
@@ -149,7 +149,7 @@ def place(command: Callable[..., Result]) -> Callable[..., Result]:
     @tracking_uri
     @wraps(command)
     def placed(data_dir: Path | None, tracking_uri: str | None, **others: Any) -> Result:
-        return command(place=Place(data_dir, tracking_uri), **others)
+        return command(place=StorePlace(data_dir, tracking_uri), **others)
 
     return placed
 
@@ -262,7 +262,7 @@ def launch(command: Callable[..., Result]) -> Callable[..., Result]:
     return launched
 
 
-def place_words(place: Place) -> list[str]:
+def place_words(place: StorePlace) -> list[str]:
     """The options that say `place`, as another process takes them."""
     given = zip(("--data-dir", "--tracking-uri"), place, strict=True)
     return [word for name, value in given if value is not None for word in (name, str(value))]
@@ -402,7 +402,7 @@ def parsed_tags(texts: tuple[str, ...]) -> dict[str, str]:
     return tags
 
 
-def named_runs(runs: tuple[str, ...], filters: tuple[str, ...], place: Place) -> list[str]:
+def named_runs(runs: tuple[str, ...], filters: tuple[str, ...], place: StorePlace) -> list[str]:
     """The runs that are named, and the ids of those that every filter takes, oldest first.
 
     Raises ConfigurationError where there are none.

@@ -136,7 +136,7 @@ def _wait_for_one(running: Sequence[_Child]) -> None:
         return
 
 
-def train_seeds(request: SeedsRequest, place: options.Place, *, as_json: bool) -> int:
+def train_seeds(request: SeedsRequest, place: options.StorePlace, *, as_json: bool) -> int:
     """The exit code: 0 where all passed, 130 where they were stopped, else 1.
 
     Ends with the common result of all trainings, evaluated again in the same episodes.
@@ -172,7 +172,7 @@ def _result(child: _Child) -> dict[str, Any] | None:
     return document
 
 
-def _summary(runs: Sequence[str], place: options.Place) -> Any:
+def _summary(runs: Sequence[str], place: options.StorePlace) -> Any:
     from aimbot_lab.experiment.analysis.comparison import ComparisonRequest
 
     request = ComparisonRequest(episodes=EPISODES, seed=1, margin=0.05)

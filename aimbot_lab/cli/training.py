@@ -209,7 +209,7 @@ def _begun_run(folder: "DataFolder", key: str) -> "ResumableRun | None":
 def take_part(
     place: "Rank",
     prepare: "Callable[[], tuple[RunRequest, str]]",
-    where: options.Place,
+    where: options.StorePlace,
     *,
     as_json: bool,
 ) -> int:
@@ -249,7 +249,7 @@ def take_part(
 
 
 def _agreed(
-    crew: "Crew", prepare: "Callable[[], tuple[RunRequest, str]]", where: options.Place
+    crew: "Crew", prepare: "Callable[[], tuple[RunRequest, str]]", where: options.StorePlace
 ) -> "tuple[RunRequest, str]":
     """What all processes train; a launcher's workers are handed it by the one that leads."""
     from aimbot_lab.training.checks import check_sharing

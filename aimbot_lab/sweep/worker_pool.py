@@ -21,7 +21,7 @@ ONE_THREAD: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass
-class _Worker:
+class _PooledWorker:
     process: SpawnProcess
     connection: Connection
     last: WorkerMessage | None = None  # that it sent
@@ -85,13 +85,13 @@ class WorkerPool:
             worker.process.join()
         self._workers = []
 
-    def _receive(self, worker: _Worker) -> None:
+    def _receive(self, worker: _PooledWorker) -> None:
         was_silent = worker.last is None
         _read(worker)
         if was_silent and worker.last is not None:
             self._failed_starts = 0  # workers can start, so those before it had their own reasons
 
-    def _remove_dead(self, worker: _Worker) -> None:
+    def _remove_dead(self, worker: _PooledWorker) -> None:
         self._workers.remove(worker)
         worker.process.join()
         worker.connection.close()
@@ -110,14 +110,14 @@ class WorkerPool:
             self._workers.append(_start(self._arguments))
 
 
-def _start(arguments: WorkerArguments) -> _Worker:
+def _start(arguments: WorkerArguments) -> _PooledWorker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=work, args=(theirs, arguments), daemon=True)
     with _environment(ONE_THREAD):
         process.start()
     theirs.close()
-    return _Worker(process, ours)
+    return _PooledWorker(process, ours)
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[key] = value
 
 
-def _read(worker: _Worker) -> None:
+def _read(worker: _PooledWorker) -> None:
     try:
         while worker.is_open and worker.connection.poll():
             worker.last = worker.connection.recv()

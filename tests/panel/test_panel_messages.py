@@ -17,7 +17,7 @@ from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.loading import Feed, in_thread
 from aimbot_lab.panel.server.messages import Done, Nothing, written
 from aimbot_lab.panel.server.serve import PARTS, message_schemas
-from aimbot_lab.panel.server.session import MAX_WAITING, TOO_SLOW, Ask, Part, Session, do
+from aimbot_lab.panel.server.session import MAX_WAITING, TOO_SLOW, Ask, PagePart, Session, do
 from aimbot_lab.tracking.data_folder import DataFolder
 
 
@@ -222,7 +222,7 @@ def told_of(work: Any, folder: Path) -> dict[str, Any]:
     async def run() -> dict[str, Any]:
         socket: Any = StuckSocket()
         socket.goes_on.set()
-        parts = {"odd": Part("odd", {"do": Ask(Nothing, work)})}
+        parts = {"odd": PagePart("odd", {"do": Ask(Nothing, work)})}
         lab = Lab(DataFolder(folder), here=folder)
         session = Session(socket, lab, lambda session, asked: do(session, asked, parts))
         serving = asyncio.create_task(session.serve())

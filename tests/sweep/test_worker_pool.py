@@ -59,7 +59,7 @@ def crew_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], WorkerPool
         def start(_order: WorkerArguments) -> Any:
             fate = left.pop(0) if left else "stays"
             said = [WorkerMessage("ready")] if fate != "dies at once" else []
-            return crew_module._Worker(FakeProcess(fate == "stays"), FakeConnection(said))  # type: ignore[arg-type]
+            return crew_module._PooledWorker(FakeProcess(fate == "stays"), FakeConnection(said))  # type: ignore[arg-type]
 
         monkeypatch.setattr(crew_module, "_start", start)
         monkeypatch.setattr(crew_module, "wait", lambda *_: [])

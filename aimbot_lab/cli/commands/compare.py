@@ -52,7 +52,7 @@ def compare(
     agent: str,
     output: Path | None,
     as_json: bool,
-    place: options.Place,
+    place: options.StorePlace,
     **given: Any,
 ) -> None:
     """Compare each RUN with the first: ids, their beginnings, or "latest".
@@ -96,7 +96,7 @@ def compare(
 
 
 def _compared(
-    runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.Place
+    runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.StorePlace
 ) -> "Comparison":
     from aimbot_lab.experiment.analysis.comparison import (
         common_task,
@@ -147,7 +147,7 @@ def _keep(
     runs: Sequence[str],
     *,
     output: Path | None,
-    place: options.Place,
+    place: options.StorePlace,
 ) -> None:
     """Save the page, and leave a copy and the numbers with every run."""
     from aimbot_lab.tracking.runs.history import Addition, add_to_run
@@ -166,7 +166,7 @@ def _keep(
 
 
 def compared_configurations(
-    runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.Place
+    runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.StorePlace
 ) -> "ComparedConfigurations":
     """The runs by their configurations, all agents in the same episodes."""
     from aimbot_lab.experiment.analysis.comparison import common_task

@@ -42,7 +42,7 @@ def evaluate(
     run: str,
     agent: str,
     as_json: bool,
-    place: options.Place,
+    place: options.StorePlace,
     **request: Any,
 ) -> None:
     """Evaluate the agent of RUN on new seeds: its id, the beginning of it, or "latest".
@@ -75,7 +75,7 @@ def evaluate(
 
 
 def _evaluated(
-    fetched: "TrackedAgent", request: dict[str, Any], place: options.Place
+    fetched: "TrackedAgent", request: dict[str, Any], place: options.StorePlace
 ) -> "Evaluated":
     from aimbot_lab.experiment.analysis import evaluation
     from aimbot_lab.experiment.analysis.matches import opponents_of

@@ -49,7 +49,7 @@ def export(
     output: Path,
     agent: str,
     temperature: "Temperature | None",
-    place: options.Place,
+    place: options.StorePlace,
 ) -> None:
     """Write the agent of RUN for use elsewhere: its id, the beginning of it, or "latest".
 

@@ -304,7 +304,7 @@ def schema(kind: str, output: Path | None) -> None:
     "--target",
     "targets",
     multiple=True,
-    type=options.TargetChoice(lambda world: world.default_target()),
+    type=options.TargetType(lambda world: world.default_target()),
     help="What its lessons play; repeatable, then in equal parts. [default: goto]",
 )
 @click.option("--behavior", metavar="NAME", help="Which behavior is meant. [default: the first]")

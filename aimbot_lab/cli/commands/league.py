@@ -44,7 +44,7 @@ def league(
     runs: tuple[str, ...],
     output: Path | None,
     as_json: bool,
-    place: options.Place,
+    place: options.StorePlace,
     **given: Any,
 ) -> None:
     """Rate the agents of each RUN: ids, their beginnings, or "latest".
@@ -92,7 +92,7 @@ def _show(found: "League") -> None:
         click.echo(f"left out: {line}", err=True)
 
 
-def _keep(found: "League", page: str, plan: "PlannedLeague", place: options.Place) -> None:
+def _keep(found: "League", page: str, plan: "PlannedLeague", place: options.StorePlace) -> None:
     """Leave page, numbers and games with every run."""
     from aimbot_lab.tracking.runs.history import Addition, add_to_run
 

@@ -182,7 +182,7 @@ class RunningServer:
 )
 @click.option("--open/--no-open", "opens", default=True, help="Whether a browser is opened.")
 @options.place
-def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.Place) -> int:
+def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.StorePlace) -> int:
     """Open the runs in MLflow's web page, until Ctrl-C.
 
     Of one RUN (an id, its beginning, or "latest") its own page, of several the charts of these
@@ -222,13 +222,13 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     return 1
 
 
-def _found(runs: Sequence[str], place: options.Place) -> "list[RunSummary]":
+def _found(runs: Sequence[str], place: options.StorePlace) -> "list[RunSummary]":
     from aimbot_lab.tracking.runs.history import find_run
 
     return [find_run(place.folder, run, tracking_uri=place.tracking_uri) for run in runs]
 
 
-def _part(runs: "Sequence[RunSummary]", place: options.Place) -> str:
+def _part(runs: "Sequence[RunSummary]", place: options.StorePlace) -> str:
     from aimbot_lab.tracking.runs.history import list_runs
     from aimbot_lab.tracking.ui import page_of, page_of_experiment
 
@@ -276,7 +276,7 @@ def _refuse_taken_port(host: str, port: int) -> None:
 @click.option("--browser/--no-browser", "opens", default=True, help="Whether a browser is opened.")
 @options.trust
 @options.place
-def panel(run: str | None, host: str, port: int, opens: bool, place: options.Place) -> int:
+def panel(run: str | None, host: str, port: int, opens: bool, place: options.StorePlace) -> int:
     """Open a page to start trainings on, watch and steer them, until Ctrl-C.
 
     With RUN (an id, its beginning, or "latest") the page begins with that run. Trainings that are

@@ -115,14 +115,14 @@ def _save(session: "PlaySession", path: Path) -> None:
     click.echo(f"the replay is {path}", err=True)
 
 
-class Command(NamedTuple):
+class TypedCommand(NamedTuple):
     """A word, and the line on which it stands, counted from 1."""
 
     line: int
     word: str
 
 
-def read_commands(path: Path | None, allowed: Collection[str]) -> Iterable[Command]:
+def read_commands(path: Path | None, allowed: Collection[str]) -> Iterable[TypedCommand]:
     """The commands in the file at `path`, all checked; else those of the standard input, as they
     come.
 
@@ -146,7 +146,7 @@ def _typed() -> Iterator[str]:
         raise ConfigurationError("the standard input is not UTF-8 text") from error
 
 
-def _checked(lines: Iterable[str], allowed: Collection[str]) -> Iterator[Command]:
+def _checked(lines: Iterable[str], allowed: Collection[str]) -> Iterator[TypedCommand]:
     for number, line in enumerate(lines, 1):
         word = line.partition("#")[0].strip()
         if not word:
@@ -155,11 +155,11 @@ def _checked(lines: Iterable[str], allowed: Collection[str]) -> Iterator[Command
             shown = shortened(one_line(repr(word)), MAX_SHOWN)
             known = ", ".join(allowed)
             raise ConfigurationError(f"line {number}: {shown} is no command; allowed are {known}")
-        yield Command(number, word)
+        yield TypedCommand(number, word)
 
 
 def play_commands(
-    session: "PlaySession", commands: Iterable[Command], *, visualize: bool, as_json: bool
+    session: "PlaySession", commands: Iterable[TypedCommand], *, visualize: bool, as_json: bool
 ) -> None:
     """Play `commands`, print what is asked for after each, and how the game ended.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @options.trust
 @options.place
 def plot(
-    runs: tuple[str, ...], output: Path, filters: tuple[str, ...], place: options.Place
+    runs: tuple[str, ...], output: Path, filters: tuple[str, ...], place: options.StorePlace
 ) -> None:
     """Draw the win rate while learning of each RUN, and of the runs that every --filter takes.
 
@@ -52,7 +52,7 @@ def plot(
     click.echo(f"written to {output}", err=True)
 
 
-def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCurve]]":
+def _curves(runs: list[str], place: options.StorePlace) -> "dict[str, list[LearningCurve]]":
     """The curves of each configuration by its name."""
     from aimbot_lab.experiment.analysis.configurations import (
         CONFIG_TAG,

@@ -86,7 +86,7 @@ def record(
     grid: "Grid",
     size: int | None,
     speed: float,
-    place: options.Place,
+    place: options.StorePlace,
     **chosen: Any,
 ) -> None:
     """Film the agent of a RUN, or REPLAY files: the world as it draws itself (the arena from
@@ -133,7 +133,7 @@ def _is_replay(output: Path) -> bool:
 def _demonstrate(
     sources: Sequence[str],
     output: Path,
-    place: options.Place,
+    place: options.StorePlace,
     *,
     agent: str,
     against: str | None,
@@ -169,7 +169,7 @@ def _write_replay(replays: "Sequence[Replay]", output: Path) -> None:
 
 
 def _keep(
-    agent: "TrackedAgent", replays: "Sequence[Replay]", film: Path, *, place: options.Place
+    agent: "TrackedAgent", replays: "Sequence[Replay]", film: Path, *, place: options.StorePlace
 ) -> None:
     """Leave a copy with the run, and a line in its note."""
     from aimbot_lab.experiment.analysis.recording import film_record
@@ -184,7 +184,7 @@ def _keep(
 
 
 def _replays(
-    sources: Sequence[str], place: options.Place, *, one: bool, grid: "Grid", **chosen: Any
+    sources: Sequence[str], place: options.StorePlace, *, one: bool, grid: "Grid", **chosen: Any
 ) -> tuple["TrackedAgent | None", "Sequence[Replay]"]:
     """The agent, where a run's is filmed, and the episodes to show."""
     from aimbot_lab.foundation.errors import ConfigurationError
@@ -204,7 +204,7 @@ def _replays(
 
 def _played(
     run: str,
-    place: options.Place,
+    place: options.StorePlace,
     *,
     one: bool,
     grid: "Grid",
@@ -246,7 +246,7 @@ def _episodes(
 def _matches(
     agent: "TrackedAgent",
     against: str | None,
-    place: options.Place,
+    place: options.StorePlace,
     *,
     at_least: int,
     episodes: int | None,

@@ -40,7 +40,7 @@ class RunOptions(TypedDict):
     tags: tuple[str, ...]
     init_from: str | None
     start_lesson: int
-    place: options.Place
+    place: options.StorePlace
     as_json: bool
 
 
@@ -295,7 +295,7 @@ def resume(
     *,
     take_over: bool,
     launch: options.LaunchOptions,
-    place: options.Place,
+    place: options.StorePlace,
     as_json: bool,
 ) -> int:
     """Resume RUN (its id, the beginning of it, or "latest") from its last checkpoint.
@@ -334,7 +334,7 @@ def _prepared(
     overrides: tuple[str, ...],
     *,
     take_over: bool,
-    place: options.Place,
+    place: options.StorePlace,
     own: "Rank",
 ) -> "tuple[RunRequest, str]":
     """The resumption, for the process at the place `own`."""

@@ -57,7 +57,7 @@ def runs(
     top: int | None,
     every: bool,
     as_json: bool,
-    place: options.Place,
+    place: options.StorePlace,
     **wanted: Any,
 ) -> None:
     """List runs, newest first; those of sweeps' trials only with --all.
@@ -181,7 +181,7 @@ def _row(run: "RunSummary") -> tuple[str, ...]:
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_runs)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.place
-def delete(runs: tuple[str, ...], yes: bool, place: options.Place) -> None:
+def delete(runs: tuple[str, ...], yes: bool, place: options.StorePlace) -> None:
     """Delete each RUN (its id, or the beginning of it), its files, and its checkpoints.
 
     With a sweep's run go the runs of all its trials; what Optuna knows of them stays. A run that

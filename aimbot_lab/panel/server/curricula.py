@@ -17,7 +17,7 @@ _IS_CURRICULUM = re.compile(r"^lessons\s*:", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Choice:
+class OfferedCurriculum:
     """A curriculum as the start page offers it."""
 
     key: str  # the name in the list that the server made
@@ -40,7 +40,7 @@ class Curricula:
         self._here = here
         self._paths: dict[str, Path] = {}
 
-    def look(self) -> list[Choice]:
+    def look(self) -> list[OfferedCurriculum]:
         """All of them: the shipped ones of the main world first, by their targets."""
         self._paths = dict(self._found())
         choices = [_choice(key, path) for key, path in self._paths.items()]
@@ -75,7 +75,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _choice(key: str, path: Path) -> Choice:
+def _choice(key: str, path: Path) -> OfferedCurriculum:
     shipped = key.startswith("shipped:")
     name = path.stem if shipped else key.removeprefix("own:")
     about = _about(_text(path))
@@ -87,7 +87,7 @@ def _choice(key: str, path: Path) -> Choice:
         faults = [f"{path}: can't be read: {reason_and_place(error)}"]
     else:
         return _fit(key, loaded, about, shipped=shipped)
-    return Choice(key, name, about, shipped, main=False, faults=faults)
+    return OfferedCurriculum(key, name, about, shipped, main=False, faults=faults)
 
 
 def _about(text: str) -> str:
@@ -100,10 +100,10 @@ def _about(text: str) -> str:
     return found[:1].upper() + found[1:]
 
 
-def _fit(key: str, loaded: LoadedCurriculum, about: str, *, shipped: bool) -> Choice:
+def _fit(key: str, loaded: LoadedCurriculum, about: str, *, shipped: bool) -> OfferedCurriculum:
     config = loaded.config
     targets = dict.fromkeys(target for one in config.lessons for target in one.targets)
-    return Choice(
+    return OfferedCurriculum(
         key,
         title=f"Train-{_capital(loaded.name)}" if shipped else key.removeprefix("own:"),
         about=about,
@@ -122,7 +122,7 @@ def _capital(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _rank(choice: Choice) -> tuple[object, ...]:
+def _rank(choice: OfferedCurriculum) -> tuple[object, ...]:
     """Shipped ones of the main world by their targets, then the others.
 
     Those that bear a target's name come first, then those of all targets.

@@ -32,7 +32,7 @@ from aimbot_lab.panel.server.parts.sweep import SWEEP
 from aimbot_lab.panel.server.parts.test import TEST
 from aimbot_lab.panel.server.parts.training import TRAINING
 from aimbot_lab.panel.server.parts.watch import WATCH
-from aimbot_lab.panel.server.session import Part, Session, do
+from aimbot_lab.panel.server.session import PagePart, Session, do
 from aimbot_lab.tracking.durable import put_file
 
 PAGE = Path(__file__).parents[1] / "page"
@@ -45,7 +45,7 @@ TYPES = {
 }
 
 _IN_ORDER = (START, TRAINING, WATCH, TEST, PLAY, REPLAYS, SWEEP)
-PARTS: Mapping[str, Part] = MappingProxyType({part.name: part for part in _IN_ORDER})
+PARTS: Mapping[str, PagePart] = MappingProxyType({part.name: part for part in _IN_ORDER})
 
 MAX_PAGES = 32
 TOO_MANY = 4029  # the code that closes the socket of one page too many
@@ -71,7 +71,7 @@ def page_files() -> Mapping[str, PageFile]:
     return {path.relative_to(PAGE).as_posix(): PageFile(path, TYPES[path.suffix]) for path in found}
 
 
-def panel_app(lab: Lab, door: Door, parts: Mapping[str, Part] = PARTS) -> ASGIApp:
+def panel_app(lab: Lab, door: Door, parts: Mapping[str, PagePart] = PARTS) -> ASGIApp:
     """The panel for the runs of `lab`, open to those that `door` lets in."""
     files = page_files()
     open_pages = Pages(lab, parts)
@@ -104,7 +104,7 @@ def panel_app(lab: Lab, door: Door, parts: Mapping[str, Part] = PARTS) -> ASGIAp
 class Pages:
     """The open pages, at most MAX_PAGES."""
 
-    def __init__(self, lab: Lab, parts: Mapping[str, Part]) -> None:
+    def __init__(self, lab: Lab, parts: Mapping[str, PagePart]) -> None:
         self._lab, self._parts = lab, parts
         self._count = 0
 
@@ -121,7 +121,7 @@ class Pages:
             self._count -= 1
 
 
-def message_schemas(parts: Mapping[str, Part] = PARTS) -> dict[str, Any]:
+def message_schemas(parts: Mapping[str, PagePart] = PARTS) -> dict[str, Any]:
     """The JSON schemas of all messages."""
     return {
         "version": VERSION,

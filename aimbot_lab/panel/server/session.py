@@ -175,7 +175,7 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """A part of the page, by the name that its messages and its page module bear."""
 
     name: str
@@ -206,7 +206,7 @@ def leaving(name: str, *, forgets: bool = True) -> Ask:
     return Ask(Nothing, leave)
 
 
-async def do(session: Session, asked: Asked, parts: Mapping[str, Part]) -> Any:
+async def do(session: Session, asked: Asked, parts: Mapping[str, PagePart]) -> Any:
     """The answer of one of `parts` to a request. Raises LabError where it is refused."""
     part = parts.get(asked.part)
     ask = None if part is None else part.asks.get(asked.kind)

@@ -35,7 +35,7 @@ from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.real_time import RealTime, game_asks, open_game
 from aimbot_lab.panel.server.runs.run_list import RunLine
-from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
+from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 from aimbot_lab.worlds.registry import type_of
 
 NAME = "play"
@@ -194,7 +194,7 @@ async def save_replay(session: Session, _: Nothing) -> ReplayText:
     return ReplayText(text, f"{game.chosen.target}-{game.chosen.seed}.json")
 
 
-PLAY = Part(
+PLAY = PagePart(
     name=NAME,
     asks={
         "begin": Ask(Wanted, begin, Begun),

@@ -9,7 +9,7 @@ from aimbot_lab.panel.server.loading import KERNELS, in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
 from aimbot_lab.panel.server.replays import ReplayLine
-from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
+from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
@@ -82,7 +82,7 @@ def _played(lab: "Lab", key: str) -> "PlayedReplay":
         return PlayedReplay(path)
 
 
-REPLAYS = Part(
+REPLAYS = PagePart(
     name="replays",
     asks={
         "list": listing("replays"),

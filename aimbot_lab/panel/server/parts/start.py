@@ -3,25 +3,25 @@
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from aimbot_lab.panel.server.curricula import Choice
+from aimbot_lab.panel.server.curricula import OfferedCurriculum
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.runs.trainings import Started
-from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
+from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 
 @dataclass(frozen=True, config=STRICT)
-class Chosen:
+class ChosenCurriculum:
     """A curriculum, by its key in the list."""
 
     key: str = Field(min_length=1, max_length=1000)
 
 
 @dataclass(frozen=True, config=STRICT)
-class Choices:
+class OfferedCurricula:
     """What can be trained."""
 
-    choices: list[Choice]
+    choices: list[OfferedCurriculum]
     here: str  # the folder that is looked into
 
 
@@ -32,14 +32,14 @@ class Holding:
     started: Started | None
 
 
-async def offer(session: Session, _: Nothing) -> Choices:
+async def offer(session: Session, _: Nothing) -> OfferedCurricula:
     """The curricula, checked; and from now on what becomes of the training that was begun."""
     session.follow("start", "holding", session.lab.started, Holding)
     choices = await in_thread(session.lab.curricula.look)
-    return Choices(choices, str(session.lab.here))
+    return OfferedCurricula(choices, str(session.lab.here))
 
 
-async def begin(session: Session, chosen: Chosen) -> Holding:
+async def begin(session: Session, chosen: ChosenCurriculum) -> Holding:
     """Train by a curriculum, in a process of its own."""
     lab = session.lab
     path = lab.curricula.path(chosen.key)
@@ -49,12 +49,12 @@ async def begin(session: Session, chosen: Chosen) -> Holding:
     return Holding(started)
 
 
-START = Part(
+START = PagePart(
     name="start",
     asks={
-        "offer": Ask(Nothing, offer, Choices),
+        "offer": Ask(Nothing, offer, OfferedCurricula),
         "leave": leaving("start"),
-        "begin": Ask(Chosen, begin, Holding),
+        "begin": Ask(ChosenCurriculum, begin, Holding),
     },
     tells={"holding": Holding},
 )

@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.loading import Feed, in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
+from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 from aimbot_lab.panel.server.sweeps import SweepLine
 
 SECONDS = 2.0  # between two looks
@@ -21,7 +21,7 @@ class OfSweep:
 
 
 @dataclass(frozen=True, config=STRICT)
-class Lines:
+class SweepLines:
     """The sweeps there are."""
 
     sweeps: list[SweepLine]
@@ -35,7 +35,7 @@ async def list_sweeps(session: Session, _: Nothing) -> Done:
         return await in_thread(lab.sweeps.look)
 
     feed = lab.kept("sweeps", lambda: Feed(look, seconds=SECONDS))
-    session.follow("sweep", "sweeps", feed, Lines)
+    session.follow("sweep", "sweeps", feed, SweepLines)
     return Done()
 
 
@@ -51,12 +51,12 @@ async def watch(session: Session, asked: OfSweep) -> Done:
     return Done()
 
 
-SWEEP = Part(
+SWEEP = PagePart(
     name="sweep",
     asks={
         "list": Ask(Nothing, list_sweeps),
         "watch": Ask(OfSweep, watch),
         "leave": leaving("sweep"),
     },
-    tells={"sweeps": Lines, "report": dict[str, Any]},
+    tells={"sweeps": SweepLines, "report": dict[str, Any]},
 )

@@ -19,7 +19,7 @@ from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
 from aimbot_lab.panel.server.real_time import RealTime, game_asks, open_game
 from aimbot_lab.panel.server.result_words import ResultLine
 from aimbot_lab.panel.server.runs.run_report import keep_agent
-from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
+from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 NAME = "test"
 Metres = Annotated[float, Field(ge=-1e4, le=1e4)]
@@ -233,7 +233,7 @@ async def load_scene(session: Session, asked: SceneText) -> Done:
     return Done()
 
 
-TEST = Part(
+TEST = PagePart(
     name=NAME,
     asks={
         "choose": Ask(Chosen, choose, Opened),

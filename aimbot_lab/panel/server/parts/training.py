@@ -12,7 +12,7 @@ from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, RunId, plain
 from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
 from aimbot_lab.panel.server.runs.run_report import KeptAgent, RunReport, keep_agent, report_feed
-from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
+from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Annotated[int, Field(ge=1, le=5)]
@@ -143,7 +143,7 @@ async def resume(session: Session, asked: OfRun) -> Done:
     return Done()
 
 
-TRAINING = Part(
+TRAINING = PagePart(
     name="training",
     asks={
         "list": listing("training"),

@@ -12,7 +12,7 @@ from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.loading import AGENTS, STORE, Feed, failure_words, in_thread
 from aimbot_lab.panel.server.messages import Done
 from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
-from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
+from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.own_process import OwnProcess
@@ -103,7 +103,7 @@ async def watch(session: Session, asked: OfAgent) -> Done:
     return Done()
 
 
-WATCH = Part(
+WATCH = PagePart(
     name="watch",
     asks={
         "list": listing("watch"),

@@ -35,7 +35,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldWeights:
     """Weights of a target's difficulties, and which of them are locked."""
 
     weights: tuple[float, ...]
@@ -49,7 +49,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class HeldTargets(Held):
+class HeldTargets(HeldWeights):
     """Weights of the lesson's targets."""
 
     targets: tuple[str, ...]
@@ -78,7 +78,7 @@ class Status:
     measured: Measured | None
     cells: list[CellReport]
     targets: HeldTargets
-    difficulty: dict[str, Held]  # by target
+    difficulty: dict[str, HeldWeights]  # by target
 
 
 class LiveRun:

@@ -110,7 +110,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Command:
+class ShownCommand:
     """What can be done with the run in a terminal."""
 
     what: str
@@ -143,7 +143,7 @@ class RunReport:
     steps_per_second: float | None = None  # while it trained; of its last report, if not known
     result: Result | None = None
     curves: list[Curve] = field(default_factory=list)
-    commands: list[Command] = field(default_factory=list)
+    commands: list[ShownCommand] = field(default_factory=list)
     fault: str = ""  # of the store, or of `result.json`
 
 
@@ -222,14 +222,16 @@ def thinned(points: Sequence["MetricPoint"], most: int = MAX_POINTS) -> list[tup
     return [(group[-1].step, sum(one.value for one in group) / len(group)) for group in groups]
 
 
-def _commands(lab: "Lab", run_id: str) -> Iterator[Command]:
+def _commands(lab: "Lab", run_id: str) -> Iterator[ShownCommand]:
     short = run_id[:SHORT]
-    yield Command("Measure its agent on new episodes", command(lab, "evaluate", short))
+    yield ShownCommand("Measure its agent on new episodes", command(lab, "evaluate", short))
     if other := lab.run_list.another(run_id):
-        yield Command("Compare it with another run", command(lab, "compare", short, other[:SHORT]))
-    yield Command("Film episodes of it", command(lab, "record", short, "-o", "agent.gif"))
-    yield Command("Why each lesson ended or did not", command(lab, "explain", short))
-    yield Command("Save its agent as a folder", command(lab, "export", short, "-o", "agent"))
+        yield ShownCommand(
+            "Compare it with another run", command(lab, "compare", short, other[:SHORT])
+        )
+    yield ShownCommand("Film episodes of it", command(lab, "record", short, "-o", "agent.gif"))
+    yield ShownCommand("Why each lesson ended or did not", command(lab, "explain", short))
+    yield ShownCommand("Save its agent as a folder", command(lab, "export", short, "-o", "agent"))
 
 
 _RESULT = TypeAdapter(Result)
