@@ -335,7 +335,7 @@ class AimedMouse(nn.Module):
         return th.where(chosen, used, mouse)
 
 
-class LstmWeights(NamedTuple):
+class LstmLayer(NamedTuple):
     """The weights of one layer of long short-term memory, gates i f g o."""
 
     of_input: th.Tensor  # [4 H, I]
@@ -353,7 +353,7 @@ class LstmWeights(NamedTuple):
 class DeployedMemory(nn.Module):
     """What an actor remembers, one step at a time: layers on top of each other."""
 
-    def __init__(self, cells: Sequence[LstmWeights]) -> None:
+    def __init__(self, cells: Sequence[LstmLayer]) -> None:
         super().__init__()
         self._count = len(cells)
         self.hidden_size = cells[0].of_hidden.shape[1]
@@ -372,7 +372,7 @@ class DeployedMemory(nn.Module):
         befores = [th.split(part, self.hidden_size, dim=1) for part in state]
         afters: list[State] = []
         for number, before in enumerate(zip(*befores, strict=True)):
-            cell = LstmWeights(*(getattr(self, name) for name in _names(number)))
+            cell = LstmLayer(*(getattr(self, name) for name in _names(number)))
             afters.append(cell.step(given, *before))
             given = afters[-1][0]
         hidden, kept = zip(*afters, strict=True)
@@ -398,7 +398,7 @@ def deployed_memory(policy: Any) -> DeployedMemory | None:
     else:
         return None
     detached = ([weight.detach() for weight in each] for each in weights)
-    return DeployedMemory([LstmWeights(w_in, w_on, b_i + b_o) for w_in, w_on, b_i, b_o in detached])
+    return DeployedMemory([LstmLayer(w_in, w_on, b_i + b_o) for w_in, w_on, b_i, b_o in detached])
 
 
 def remembered_scores(
