@@ -22,8 +22,12 @@ from aimbot_lab.training.algorithms.registry import (
     surely_fused,
 )
 from aimbot_lab.training.networks.network import network_of
-from aimbot_lab.training.networks.parts.network_parts import memory_shape, network_parts
-from aimbot_lab.training.networks.parts.network_summary import network_summary
+from aimbot_lab.training.networks.parts.network_parts import (
+    memory_shape,
+    network_parts,
+    network_summary,
+    unfused_parts,
+)
 from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
 from aimbot_lab.training.processes.exchange import Rank, share
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
@@ -305,6 +309,15 @@ class Shareable(Protocol):
 def shards_in(plan: Shareable) -> int:
     """How many shards there are to share out."""
     return shard_count(plan.train, type_of(plan.env).rows(plan.env))
+
+
+def engine_summary(train: TrainSettings) -> str:
+    """Which engine computes, and why not a faster one."""
+    if train.engine == "torch":
+        return "torch"
+    if unknown := unfused_parts(train):
+        return f"torch (the fused engine does not know {', '.join(unknown)})"
+    return "fused" if surely_fused(train) else "fused where it suits, else torch"
 
 
 def check_sharing(plan: Shareable, processes: int, *, asked: str | None = None) -> None:

@@ -16,7 +16,7 @@ from aimbot_lab.bench.ablation import (
     summaries,
 )
 from aimbot_lab.foundation.statistics.intervals import wilson
-from aimbot_lab.training.networks.parts.part_checks import part_faults
+from aimbot_lab.training.networks.parts.network_parts import part_faults
 from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 
 TINY = AblationPlan(task="goto", threshold=0.9, most_steps=512, seeds=2, num_envs=16, n_steps=16)
@@ -119,7 +119,7 @@ def test_a_duel_is_trained_and_played() -> None:
 
 
 def faults_of(plan: TrainingPlan) -> list[str]:
-    return [fault.what for fault in part_faults(plan.train, plan.env)]
+    return [fault.what for fault in part_faults(plan.train, plan.env, takes_parts=True)]
 
 
 def test_stale_samples_are_learned_with_dual_clip_and_without() -> None:

@@ -3,7 +3,7 @@
 import pytest
 import torch as th
 
-from aimbot_lab.training.networks.parts.lstm import Lstm
+from aimbot_lab.training.networks.parts.memory import Lstm
 
 STEPS, ROWS, INPUTS, SIZE = 6, 4, 3, 5
 

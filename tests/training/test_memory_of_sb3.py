@@ -9,8 +9,7 @@ from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
 from aimbot_lab.training.algorithms.ppo_update import entropy_loss, policy_loss, value_loss
-from aimbot_lab.training.networks.parts.lstm import MemoryShape
-from aimbot_lab.training.networks.parts.rollout_memory import Chunks
+from aimbot_lab.training.networks.parts.memory import Chunks, MemoryShape
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 
 ROWS, STEPS, SIZE = 5, 12, 8

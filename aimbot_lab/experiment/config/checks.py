@@ -40,7 +40,7 @@ from aimbot_lab.training.checks import (
     update_cost,
 )
 from aimbot_lab.training.networks.network import NETWORKS, network_of
-from aimbot_lab.training.networks.parts.part_checks import part_faults
+from aimbot_lab.training.networks.parts.network_parts import part_faults
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import AIM_BINS, REWARD_SCALE, USUAL_BINS, TrainSettings
 from aimbot_lab.worlds.registry import (
@@ -390,7 +390,7 @@ def option_diagnostics(train: TrainSettings) -> Iterator[Diagnostic]:
 
 def network_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
     """Why the network can't be trained in that world."""
-    for fault in part_faults(train, env):
+    for fault in part_faults(train, env, takes_parts="target" in algorithm_of(train).takes):
         known = f" (there are {', '.join(fault.known)})" if fault.known else ""
         yield Diagnostic(("train", *fault.key), f"{fault.what}{known}")
     network = network_of(train.network)

@@ -53,7 +53,7 @@ from aimbot_lab.experiment.ml_agents.trainer_file import (
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.foundation.yaml_nodes import dump
-from aimbot_lab.training.networks.parts.part_checks import divisors, nearest
+from aimbot_lab.training.networks.parts.network_parts import divisors, nearest
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import DEFAULT, default_type, world_types
 

@@ -23,11 +23,11 @@ from aimbot_lab.training.checks import (
     UpdateCost,
     action_remarks,
     check_sharing,
+    engine_summary,
     shards_in,
     update_cost,
 )
-from aimbot_lab.training.networks.parts.network_summary import Part, engine_summary, network_summary
-from aimbot_lab.training.networks.parts.part_checks import part_remarks
+from aimbot_lab.training.networks.parts.network_parts import Part, network_summary, part_remarks
 from aimbot_lab.training.processes.exchange import share
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 

@@ -21,7 +21,7 @@ from aimbot_lab.foundation.world import EnvironmentActions, Float32Array, WorldS
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.networks.branches import FORBIDDEN
-from aimbot_lab.training.networks.parts.unit_kinds import target_blocks
+from aimbot_lab.training.networks.parts.part_shapes import target_blocks
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 
 LARGEST = float(np.finfo(np.float32).max)

@@ -20,7 +20,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.export_policy import DeployedPolicy
-from aimbot_lab.training.networks.parts.unit_kinds import encoded_blocks, target_blocks
+from aimbot_lab.training.networks.parts.part_shapes import encoded_blocks, target_blocks
 from aimbot_lab.training.networks.settings import NetworkSettings
 
 OUTPUTS = ("action", "scores")

@@ -11,8 +11,7 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.type_aliases import RolloutBufferSamples
 from stable_baselines3.common.vec_env import VecNormalize
 
-from aimbot_lab.training.networks.parts.lstm import MemoryShape
-from aimbot_lab.training.networks.parts.rollout_memory import Chunks, RolloutMemory, WarmUp
+from aimbot_lab.training.networks.parts.memory import Chunks, MemoryShape, RolloutMemory, WarmUp
 
 
 class HybridRolloutBuffer(RolloutBuffer):

@@ -19,7 +19,7 @@ from aimbot_lab.training.algorithms.buffers import (
 )
 from aimbot_lab.training.engines.engine import Engine
 from aimbot_lab.training.engines.registry import engine_types, suited_engine
-from aimbot_lab.training.networks.parts.rollout_memory import RolloutMemory
+from aimbot_lab.training.networks.parts.memory import RolloutMemory
 from aimbot_lab.training.networks.remembering_policy import DRIFT_ROWS, RememberingPolicy
 from aimbot_lab.training.processes.cores import one_torch_thread
 from aimbot_lab.training.processes.exchange import Alone, Exchange, of_all_shards

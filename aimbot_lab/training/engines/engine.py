@@ -1,9 +1,12 @@
-"""What an engine does: it collects rollouts, and learns from them."""
+"""What an engine does: it collects rollouts, and learns from them; torch's does it by autograd."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from stable_baselines3 import PPO
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+from aimbot_lab.training.algorithms.ppo_update import update
 
 Loop = Callable[[], bool]
 """stable-baselines3's own loop over a rollout's steps; False where a callback ended it."""
@@ -46,3 +49,29 @@ class Engine(Protocol):
     def update(self, model: PPO, *, dual_clip: float | None) -> None:
         """Improve the policy by `model.rollout_buffer`, and record what PPO records."""
         ...
+
+
+class TorchEngine:
+    """stable-baselines3's loop and updates by autograd: knows every policy, equal to the bit."""
+
+    name = "torch"
+    by_shards = False
+    before_step: Callable[[], None] | None = None
+
+    def __init__(self, policy: ActorCriticPolicy) -> None:
+        del policy  # the model has it
+
+    def collect(self, model: PPO, loop: Loop, *, steps: int) -> bool:
+        """Fill the buffer by stable-baselines3's loop, whose policy acts by torch."""
+        del model, steps
+        return loop()
+
+    def shown(self) -> Any:
+        """Nothing: the rollout buffer has it all."""
+
+    def show(self, shown: Any) -> None:
+        """Nothing to keep."""
+
+    def update(self, model: PPO, *, dual_clip: float | None) -> None:
+        """Improve the policy by gradients that torch works out."""
+        update(model, dual_clip=dual_clip)

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from aimbot_lab.training.engines.engine import Engine, UnsuitedError
-from aimbot_lab.training.engines.torch_engine import TorchEngine
+from aimbot_lab.training.engines.engine import Engine, TorchEngine, UnsuitedError
 from aimbot_lab.training.fused.choice import fused_engine
 
 AUTO = "auto"

@@ -7,7 +7,6 @@ network's and whose object is a `NetworkType`. Loading this module loads no torc
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -130,24 +129,7 @@ class Mlp(NetworkType):
 
     def weights(self, settings: NetworkSettings, inputs: int, outputs: int) -> int:
         """Those of the layers' matrices."""
-        units, memory, picture = settings.units, settings.memory, settings.picture
-        if settings.scalars is None and units is None and memory is None and picture is None:
-            return _matrices((inputs, *settings.layers, outputs))
-        encoders = _matrices(units.layers) if units else 0
-        core = (settings.scalars or (0,))[-1] + (units.layers[-1] if units else 0)
-        core += picture.size if picture else 0
-        if memory is not None:
-            encoders += 4 * memory.size * (memory.size + core)
-            core = memory.size
-        return (
-            _matrices(settings.scalars or ())
-            + encoders
-            + _matrices((core, *settings.layers, outputs))
-        )
-
-
-def _matrices(sizes: tuple[int, ...]) -> int:
-    return sum(one * other for one, other in pairwise(sizes))
+        return settings.weights(inputs, outputs)
 
 
 MLP = Mlp()

@@ -9,8 +9,7 @@ from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.torch_layers import MlpExtractor
 
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy, MaskPassingMlp
-from aimbot_lab.training.networks.parts.lstm import Lstm, MemoryShape
-from aimbot_lab.training.networks.parts.rollout_memory import Chunks, RolloutMemory
+from aimbot_lab.training.networks.parts.memory import Chunks, Lstm, MemoryShape, RolloutMemory
 
 DRIFT_ROWS = 64  # whose states are recomputed after an update
 Latents = tuple[th.Tensor, th.Tensor]  # of actor and critic, [N, H and what is passed]

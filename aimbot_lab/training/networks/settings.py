@@ -1,6 +1,7 @@
 """The settings of networks: those of the built-in one, and what all have."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Literal, Protocol
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Ge, Int, Le, dataclass
@@ -108,6 +109,20 @@ class NetworkSettings:
         if self.layers or not has_parts:
             _check_layers(self.layers)
 
+    def weights(self, inputs: int, outputs: int) -> int:
+        """How many the matrices between `inputs` and `outputs` have at least."""
+        units, memory, picture = self.units, self.memory, self.picture
+        if all(part is None for part in self._parts()):
+            return _matrices((inputs, *self.layers, outputs))
+        encoders = _matrices(units.layers) if units else 0
+        core = (self.scalars or (0,))[-1] + (units.layers[-1] if units else 0)
+        core += picture.size if picture else 0
+        if memory is not None:
+            encoders += 4 * memory.size * (memory.size + core)
+            core = memory.size
+        layers = _matrices((core, *self.layers, outputs))
+        return _matrices(self.scalars or ()) + encoders + layers
+
     def _parts(self) -> tuple[object, ...]:
         return self.scalars, self.units, self.picture, self.memory
 
@@ -123,3 +138,7 @@ def has_egocentric_columns(names: Sequence[str]) -> bool:
     """Whether an observation says where the agent and its target are, and ends with rays."""
     rays = [name for name in names if name.startswith("ray_") and name.endswith("_distance")]
     return set(EGOCENTRIC_COLUMNS.values()) <= set(names) and bool(rays) and names[-1] == rays[-1]
+
+
+def _matrices(sizes: tuple[int, ...]) -> int:
+    return sum(one * other for one, other in pairwise(sizes))

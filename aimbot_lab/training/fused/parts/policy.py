@@ -22,9 +22,9 @@ from aimbot_lab.training.fused.weights import NetShape
 from aimbot_lab.training.networks.branches import MaskedHead
 from aimbot_lab.training.networks.hybrid_policy import BesideMasks, HybridPolicy
 from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
-from aimbot_lab.training.networks.parts.lstm import Lstm, MemoryShape
+from aimbot_lab.training.networks.parts.memory import Lstm, MemoryShape
 from aimbot_lab.training.networks.parts.target_head import BesideSeen, TargetHead
-from aimbot_lab.training.networks.parts.unit_encoder import UnitEncoder
+from aimbot_lab.training.networks.parts.units import UnitEncoder
 from aimbot_lab.training.settings import MAX_FUSED_UNITS
 
 Layers = list[nn.Linear]

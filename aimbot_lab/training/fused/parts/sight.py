@@ -9,7 +9,7 @@ from aimbot_lab.training.fused.parts.core.show import KindSight, MaskSight, Part
 from aimbot_lab.training.fused.parts.net import USUAL
 from aimbot_lab.training.fused.parts.policy import encoded_of, masks_shown
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
-from aimbot_lab.training.networks.parts.unit_features import NEAR, UnitFeatures
+from aimbot_lab.training.networks.parts.units import NEAR, UnitFeatures
 
 _NOTHING = np.zeros(0, np.float32)
 _NONE = np.zeros(0, np.int64)

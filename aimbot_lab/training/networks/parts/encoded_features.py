@@ -11,11 +11,9 @@ from torch import nn
 from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.features import ScaledFeatures
+from aimbot_lab.training.networks.parts.part_shapes import encoded_blocks, input_size
 from aimbot_lab.training.networks.parts.picture_encoder import PictureEncoder, picture_columns
-from aimbot_lab.training.networks.parts.unit_encoder import UnitEncoder
-from aimbot_lab.training.networks.parts.unit_features import UnitFeatures
-from aimbot_lab.training.networks.parts.unit_inputs import input_size
-from aimbot_lab.training.networks.parts.unit_kinds import encoded_blocks
+from aimbot_lab.training.networks.parts.units import UnitEncoder, UnitFeatures
 from aimbot_lab.training.networks.settings import NetworkSettings
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}

@@ -6,7 +6,7 @@ from gymnasium import spaces
 from torch import nn
 
 from aimbot_lab.foundation.world import Int64Array, WorldSpec
-from aimbot_lab.training.networks.parts.picture_shapes import IMAGE, convolutions, map_sizes
+from aimbot_lab.training.networks.parts.part_shapes import IMAGE, convolutions, map_sizes
 from aimbot_lab.training.networks.settings import PictureSettings
 
 

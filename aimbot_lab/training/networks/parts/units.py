@@ -1,6 +1,8 @@
-"""What an encoder is shown of units: their features over their ranges, and where they are."""
+"""What an encoder is shown of units, and encoders: the same weights for all units of a kind."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch as th
@@ -8,7 +10,7 @@ from gymnasium import spaces
 from torch import nn
 
 from aimbot_lab.foundation.unit_block import UnitBlock
-from aimbot_lab.training.networks.parts.unit_inputs import plain_features
+from aimbot_lab.training.networks.parts.part_shapes import plain_features
 
 NEAR = 3.0  # m over which closeness falls to 1/e, as for the rays of EgocentricFeatures
 
@@ -69,3 +71,44 @@ class UnitFeatures(nn.Module):
         scale = self._block.place_scale
         columns = [ahead / scale, right / scale, ahead / distance, right / distance]
         return th.stack([*columns, th.exp(distance * (-1.0 / NEAR))], dim=2)
+
+
+class EncodedUnits(NamedTuple):
+    """What an encoder makes of a kind of units."""
+
+    pooled: th.Tensor  # [N, E], 0 where none is seen
+    keys: th.Tensor  # [N, U, K] for the attention of a target head
+
+
+class UnitEncoder(nn.Module):
+    """Layers over each unit; the last one's output is split into representation and key.
+
+    The representation [E] passes the activation, the key [K] does not, so that it may have any
+    sign. Ye et al. 2020: units of a type are max-pooled; here over those that are seen.
+    """
+
+    def __init__(
+        self, inputs: int, layers: Sequence[int], *, keys: int, activation: type[nn.Module]
+    ) -> None:
+        super().__init__()
+        self.size = layers[-1]
+        hidden: list[nn.Module] = []
+        for one, other in pairwise((inputs, *layers[:-1])):
+            hidden += [nn.Linear(one, other), activation()]
+        before = layers[-2] if len(layers) > 1 else inputs
+        self.hidden = nn.Sequential(*hidden)
+        self.last = nn.Linear(before, layers[-1] + keys)
+        self.activation = activation()
+
+    def forward(self, units: th.Tensor, seen: th.Tensor) -> EncodedUnits:
+        """What is made of `units` [N, U, I], of which `seen` [N, U] says which there are."""
+        output = self.last(self.hidden(units))
+        shown = self.activation(output[..., : self.size])
+        return EncodedUnits(pooled_over(shown, seen), output[..., self.size :])
+
+
+def pooled_over(shown: th.Tensor, seen: th.Tensor) -> th.Tensor:
+    """The maximum [N, E] of `shown` [N, U, E] over units that are `seen` [N, U]; 0 of none."""
+    lowest = th.full_like(shown, -th.inf)
+    most = th.where(seen.unsqueeze(2), shown, lowest).amax(dim=1)
+    return th.where(seen.any(dim=1, keepdim=True), most, th.zeros_like(most))

@@ -1,11 +1,46 @@
-"""Sizes of a picture's encoder, worked out without making it."""
+"""What encoders are shown: kinds of units, numbers of each, pictures; loads no torch."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.networks.settings import PictureSettings
+from aimbot_lab.training.networks.settings import NetworkSettings, PictureSettings
 
+PLACE_INPUTS = 5  # ahead and right over the place's scale, unit vector, closeness
 IMAGE = "image"
+
+
+def encoded_blocks(settings: NetworkSettings, spec: WorldSpec) -> tuple[UnitBlock, ...]:
+    """The kinds of units that have an encoder, in the world's order."""
+    if settings.units is None:
+        return ()
+    kinds = settings.units.kinds
+    return tuple(block for block in spec.units if kinds is None or block.kind in kinds)
+
+
+def target_blocks(spec: WorldSpec) -> tuple[UnitBlock, ...]:
+    """The kinds of units that a target head may choose from, in the world's order."""
+    return tuple(block for block in spec.units if block.target)
+
+
+def target_slots(blocks: Sequence[UnitBlock]) -> int:
+    """How many units there are to choose from at most."""
+    return sum(block.slots for block in blocks)
+
+
+def input_size(block: UnitBlock) -> int:
+    """Numbers that an encoder is shown of each unit of `block`."""
+    labels = sum(map(len, block.labels.values()))
+    place = PLACE_INPUTS if block.place else 0
+    distance, fixed = block.distance is not None, int(block.fixed.shape[1])
+    return len(plain_features(block)) + labels + distance + place + fixed
+
+
+def plain_features(block: UnitBlock) -> list[str]:
+    """Features that are shown over their declared ranges."""
+    special = {block.seen, block.distance, *(block.place or ()), *block.labels}
+    return [name for name in block.features if name not in special]
 
 
 class Convolution(NamedTuple):
