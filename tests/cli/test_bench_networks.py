@@ -32,7 +32,7 @@ def test_without_json_it_is_a_table() -> None:
     result = CliRunner().invoke(bench, ["train", "--network", "all", "--quick"])
     assert result.exit_code == 0, result.output
     for name in ("all", PLAIN, RECURRENT, SHARED):
-        line = rf"^{name} +1 +(torch|fused) +[\d,]+ +[\d,]+( +[\d.]+%){{7}}( +[\d.]+){{4}}$"
+        line = rf"^{name} +1 +(torch|fused) +[\d,.]+ +[\d,.]+( +[\d.]+%){{7}}( +[\d.]+){{4}}$"
         assert re.search(line, result.stdout, re.MULTILINE)
 
 

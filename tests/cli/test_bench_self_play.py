@@ -55,8 +55,8 @@ def test_self_play_stands_beside_the_hardest_target_and_its_opponents_take_a_sha
 
 def test_without_json_it_is_tables(printed_and_found: tuple[str, Report]) -> None:
     for line in (
-        r"^self-play +16x16 +1 +fused +[\d,]+ +[\d,]+( +[\d.]+%){8} +[\d.]+$",
-        r"^attack +16x16 +1 +fused +[\d,]+ +[\d,]+( +[\d.]+%){8} +1\.00$",
+        r"^self-play +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+%){8} +[\d.]+$",
+        r"^attack +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+%){8} +1\.00$",
         r"^8 +8 +1 +[\de.-]+ +\d+\.\d\d$",
     ):
         assert re.search(line, printed_and_found[0], re.MULTILINE), line

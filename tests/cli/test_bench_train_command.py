@@ -78,7 +78,7 @@ def test_the_variants_differ_in_the_algorithm_alone() -> None:
 
 def test_without_json_tables_go_to_stdout_and_progress_to_stderr(result: Result) -> None:
     for name, end in (("hybrid_ppo", r"[\d,]+"), ("stable-baselines3", "-")):
-        line = rf"^{name} +16x16 +1 +(fused|torch) +[\d,]+ +[\d,]+( +[\d.]+%){{7}} +{end}$"
+        line = rf"^{name} +16x16 +1 +(fused|torch) +[\d,.]+ +[\d,.]+( +[\d.]+%){{7}} +{end}$"
         assert re.search(line, result.stdout, re.MULTILINE), name
     assert re.search(r"^16x16: [\d.]+ times stable-baselines3's best$", result.stdout, re.MULTILINE)
     assert "repeat 1 of 1" in result.stderr
