@@ -57,7 +57,8 @@ races: setup
 
 # Trainings of 1 to 16 processes with one and two threads each, which must all end in the same bits.
 scale: setup
-	$(BIN)/python -m pytest -n 0 -m 'scale or campaign' tests/training/test_scale_campaign.py
+	$(BIN)/python -m pytest -n 0 -m 'scale or campaign' \
+		tests/training/test_scale_campaign.py tests/bench/test_scale_bench.py
 
 # What actors bring and cost: the speed of worlds that hang now and then, and the steps to a goal with a lag.
 actors: setup

@@ -35,7 +35,7 @@ def printed_and_found() -> tuple[str, Report]:
     return result.stdout, found[0]
 
 
-@pytest.mark.slow
+@pytest.mark.scale
 def test_processes_take_turns_and_their_exchange_takes_a_share(
     printed_and_found: tuple[str, Report],
 ) -> None:
@@ -55,6 +55,7 @@ def test_processes_take_turns_and_their_exchange_takes_a_share(
         assert row["processor_us_per_step"] > 0.0
 
 
+@pytest.mark.scale
 def test_the_ways_of_an_exchange_stand_beside_all_reduce(
     printed_and_found: tuple[str, Report],
 ) -> None:
@@ -67,6 +68,7 @@ def test_the_ways_of_an_exchange_stand_beside_all_reduce(
         assert ratio == pytest.approx(times[way] / times["all_reduce"])
 
 
+@pytest.mark.scale
 def test_without_json_it_is_tables(printed_and_found: tuple[str, Report]) -> None:
     text = printed_and_found[0]
     number = r"[\d.,e+-]+"  # of any size: the machine may be busy

@@ -1,6 +1,7 @@
 """An exported agent plays as the agent does, and one that would not is not written."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -35,6 +36,7 @@ from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.registry import spec_of
 from tests.training.tiny_training import Sink, plan
 
+Agents = Callable[[str, dict[str, Any]], SavedAgent]
 SHAKE = 1.0  # large enough for a mouse that is cut at its limit
 RUNNING = NetworkSettings(layers=(16,), scaling="running")
 KINDS: list[tuple[str, dict[str, Any]]] = [
@@ -68,12 +70,26 @@ def saved_agent(folder: Path, algo: str, **train: Any) -> SavedAgent:
     return load_agent(folder)
 
 
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Agents:
+    """The agent of a kind, which learns once."""
+    kept: dict[str, SavedAgent] = {}
+
+    def of_kind(algo: str, train: dict[str, Any]) -> SavedAgent:
+        kind = f"{algo} {train}"
+        if kind not in kept:
+            kept[kind] = saved_agent(tmp_path_factory.mktemp("agent"), algo, **train)
+        return kept[kind]
+
+    return of_kind
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("algo", "train"), KINDS, ids=str)
 def test_the_deployed_network_chooses_as_the_agent(
-    tmp_path: Path, algo: str, train: dict[str, Any]
+    agent: Agents, algo: str, train: dict[str, Any]
 ) -> None:
-    saved = saved_agent(tmp_path, algo, **train)
+    saved = agent(algo, train)
     given = sample(saved.agent.spec, 10_000)
     deployed = DeployedPolicy(saved, LIKELIEST)
     actions = played(deployed, given)
@@ -97,10 +113,10 @@ def played(deployed: DeployedPolicy, given: Given) -> Float32Array:
 
 @pytest.mark.parametrize(("algo", "train"), KINDS, ids=str)
 def test_onnxruntime_plays_as_torch_on_ten_thousand_observations(
-    tmp_path: Path, algo: str, train: dict[str, Any]
+    agent: Agents, tmp_path: Path, algo: str, train: dict[str, Any]
 ) -> None:
     pytest.importorskip("onnxruntime")
-    saved, path = saved_agent(tmp_path / "agent", algo, **train), tmp_path / "agent.onnx"
+    saved, path = agent(algo, train), tmp_path / "agent.onnx"
     usual = saved.agent.temperature()
     for temperature in {LIKELIEST, usual} if (algo, train) == KINDS[0] else {usual}:
         check = export_onnx(saved, path, temperature=temperature)
@@ -121,9 +137,9 @@ def test_onnxruntime_plays_as_torch_on_ten_thousand_observations(
     ("algo", "train"), [kind for kind in KINDS if not ALGORITHMS[kind[0]].ranks_actions], ids=str
 )
 def test_with_even_noise_the_deployed_network_acts_as_often_as_the_agent_does(
-    tmp_path: Path, algo: str, train: dict[str, Any], temperature: Temperature
+    agent: Agents, algo: str, train: dict[str, Any], temperature: Temperature
 ) -> None:
-    saved, rows = saved_agent(tmp_path, algo, **train), 20_000
+    saved, rows = agent(algo, train), 20_000
     one = sample(saved.agent.spec, 1)
     given = sample(saved.agent.spec, rows)._replace(
         observation=one.observation.repeat(rows, axis=0),
