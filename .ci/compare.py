@@ -34,17 +34,21 @@ class Commit:
         """The names of its curricula."""
         return {path.name for path in (self.folder / "curricula").glob("*.yaml")}
 
-    def run(self, data: Path | None, *words: str) -> Any:
-        """The document that `aimbot-lab` prints with `words`; its last words where it fails."""
+    def call(self, data: Path | None, *words: str) -> subprocess.CompletedProcess[str]:
+        """What `aimbot-lab` comes to with `words`."""
         place = [] if data is None else ["--data-dir", str(data)]
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "aimbot_lab", *words, "--json", *place],
+        return subprocess.run(
+            [sys.executable, "-P", "-m", "aimbot_lab", *words, *place],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(self.folder)},
             capture_output=True,
             text=True,
             check=False,
         )
+
+    def run(self, data: Path | None, *words: str) -> Any:
+        """The document that `aimbot-lab` prints with `words`; its last words where it fails."""
+        done = self.call(data, *words, "--json")
         try:
             return json.loads(done.stdout)
         except ValueError:
@@ -81,10 +85,10 @@ def compared(old: Commit, new: Commit, steps: int | None, only: list[str]) -> in
             asked = "evaluate", agent, "--episodes", EPISODES
             judged = [one.run(data[old], *asked) for one in (old, new)]
             played = [one.get("players", one) for one in judged]
-            old.run(data[old], "record", agent, "-o", str(replay))
-            shown = [one.run(None, "replay", str(replay)) for one in (old, new)]
+            kept = old.call(data[old], "record", agent, "-o", str(replay))
             rows = [("state", found), ("agent", played)]
-            if replay.exists():  # else the world has none
+            if "has no replays" not in kept.stderr:
+                shown = [one.run(None, "replay", str(replay)) for one in (old, new)]
                 rows.append(("replay", shown))
         for what, pair in rows:
             alike = pair[0] == pair[1] and not any(map(_failed, pair))
