@@ -115,6 +115,8 @@ def _episode_faults(spec: WorldSpec) -> Iterator[str]:
         yield f"time_column {spec.time_column!r} must be one of episode_columns"
     for name in sorted(TAKEN_COLUMNS.intersection(spec.episode_columns)):
         yield f"episode_columns: every world has {name} already"
+    if "seconds" in (spec.result_columns or ()):
+        yield "result_columns: every line has seconds already"
     asked = [("result_columns", name) for name in spec.result_columns or ()]
     for measure in spec.measures:
         columns = (measure.column, measure.over, measure.only)

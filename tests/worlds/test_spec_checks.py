@@ -38,6 +38,10 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"abilities": frozenset({"fly"})}, "no ability is called 'fly'"),
     ({"episode_columns": ("length",)}, "episode_columns: every world has length already"),
     (
+        {"episode_columns": ("seconds",), "result_columns": ("seconds",)},
+        "result_columns: every line has seconds already",
+    ),
+    (
         {"episode_columns": ("far|thest",)},
         "episode_columns: 'far|thest' must be of letters, digits, and the signs _ - .",
     ),
