@@ -1,7 +1,7 @@
-"""Scripted players in the away seats: one for each match, chosen where the match begins.
+"""The duel as a world of one agent, who plays home against scripts, past selves and itself.
 
-What players remember and draw is kept by match, so that a match goes on alike in any world of any
-number of matches, and in one that was restored.
+What scripted players remember and draw is kept by match, so that a match goes on alike in a world
+of any number of matches, and in one that was restored.
 """
 
 from collections.abc import Mapping

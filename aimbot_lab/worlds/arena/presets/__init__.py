@@ -1,4 +1,4 @@
-"""A target block as data, and the rules it must obey so that every episode can be won.
+"""Target blocks as data, the rules that let every episode be won, and the files of blocks.
 
 All lengths are metres in the block's frame, (0, 0) to (10, 10). The agent and the enemies are
 discs of radius 0.5; touching an obstacle is allowed, so a gap of exactly 1 m lets the agent pass.

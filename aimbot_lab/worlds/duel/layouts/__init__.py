@@ -1,4 +1,4 @@
-"""A hall as data, and the rules it must obey so that every match can be won.
+"""Halls as data, the rules they must obey so that every match can be won, and their files.
 
 Discs of radius 0.5 m pass every gap of 1 m; a gap is measured along the axis in which two boxes are
 farther apart, so that what a square passes a disc passes. Reachability is worked out on the

@@ -1,6 +1,6 @@
-"""A map: where the obstacles, the start, the end and the treasure sites of a game are.
+"""Maps: where obstacles, start, end and treasure sites of a game are, and the files of maps.
 
-And the ways that it must have, so that every game on it can be won.
+And the ways that a map must have, so that every game on it can be won.
 """
 
 import hashlib
