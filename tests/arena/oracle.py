@@ -24,18 +24,13 @@ from oracle_episode import (
 )
 from oracle_reward import DISPLACED, reward_terms
 from oracle_view import Point, sight
-from oracle_walk import Walk, walked
+from oracle_walk import walked
 
 STANDING = (0, 0, 0, 0.0)
 
 
-def step(
-    rules: Rules, episode: Episode, action, angle_error: float = 0.0, place: Point | None = None
-) -> Outcome:
-    """One decision. `angle_error` [rad] turns rays and shot, to find out whether one grazes.
-
-    With a `place` the agent walks there.
-    """
+def step(rules: Rules, episode: Episode, action, angle_error: float = 0.0) -> Outcome:
+    """One decision. `angle_error` [rad] turns rays and shot, to find out whether one grazes."""
     if held(rules, episode):
         action = STANDING
     vertical, horizontal, attack = (int(number) for number in action[:3])
@@ -47,8 +42,8 @@ def step(
         yaw=wrapped(episode.yaw + mouse * rules["mouse_factor"]),
         mouse=(*episode.mouse, mouse)[-rules.spin_window :],
     )
-    walk = Walk(place, wedged=True) if place else walked(rules, episode, vertical, horizontal)
-    episode = replace(episode, x=walk.place[0], z=walk.place[1])
+    x, z = walked(rules, episode, vertical, horizontal)
+    episode = replace(episode, x=x, z=z)
     shot = Shot(fired=False, enemy=-1)
     if attack == 1 and gun_ready(episode):
         shot = shoot(rules, episode, angle_error)
@@ -68,7 +63,7 @@ def step(
     sums = tuple(old + terms[name] for old, name in zip(episode.terms, TERMS, strict=True))
     ended = won or lost
     after = replace(episode, terms=sums)
-    return Outcome(after, terms, won=won, finished=ended, wedged=walk.wedged)
+    return Outcome(after, terms, won=won, finished=ended)
 
 
 def wrapped(angle: float) -> float:
@@ -101,10 +96,10 @@ def has_won(rules: Rules, episode: Episode) -> bool:
     return False
 
 
-def allowed_actions(rules: Rules, episode: Episode) -> list[bool | None]:
+def allowed_actions(rules: Rules, episode: Episode) -> list[bool]:
     """The 3 + 3 + 2 mask: whether a move alone leads anywhere, and whether the gun is ready.
 
-    None where the agent would be wedged. One that is held can do nothing.
+    One that is held can do nothing.
     """
     if held(rules, episode):
         return [True, False, False, True, False, False, True, False]
@@ -113,11 +108,9 @@ def allowed_actions(rules: Rules, episode: Episode) -> list[bool | None]:
     return [True, *vertical, True, *horizontal, True, gun_ready(episode)]
 
 
-def leads_away(episode: Episode, walk: Walk) -> bool | None:
-    """Whether a walk displaces the agent; None where it is wedged on the way."""
-    if walk.wedged:
-        return None
-    return math.dist((episode.x, episode.z), walk.place) > DISPLACED
+def leads_away(episode: Episode, place: Point) -> bool:
+    """Whether a walk to a place displaces the agent."""
+    return math.dist((episode.x, episode.z), place) > DISPLACED
 
 
 def observed_head(rules: Rules, episode: Episode) -> list[float]:

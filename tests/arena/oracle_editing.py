@@ -83,13 +83,9 @@ class EditedMatch(Match):
         self._accept(row, stayed((self.floors[row], self._at_place(row, last))))
 
     def _at_place(self, row: int, last: Episode) -> Episode:
-        """`last` at the arena's pose, which of an episode that ended is known in single precision.
-
-        In a notch the oracle can't say where.
-        """
+        """`last` at the arena's pose, which is PLACE away at most."""
         x, z = map(float, self.arena.state.position[row])
-        if not self.tally["wedged"]:
-            assert math.dist((x, z), (last.x, last.z)) <= 1e-5
+        assert math.dist((x, z), (last.x, last.z)) <= PLACE
         yaw = float(self.arena.state.yaw[row])
         assert abs(math.remainder(yaw - last.yaw, 2 * math.pi)) <= PLACE
         return replace(last, x=x, z=z, yaw=yaw)

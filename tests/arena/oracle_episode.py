@@ -88,7 +88,6 @@ class Outcome(NamedTuple):
     terms: dict[str, float]
     won: bool
     finished: bool
-    wedged: bool  # whether the agent was held in a notch, where the oracle cannot say
 
 
 class Shot(NamedTuple):

@@ -11,7 +11,6 @@ from oracle_walk import on_floor
 
 BLOCK = 10.0  # m, side of a target block
 EXACT = 1e-9  # m
-KEPT = 4e-6  # m; who ended wedged is known in single precision alone
 TARGETS = {"free": FREE, "goto": GOTO, "attack": ATTACK, "stay": STAY}
 
 Pose = tuple[float, float, float]  # m, m, rad
@@ -55,7 +54,7 @@ def check_placement(
     if episode.target == FREE:
         check_free_places(rules, episode)
         return episode
-    assert math.dist(pose[:2], last[:2]) < KEPT, "the place is kept"
+    assert math.dist(pose[:2], last[:2]) < EXACT, "the place is kept"
     if episode.target == STAY:
         assert not episode.boxes
         assert not episode.enemies

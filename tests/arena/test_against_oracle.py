@@ -16,7 +16,6 @@ ENOUGH_STEPS = 43_000  # to meet in each case what it names
 STEPS = int(os.environ.get("AIMBOT_LAB_ORACLE_STEPS", "14000"))
 MATCH_STEPS = 500  # after which a new match begins, since a row that has come to Stay stays
 GRAZING_SHARE = 1e-5  # of all rays, and of all outcomes
-WEDGED_SHARE = 0.05  # of all decisions
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -34,7 +33,6 @@ def test_every_number_of_every_step_is_the_oracles(case: Case) -> None:
     assert STEPS < ENOUGH_STEPS or missed == []
     assert tally["grazing rays"] <= 2 + GRAZING_SHARE * tally["rays"]
     assert tally["grazing outcomes"] <= 1 + GRAZING_SHARE * tally["steps"]
-    assert tally["wedged"] <= 1 + WEDGED_SHARE * tally["steps"]
 
 
 @pytest.mark.parametrize("case", EDITED, ids=lambda case: case.name)
@@ -48,4 +46,3 @@ def test_every_number_after_random_edits_is_the_oracles(case: Case) -> None:
     assert STEPS < ENOUGH_STEPS or missed == []
     assert tally["grazing rays"] <= 2 + GRAZING_SHARE * tally["rays"]
     assert tally["grazing outcomes"] <= 1 + GRAZING_SHARE * tally["steps"]
-    assert tally["wedged"] <= 1 + WEDGED_SHARE * tally["steps"]

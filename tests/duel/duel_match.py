@@ -72,23 +72,18 @@ class Comparison:
             result = decide(rules, done, given, int(before[row]))
             faults = self._faults(row, result, done)
             for error in (-AIM, AIM):
-                if not faults or any(one.wedged for one in done):
+                if not faults:
                     break
                 self.tally["grazing"] += 1
                 done = copy.deepcopy(fighters)
                 result = decide(rules, done, given, int(before[row]), error)
                 faults = self._faults(row, result, done)
             ended = bool(self.buffers.finished[row])
-            if any(one.wedged for one in done):
-                self.tally["wedged"] += 1
-                self.tally["decisions"] += 1
-                self.matches[row] = self._begun(row) if ended else (rules, self._put(row, done))
-                continue
             assert not faults, f"match {row}: {faults}"
             self._count(fighters, done, result)
             self.matches[row] = rules, done
             if not ended:
-                self._put(row, done)  # PLACE away at most: who walks at a disc is in no balance
+                self._put(row, done)  # who walks at a disc is in an unstable balance
             seen = self.buffers.final_observations if ended else self.buffers.observations
             self._check_seen(row, seen)
             if ended:
@@ -130,7 +125,7 @@ class Comparison:
         return faults
 
     def _put(self, row: int, fighters):
-        """Those of whom one was wedged in a notch, of which the oracle does not say where."""
+        """Those at the places of the duel's state, which are PLACE away at most."""
         state = self.duel.state
         for agent, one in enumerate(fighters):
             seat = row + agent * self.duel.num_envs

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 Point = tuple[float, float]
 SIDE = 30.0  # m
 TOUCH = 1e-9  # m of overlap that is let be
-TIE = 1e-11  # m between depths that rounding may tell either way
+TIE = 1e-11  # m between depths that are equal but for rounding
 TRIES = 12  # looks whether a place is free, before a tick's walk is given up
 
 
@@ -27,7 +27,6 @@ class Fighter:
     mouse: list[float] = field(default_factory=list)
     held: list[float] = field(default_factory=lambda: [0.0] * 4)
     moved: bool = False
-    wedged: bool = False
     hit_from: Point = (0.0, 0.0)
     own: dict[str, float] = field(default_factory=dict)
 
@@ -92,10 +91,11 @@ def pairs(fighters: list[Fighter]):
 def walk(rules: Rules, fighters: list[Fighter]) -> None:
     """Tick by tick; where the two would overlap afterwards, neither moves in that tick."""
     before = [one.place for one in fighters]
-    for one in fighters:
-        one.wedged = False
     for _ in range(rules.period):
-        aims = [tick(rules, one, other.place, other.traits) for one, other in pairs(fighters)]
+        aims = [
+            tick(rules, one, other, boxes)
+            for (one, other), boxes in zip(pairs(fighters), orders(rules), strict=True)
+        ]
         reach = sum(one.traits["agent_radius"] for one in fighters)
         if math.dist(*aims) >= reach - TOUCH:
             for one, (x, z) in zip(fighters, aims, strict=True):
@@ -104,49 +104,46 @@ def walk(rules: Rules, fighters: list[Fighter]) -> None:
         one.moved = math.dist(one.place, place) > 1e-6
 
 
-def tick(rules: Rules, one: Fighter, other: Point, traits) -> Point:
+def orders(rules: Rules):
+    """The boxes in the order of each agent's frame, in which the list is the same."""
+    turned = [tuple(SIDE - side for side in (*box[2:], *box[:2])) for box in rules.boxes]
+    return rules.boxes, turned
+
+
+def tick(rules: Rules, one: Fighter, other: Fighter, boxes) -> Point:
     """Where a tick leads: to its aim, pushed out of what it is deepest in until it is free.
 
-    One that is not found free in 12 tries is not made.
+    One that is not found free in 12 looks is not made.
     """
     ahead, right = ({0: 0, 1: 1, 2: -1}[int(key)] for key in one.held[:2])
-    if one.wedged or (ahead == 0 and right == 0):
+    if ahead == 0 and right == 0:
         return one.place
     sin, cos = math.sin(one.yaw), math.cos(one.yaw)
     way = ahead * sin + right * cos, ahead * cos - right * sin
     stride = one.traits["move_speed"] * rules.timestep / math.hypot(*way)
     radius = one.traits["agent_radius"]
-    aim = kept(one.x + way[0] * stride, radius), kept(one.z + way[1] * stride, radius)
-    found = [end or one.place for end in ends(rules, aim, (other, traits), radius, TRIES)]
-    one.wedged = any(math.dist(found[0], end) > TIE for end in found)  # the oracle can't say where
-    return found[0]
+    place = kept(one.x + way[0] * stride, radius), kept(one.z + way[1] * stride, radius)
+    for _ in range(TRIES):
+        point, reach = deepest(place, boxes, other, radius)
+        if reach - math.dist(place, point) <= TOUCH:
+            return place
+        if point == place:
+            break
+        place = pushed(place, point, reach, radius)
+    return one.place
 
 
-def ends(rules: Rules, place: Point, other, radius: float, tries: int) -> list[Point | None]:
-    """Where pushes out of what `place` is deepest in may end; None where they never do.
+def deepest(place: Point, boxes, other: Fighter, radius: float) -> tuple[Point, float]:
+    """What a disc at `place` is deepest in: its nearest point, and how far away it must be.
 
-    There are several where it is as deep in one thing as in another, or in one by just `TOUCH`.
+    Of equals a box before the other agent, and of boxes the first.
     """
-    if tries == 0:
-        return [None]
-    centre, traits = other
-    things = {(nearest_of(box, place), radius) for box in rules.boxes}
-    things.add((centre, radius + traits["agent_radius"]))
-    depths = {thing: thing[1] - math.dist(place, thing[0]) for thing in things}
-    deepest = max(depths.values())
-    if deepest < TOUCH - TIE:
-        return [place]
-    touching: list[Point | None] = [place] if deepest < TOUCH + TIE else []
-    return touching + [
-        end
-        for (point, reach), depth in depths.items()
-        if depth > deepest - TIE
-        for end in (
-            [None]
-            if depth == reach
-            else ends(rules, pushed(place, point, reach, radius), other, radius, tries - 1)
-        )
-    ]
+    things = [(nearest_of(box, place), radius) for box in boxes]
+    things.append((other.place, radius + other.traits["agent_radius"]))
+    depths = [reach - math.dist(place, point) for point, reach in things]
+    return next(
+        thing for thing, depth in zip(things, depths, strict=True) if depth >= max(depths) - TIE
+    )
 
 
 def pushed(place: Point, point: Point, reach: float, radius: float) -> Point:

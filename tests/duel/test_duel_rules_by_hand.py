@@ -115,6 +115,28 @@ def test_two_that_walk_into_each_other_stop_before_they_overlap() -> None:
     assert not duel.state.moved.any()
 
 
+@pytest.mark.parametrize("mover", [0, 1])
+def test_a_box_pushes_before_the_opponent_that_is_equally_deep(mover: int) -> None:
+    """In whole 16ths of a metre, so that rounding decides nothing: 5 from the box, 13 of 16."""
+    hall = Layout("wall", 1, ((6.0, 10.0, 14.0, 11.0),), (15.0, 3.0))
+    settings = DuelSettings(num_envs=1, decision_period=1, fixed_timestep=1 / 32, move_speed=0.5)
+    duel = Duel(settings, [replace(hall, difficulty=level) for level in range(1, 6)])
+    duel.set_scenario(scenario(1))
+    buffers = step_buffers(duel)
+    duel.reset(1, buffers.observations)
+    seats, stood = duel.state.seats, np.array([10.3125, 10.4375])
+    seats.position[mover], seats.position[1 - mover] = (10.0, 9.6875 - 1 / 64), FLOOR_SIZE - stood
+    seats.enemies[:, 0] = FLOOR_SIZE - seats.position[::-1]
+    seats.yaw[mover] = 0.0
+    actions = np.zeros((2, 4), np.float32)
+    actions[mover, 0] = 1
+    duel.step(actions, buffers)
+    down = np.array([10.0, 9.5]) - stood  # the box pushes first, then the opponent
+    np.testing.assert_allclose(
+        seats.position[mover], stood + down / np.hypot(*down), rtol=0, atol=1e-9
+    )
+
+
 def test_a_move_that_only_the_opponent_stops_is_masked() -> None:
     duel, _ = faced(1.0)
     masks = np.zeros((2, 8), np.bool_)
