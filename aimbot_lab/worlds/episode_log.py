@@ -60,12 +60,19 @@ def ended_episodes(
     outcome: npt.NDArray[np.int8],
     length: IntArray,
     columns: tuple[str, ...],
+    sums: tuple[int, tuple[str, ...]] | None = None,
 ) -> EpisodeBatch:
     """The episodes that just ended in `rows` [E], which are in their next episode already.
 
     `running` has the `order` and `scenario` [B] of the episodes that run. `outcome` and `length`
-    are those of the ended ones [E]; `columns` names the arrays of `log` that they carry.
+    are those of the ended ones [E]; `columns` names the arrays of `log` that they carry. With
+    `sums` only so many of `log.terms` are reward terms, and the others columns of these names.
     """
+    terms = log.terms[rows]
+    own = {name: np.asarray(getattr(log, name)[rows], np.float64) for name in columns}
+    if sums is not None:
+        terms, counts = terms[:, : sums[0]], terms[:, sums[0] :]
+        own.update(zip(sums[1], counts.T, strict=True))
     kinds = zip(log.target[rows].tolist(), log.difficulty[rows].tolist(), strict=True)
     return EpisodeBatch(
         row=rows,
@@ -75,8 +82,8 @@ def ended_episodes(
         cell=tuple([cells[kind] for kind in kinds]),
         outcome=outcome,
         length=length,
-        terms=log.terms[rows],
+        terms=terms,
         running_order=running.order,
         running_scenario=running.scenario,
-        columns={name: np.asarray(getattr(log, name)[rows], np.float64) for name in columns},
+        columns=own,
     )

@@ -7,20 +7,10 @@ from typing import NamedTuple
 
 from oracle_view import Box, Fan, Point, Wall, fan_of, walls_of
 
+from aimbot_lab.worlds.arena.core.state import REWARD_TERMS
+
 FREE, GOTO, ATTACK, STAY = 0, 1, 2, 4
-TERMS = (
-    "non_target_hit",
-    "target_hit",
-    "move_penalty",
-    "spin_penalty",
-    "win",
-    "lose",
-    "facing",
-    "distance",
-    "in_area",
-    "suppressive",
-    "facing_area",
-)
+TERMS = REWARD_TERMS
 
 
 @dataclass(frozen=True)

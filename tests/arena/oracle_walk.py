@@ -69,7 +69,8 @@ def deepest(rules: Rules, episode: Episode, place: Point) -> Overlap | None:
     Obstacles are compared by the square of the distance, and so are enemies.
     """
     radius = rules["agent_radius"]
-    standing = [centre for centre, hits in zip(episode.enemies, episode.hits_left) if hits > 0]
+    pairs = zip(episode.enemies, episode.hits_left, strict=True)
+    standing = [centre for centre, hits in pairs if hits > 0]
     found = [
         Overlap(reach - math.sqrt(squared(place, point)), point, reach)
         for points, reach in (

@@ -11,8 +11,8 @@ from aimbot_lab.foundation.result_lines import (
 )
 from aimbot_lab.worlds.arena.allocate import new_state, new_tables
 from aimbot_lab.worlds.arena.arena import CELLS
-from aimbot_lab.worlds.arena.core.state import LOST, REWARD_TERMS, WON, EpisodeLog
-from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, TARGETS
+from aimbot_lab.worlds.arena.core.state import LOST, REWARD_TERMS, TARGETS, WON, EpisodeLog
+from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.episode_log import ended_episodes, new_log, own_columns
 

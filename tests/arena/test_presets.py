@@ -11,7 +11,7 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, DIFFICULTY_COUNT
-from aimbot_lab.worlds.arena.presets import FORM, TARGETS, Preset, load_presets, preset_faults
+from aimbot_lab.worlds.arena.presets import BLOCK_TARGETS, FORM, Preset, load_presets, preset_faults
 
 Floats = npt.NDArray[np.float64]
 SHIPPED = load_presets()
@@ -62,7 +62,7 @@ def faults_or_none(path: Path) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("difficulty", DIFFICULTIES)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", BLOCK_TARGETS)
 def test_every_difficulty_has_at_least_four_presets(target: str, difficulty: int) -> None:
     assert len(cell(target, difficulty)) >= 4
 
@@ -129,7 +129,7 @@ def sight_share(preset: Preset) -> float:
     return float((depth(lines, np.array(preset.obstacles)) > 0).all(axis=2).mean())
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", BLOCK_TARGETS)
 def test_straight_ways_in_grow_rarer_with_difficulty(target: str) -> None:
     shares = [np.mean([straight_share(p) for p in cell(target, d)]) for d in DIFFICULTIES]
     assert all(harder < easier - 0.05 for easier, harder in pairwise(shares)), shares

@@ -8,7 +8,7 @@ from drawn_values import ROWS, drawn, gaussian, ranges, uniform
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
 
-SPEED = core.MOVE_SPEED
+SPEED = core.AT.move_speed
 
 
 def test_a_uniform_sampler_fills_its_interval_evenly() -> None:

@@ -84,14 +84,14 @@ def test_only_the_proportions_of_weights_count(size: float) -> None:
     one, other = (new_stage(scenario, num_envs=300).arena.state for scenario in (even, same))
     np.testing.assert_array_equal(one.target, other.target)
     np.testing.assert_array_equal(one.difficulty, other.difficulty)
-    assert set(one.target.tolist()) == {core.FREE, core.GOTO}
+    assert set(one.target.tolist()) == {core.TARGET.free, core.TARGET.goto}
 
 
 def test_a_view_angle_by_episode_moves_the_rays() -> None:
     scenario = Scenario({"stay": 1.0}, parameters={"rays.view_angle": uniform(30.0, 170.0)})
     state = new_stage(scenario, num_envs=50).arena.state
     outer = np.degrees(np.arctan2(state.ray_sin[:, 18], state.ray_cos[:, 18]))
-    np.testing.assert_allclose(outer, state.parameters[:, core.VIEW_ANGLE] / 2, atol=1e-4)
+    np.testing.assert_allclose(outer, state.parameters[:, core.AT.rays_view_angle] / 2, atol=1e-4)
 
 
 def test_a_snapshot_carries_its_scenario_with_it() -> None:

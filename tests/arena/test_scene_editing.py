@@ -18,7 +18,7 @@ from scene_stage import (
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena.core.state import FREE, GOTO, STAY
+from aimbot_lab.worlds.arena.core.state import TARGET
 from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
 
 
@@ -29,7 +29,7 @@ def test_a_placed_enemy_is_seen_by_the_middle_ray_where_it_stands() -> None:
     seen = columns(stage)
     assert seen["ray_9_tag"] == 1.0
     assert seen["ray_9_distance"] == pytest.approx(9.5, abs=1e-5)
-    assert seen["target"] == STAY, "an enemy assigns nothing"
+    assert seen["target"] == TARGET.stay, "an enemy assigns nothing"
     stage.repeat(0, 0, 1, 0)
     assert stage.arena.state.enemy_hits_left[0, 0] == 0
     assert columns(stage)["ray_9_tag"] == 0.0
@@ -62,14 +62,18 @@ def test_an_assigned_target_is_observed_and_its_clock_begins_anew() -> None:
     editor.assign(0, "goto")
     editor.observe(0, stage.buffers.observations)
     seen = columns(stage)
-    assert (seen["target"], seen["time_left"], seen["gun_ready"]) == (GOTO, 30.0, 1.0)
+    assert (seen["target"], seen["time_left"], seen["gun_ready"]) == (TARGET.goto, 30.0, 1.0)
     assert (seen["fire_base_x"], seen["fire_base_z"], seen["fire_base_diameter"]) == (30, 30, 6)
     assert not stage.arena.state.terms.any()
     assert not stage.arena.state.spin_turns.any()
     editor.assign(0, "stay")
     editor.observe(0, stage.buffers.observations)
     seen = columns(stage)
-    assert [seen[name] for name in ("target", "fire_base_x", "fire_base_diameter")] == [STAY, 0, 0]
+    assert [seen[name] for name in ("target", "fire_base_x", "fire_base_diameter")] == [
+        TARGET.stay,
+        0,
+        0,
+    ]
 
 
 def test_a_won_target_gives_a_result_and_the_floor_carries_on_in_stay() -> None:
@@ -84,7 +88,7 @@ def test_a_won_target_gives_a_result_and_the_floor_carries_on_in_stay() -> None:
     assert result_line(batch, 0).startswith("Warning|Result|Win|target=attack|difficulty=1|")
     editor.carry_on(0)
     state = stage.arena.state
-    assert state.target[0] == STAY
+    assert state.target[0] == TARGET.stay
     assert state.enemy_hits_left[0, :2].tolist() == [0, 1]
     assert [block.preset for block in editor.record(0).blocks] == [state_preset(stage, "sentry")]
     with pytest.raises(MisuseError, match="every enemy of block 0 is down"):
@@ -112,12 +116,12 @@ def test_time_runs_out_thirty_seconds_after_the_assignment() -> None:
 def test_free_without_enemies_is_stay() -> None:
     stage, editor = edited()
     editor.assign(0, "free")
-    assert stage.arena.state.target[0] == STAY
+    assert stage.arena.state.target[0] == TARGET.stay
     editor.place_enemy(0, (20.0, 20.0))
     editor.assign(0, "free")
-    assert stage.arena.state.target[0] == FREE
+    assert stage.arena.state.target[0] == TARGET.free
     editor.clear(0)
-    assert stage.arena.state.target[0] == STAY
+    assert stage.arena.state.target[0] == TARGET.stay
     assert stage.arena.state.enemy_count[0] == stage.arena.state.obstacle_count[0] == 0
 
 
@@ -150,7 +154,7 @@ def test_what_is_removed_is_gone_and_all_else_stays() -> None:
         editor.remove_enemy(0, 1)
     editor.remove_enemy(0, last)
     editor.remove_block(0, gone)
-    assert stage.arena.state.target[0] == STAY
+    assert stage.arena.state.target[0] == TARGET.stay
     after = editor.floor(0)
     np.testing.assert_array_equal(after.obstacles, before.obstacles)
     np.testing.assert_array_equal(after.enemies["enemies"], before.enemies["enemies"])
@@ -158,7 +162,7 @@ def test_what_is_removed_is_gone_and_all_else_stays() -> None:
     assert after.record.owners == before.record.owners
     editor.assign(0, "goto")
     editor.remove_enemy(0, 0)
-    assert stage.arena.state.target[0] == GOTO, "the target's block still stands"
+    assert stage.arena.state.target[0] == TARGET.goto, "the target's block still stands"
 
 
 REFUSED: dict[str, tuple[str, Callable[[RowEditor], object]]] = {

@@ -16,7 +16,7 @@ from scene_stage import (
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena.core.state import GOTO, STAY
+from aimbot_lab.worlds.arena.core.state import TARGET
 from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
 
 
@@ -122,7 +122,7 @@ def test_a_floor_is_put_back_unless_the_agent_is_in_the_way() -> None:
     editor.restore_floor(0, floor)
     again = editor.floor(0)
     np.testing.assert_array_equal(again.obstacles, floor.obstacles)
-    assert stage.arena.state.target[0] == GOTO
+    assert stage.arena.state.target[0] == TARGET.goto
     editor.clear(0)
     box = floor.obstacles[0]
     editor.place_agent(0, ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), yaw=0.0)
@@ -136,6 +136,6 @@ def test_a_drawn_block_can_be_edited_as_a_placed_one() -> None:
     assert len(editor.record(0).blocks) == 1
     editor.remove_block(0, 0)
     state = stage.arena.state
-    assert state.target[0] == STAY
+    assert state.target[0] == TARGET.stay
     assert state.enemy_count[0] == state.obstacle_count[0] == 0
     assert state.fire_base[0].tolist() == [0.0, 0.0, 0.0]

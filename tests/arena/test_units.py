@@ -6,7 +6,7 @@ from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
 
 from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena.core.state import RAY_RANGE
+from aimbot_lab.worlds.arena.core.state import AT
 from aimbot_lab.worlds.arena.core.timed_parts import cast_all_rays, observe_all
 from aimbot_lab.worlds.arena.settings import ObservationSettings, RaySettings
 from aimbot_lab.worlds.registry import spec_of, type_of
@@ -46,7 +46,7 @@ def enemies_of(stage: Stage, observations: np.ndarray) -> np.ndarray:
 
 def seen_by_rays(stage: Stage, row: int) -> set[int]:
     state, rays = stage.arena.state, stage.arena.settings.rays.count
-    near = state.ray_distance[row, :rays] <= np.float32(state.parameters[row, RAY_RANGE])
+    near = state.ray_distance[row, :rays] <= np.float32(state.parameters[row, AT.rays_range])
     return {int(hit) for hit in state.ray_hit[row, :rays][near] if hit >= 0}
 
 

@@ -28,14 +28,7 @@ from aimbot_lab.replay.frames import (
 )
 from aimbot_lab.replay.summary import lesson_title, player_words
 from aimbot_lab.replay.terminal import Screen, half_blocks, screens
-from aimbot_lab.worlds.arena.core.state import (
-    DISTANCE,
-    IN_AREA,
-    LOSE,
-    MOVE_PENALTY,
-    REWARD_TERMS,
-    WIN,
-)
+from aimbot_lab.worlds.arena.core.state import AT, REWARD_TERMS
 from tests.replay.recorded_episodes import replay_of
 
 SMALL = FrameStyle(size=120)
@@ -91,10 +84,10 @@ def test_the_goal_is_told_with_what_is_left_of_it() -> None:
 
 def test_bars_share_one_scale_and_leave_the_result_out() -> None:
     totals = np.zeros(len(REWARD_TERMS))
-    totals[[WIN, DISTANCE, MOVE_PENALTY]] = 999.0, 40.0, -80.0
-    scale = bar_scale(totals, [WIN, LOSE])
-    assert scale[DISTANCE] == scale[MOVE_PENALTY] == 80.0
-    assert scale[WIN] == scale[IN_AREA] == 0.0
+    totals[[AT.rewards_win, AT.rewards_distance, AT.rewards_move_penalty]] = 999.0, 40.0, -80.0
+    scale = bar_scale(totals, [AT.rewards_win, AT.rewards_lose])
+    assert scale[AT.rewards_distance] == scale[AT.rewards_move_penalty] == 80.0
+    assert scale[AT.rewards_win] == scale[AT.rewards_in_area] == 0.0
 
 
 @pytest.mark.parametrize("grid", [Grid(), Grid(2, 1), Grid(2, 2), Grid(1, 3)])

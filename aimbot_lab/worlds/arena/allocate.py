@@ -14,6 +14,7 @@ from aimbot_lab.worlds.arena.capacity import enemy_room
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.masks import keep_masks, write_masks_packed
 from aimbot_lab.worlds.arena.core.state import (
+    TARGETS,
     ArenaState,
     ArenaTables,
     PresetTables,
@@ -26,7 +27,7 @@ from aimbot_lab.worlds.arena.core.step import (
     keep_advance,
 )
 from aimbot_lab.worlds.arena.presets import Preset
-from aimbot_lab.worlds.arena.scenario import TARGETS, scenario_tables
+from aimbot_lab.worlds.arena.scenario import scenario_tables
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings
 from aimbot_lab.worlds.arena.spec import enemy_columns
 
@@ -148,7 +149,7 @@ def new_state(
         enemy_hits_left=np.zeros((rows, room), np.int64),
         enemy_is_target=np.zeros((rows, room), np.bool_),
         spin_turns=np.zeros((rows, settings.spin_window), np.int64),
-        terms=np.zeros((rows, len(core.REWARD_TERMS))),
+        terms=np.zeros((rows, core.SUMS)),
         parameters=np.zeros((rows, len(core.PARAMETERS))),
         history=np.zeros((rows, history), np.float32),
         block=np.zeros((rows, 2)),

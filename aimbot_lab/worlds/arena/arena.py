@@ -30,10 +30,13 @@ from aimbot_lab.worlds.arena.capacity import enemy_room, with_room, write_state
 from aimbot_lab.worlds.arena.core.masks import MASKS
 from aimbot_lab.worlds.arena.core.recall import write_held
 from aimbot_lab.worlds.arena.core.state import (
+    AT,
     BRANCHES,
+    COUNT,
     DIFFICULTY_COUNT,
-    RECALL_SECONDS,
     REWARD_TERMS,
+    SUMS,
+    TARGETS,
     ArenaState,
     ArenaTables,
     Bools,
@@ -43,7 +46,7 @@ from aimbot_lab.worlds.arena.core.state import (
 )
 from aimbot_lab.worlds.arena.core.step import first_bad_action
 from aimbot_lab.worlds.arena.presets import Preset, chosen_presets
-from aimbot_lab.worlds.arena.scenario import TARGETS, scenario_tables, with_difficulty
+from aimbot_lab.worlds.arena.scenario import scenario_tables, with_difficulty
 from aimbot_lab.worlds.arena.scenes.placing import RowRecord, records_as_arrays, records_from_arrays
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.snapshots import (
@@ -53,7 +56,7 @@ from aimbot_lab.worlds.arena.snapshots import (
     with_new_parameters,
 )
 from aimbot_lab.worlds.arena.spec import arena_spec
-from aimbot_lab.worlds.episode_log import cells_of, ended_episodes, new_log
+from aimbot_lab.worlds.episode_log import cells_of, ended_episodes, new_log, own_columns
 from aimbot_lab.worlds.kernel_world import KernelWorld, tables_of
 from aimbot_lab.worlds.snapshot_checks import OF_SCENARIO
 
@@ -91,13 +94,13 @@ ALLOWED = np.array([1, 0, 0, 1, 0, 0, 1, 0], np.bool_)  # of an agent that is he
 
 def may_recall(scenario: ScenarioTables) -> bool:
     """Whether an episode of `scenario` may have `recall_seconds` above 0."""
-    kind, value = scenario.sampler[RECALL_SECONDS], scenario.sampler_values[RECALL_SECONDS, 0]
+    kind, value = scenario.sampler[AT.recall_seconds], scenario.sampler_values[AT.recall_seconds, 0]
     return bool(kind != CONSTANT or value > 0)
 
 
 def has_recall(state: ArenaState) -> bool:
     """Whether an episode that runs has."""
-    return bool((state.parameters[:, RECALL_SECONDS] > 0).any())
+    return bool((state.parameters[:, AT.recall_seconds] > 0).any())
 
 
 def held_rows(state: ArenaState) -> Bools:
@@ -135,7 +138,7 @@ class Arena(KernelWorld):
             spec,
             state=new_state(settings, tables, self._history),
             tables=tables,
-            log=new_log(EpisodeLog, settings.num_envs, terms=len(REWARD_TERMS)),
+            log=new_log(EpisodeLog, settings.num_envs, terms=SUMS),
             fits=fingerprint(settings, tables.presets),
         )
 
@@ -159,7 +162,8 @@ class Arena(KernelWorld):
             cells=CELLS,
             outcome=log.outcome[rows],
             length=log.length[rows],
-            columns=self.spec.episode_columns,
+            columns=own_columns(EpisodeLog),
+            sums=(len(REWARD_TERMS), COUNT._fields),
         )
 
     @property

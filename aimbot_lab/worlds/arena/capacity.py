@@ -42,7 +42,7 @@ MAX_OBSTACLES_OF_ROW = 1024
 
 def enemy_room(scenario: ScenarioTables) -> int:
     """Most enemies that an episode of this scenario has; a target block's at least."""
-    free, beside = (_highest(scenario, k) for k in (core.FREE_ENEMIES, core.BYSTANDERS))
+    free, beside = (_highest(scenario, k) for k in (core.AT.free_enemies, core.AT.bystanders))
     return max(free, core.MAX_ENEMIES + beside)
 
 

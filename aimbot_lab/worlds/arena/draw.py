@@ -10,8 +10,7 @@ from aimbot_lab.foundation.world import Picture
 from aimbot_lab.worlds.arena import canvas as paint
 from aimbot_lab.worlds.arena.canvas import Canvas, Colour, Opaque
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.state import ArenaState, Floats
-from aimbot_lab.worlds.arena.scenario import TARGETS
+from aimbot_lab.worlds.arena.core.state import TARGETS, ArenaState, Floats
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 OUTER_WALL = 1.5  # m of wall that is shown around the floor
@@ -55,7 +54,7 @@ def draw_row(
     time left.
     A blue line is the agent's way so far, an orange one a shot.
     """
-    floor = state.parameters[row, core.FLOOR_SIZE]
+    floor = state.parameters[row, core.AT.floor_size]
     canvas = Canvas(-OUTER_WALL, floor + OUTER_WALL, size=size)
     _draw_floor(canvas, floor)
     _draw_block(canvas, state, row)
@@ -103,7 +102,7 @@ def _draw_block(canvas: Canvas, state: ArenaState, row: int) -> None:
 
 
 def _draw_view(canvas: Canvas, state: ArenaState, row: int, rays: int) -> None:
-    reach = state.parameters[row, core.RAY_RANGE]
+    reach = state.parameters[row, core.AT.rays_range]
     distance = state.ray_distance[row, :rays].astype(np.float64)
     hit = state.ray_hit[row, :rays]
     bearing = state.yaw[row] + np.arctan2(state.ray_sin[row, :rays], state.ray_cos[row, :rays])
@@ -124,7 +123,7 @@ def _shot_end(state: ArenaState, row: int, rays: int, hit: int) -> Floats:
         enemy: Floats = state.enemies[row, hit]
         return enemy
     # The gun's line is that of the middle ray.
-    reach = min(float(state.ray_distance[row, rays // 2]), state.parameters[row, core.GUN_RANGE])
+    reach = min(float(state.ray_distance[row, rays // 2]), state.parameters[row, core.AT.gun_range])
     end: Floats = agent + reach * np.array([np.sin(state.yaw[row]), np.cos(state.yaw[row])])
     return end
 
@@ -135,10 +134,10 @@ def _draw_shot(canvas: Canvas, state: ArenaState, row: int, end: Floats) -> None
 
 
 def _draw_enemies(canvas: Canvas, state: ArenaState, row: int) -> None:
-    radius = state.parameters[row, core.ENEMY_RADIUS]
+    radius = state.parameters[row, core.AT.enemy_radius]
     for k in range(state.enemy_count[row]):
         place = state.enemies[row, k]
-        counts = state.target[row] == core.FREE or state.enemy_is_target[row, k]
+        counts = state.target[row] == core.TARGET.free or state.enemy_is_target[row, k]
         if state.enemy_hits_left[row, k] > 0:
             fill = paint.ENEMY if counts else paint.BYSTANDER
             canvas.disc(place, radius, fill=fill, edge=paint.DARK)
@@ -150,16 +149,18 @@ def _draw_agent(canvas: Canvas, state: ArenaState, row: int) -> None:
     place, yaw = state.position[row], state.yaw[row]
     muzzle = place + GUN_LENGTH * np.array([np.sin(yaw), np.cos(yaw)])
     canvas.line([place, muzzle], paint.DARK, width=2.0)
-    canvas.disc(place, state.parameters[row, core.AGENT_RADIUS], fill=paint.AGENT, edge=paint.DARK)
+    canvas.disc(
+        place, state.parameters[row, core.AT.agent_radius], fill=paint.AGENT, edge=paint.DARK
+    )
 
 
 def _captions(state: ArenaState, row: int) -> tuple[str, str]:
     """Target with its difficulty, and the time left."""
     target, difficulty = int(state.target[row]), int(state.difficulty[row])
     what = TARGET_NAMES[target] + (f", difficulty {difficulty}" if difficulty else "")
-    if target == core.STAY:
+    if target == core.TARGET.stay:
         return what, ""
     numbers = state.parameters[row]
-    period = numbers[core.DECISION_PERIOD] * numbers[core.FIXED_TIMESTEP]
-    left = max(numbers[core.TIME_LIMIT] - state.decisions[row] * period, 0.0)
+    period = numbers[core.AT.decision_period] * numbers[core.AT.fixed_timestep]
+    left = max(numbers[core.AT.time_limit] - state.decisions[row] * period, 0.0)
     return what, f"{left:.1f} s"

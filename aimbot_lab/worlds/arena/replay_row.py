@@ -47,11 +47,11 @@ class ArenaReplayRow:
 
 def _scene(state: ArenaState, events: Mapping[str, int], *, hit: int) -> Scene:
     numbers = state.parameters[0]
-    period = numbers[core.DECISION_PERIOD] * numbers[core.FIXED_TIMESTEP]
+    period = numbers[core.AT.decision_period] * numbers[core.AT.fixed_timestep]
     return Scene(
-        terms=state.terms[0].copy(),
+        terms=state.terms[0, : len(core.REWARD_TERMS)].copy(),
         seconds=float(state.decisions[0] * period),
-        time_limit=float(numbers[core.TIME_LIMIT]),
+        time_limit=float(numbers[core.AT.time_limit]),
         state=(state, hit),
         goal=goal(state),
         events=events,
@@ -90,7 +90,7 @@ class ArenaRenderer:
         self._trail.append(state.position[0].copy())
         if coarse:
             numbers = state.parameters.copy()
-            numbers[:, [core.AGENT_RADIUS, core.ENEMY_RADIUS]] *= GROWN
+            numbers[:, [core.AT.agent_radius, core.AT.enemy_radius]] *= GROWN
             state = state._replace(parameters=numbers)
         doings = Doings(self._trail, bool(scene.events[FIRED]), hit)
         return draw_row(state, 0, self._settings, size=size, doings=doings)

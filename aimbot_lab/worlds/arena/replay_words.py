@@ -17,13 +17,13 @@ SIDES = ("", "right", "left")
 def goal(state: ArenaState, row: int = 0) -> str:
     """What is to be done in `row` of `state`, and how much of it is left."""
     up = state.enemy_hits_left[row, : state.enemy_count[row]] > 0
-    if state.target[row] == core.GOTO:
+    if state.target[row] == core.TARGET.goto:
         x, z, _ = state.fire_base[row] - np.array([*state.position[row], 0.0])
         return f"reach the circle: {np.hypot(x, z):.0f} m away"
-    if state.target[row] == core.ATTACK:
+    if state.target[row] == core.TARGET.attack:
         left = up & state.enemy_is_target[row, : len(up)]
         return f"shoot those in the circle: {int(left.sum())} left"
-    return f"shoot them all: {int(up.sum())} left" if state.target[row] == core.FREE else ""
+    return f"shoot them all: {int(up.sum())} left" if state.target[row] == core.TARGET.free else ""
 
 
 def action_words(action: Float32Array | None, events: Mapping[str, int]) -> str:

@@ -21,7 +21,7 @@ from aimbot_lab.foundation.replays import (
     WorldReplays,
 )
 from aimbot_lab.foundation.world import Float32Array, WorldSpec
-from aimbot_lab.worlds.arena.core.state import MOUSE_LIMIT
+from aimbot_lab.worlds.arena.core.state import AT
 from aimbot_lab.worlds.arena.replay_words import FIRED, action_words, ending_words
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
@@ -81,7 +81,7 @@ class ArenaReplays(WorldReplays):
         del spec
         up, side = (0, 0) if action is None else (int(action[0]), int(action[1]))
         mouse = 0.0 if action is None else float(action[3])
-        limit = float(scene.state[0].parameters[0, MOUSE_LIMIT])
+        limit = float(scene.state[0].parameters[0, AT.mouse_limit])
         return (
             ArrowKeys(up=up == 1, down=up == 2, left=side == 2, right=side == 1),
             Gauge("turns", mouse / limit),

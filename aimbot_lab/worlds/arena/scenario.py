@@ -12,7 +12,7 @@ from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import Bounds
 from aimbot_lab.worlds.arena.capacity import most_bystanders, most_free_enemies
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.state import PresetTables, ScenarioTables
+from aimbot_lab.worlds.arena.core.state import TARGETS, PresetTables, ScenarioTables
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.parameters import (
     bounds_of,
@@ -25,8 +25,9 @@ from aimbot_lab.worlds.parameters import (
     value_fault,
 )
 
-TARGETS = {"free": core.FREE, "goto": core.GOTO, "attack": core.ATTACK, "stay": core.STAY}
-DIFFICULTIES = {"free": 0, "goto": 5, "attack": 5, "stay": 0}
+DIFFICULTIES = {
+    name: core.DIFFICULTY_COUNT if code in core.OF_BLOCKS else 0 for name, code in TARGETS.items()
+}
 DECLARED = ("time_limit", "floor_size", "rays.range")  # they bound the observation
 CROWD = ("enemy_radius", "agent_radius", "free_enemies", "bystanders")
 GAPS = ("block_gap_to_walls", "block_gap_to_agent", "agent_radius")  # they narrow the floor

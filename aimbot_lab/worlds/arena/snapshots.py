@@ -19,7 +19,10 @@ from aimbot_lab.worlds.arena.core.state import (
     DIFFICULTY_COUNT,
     NO_HIT,
     PARAMETERS,
+    REWARD_TERMS,
+    SUMS,
     TARGET_COUNT,
+    TERM_OF,
     ArenaTables,
     PresetTables,
 )
@@ -40,17 +43,17 @@ RANGES = OF_SCENARIO + "sampler_ranges"  # as many to a parameter as the scenari
 # The number of rows is seen by the arrays, threads change nothing, and presets are compared
 # by what they hold.
 NOT_COMPARED = ("num_envs", "threads", "shipped_presets", "presets")
+OLDEST = 35  # parameters of the oldest snapshots that are read; of those that came later 0 is none
 ADDED = frozenset(
     {
         "observation.camera=None",
         "observation.rays='plain'",
         "observation.units=False",
-        "recall_seconds=0.0",
+        *(f"{name}=0.0" for name in PARAMETERS[OLDEST:]),
     }
 )
 """Defaults of settings that snapshots of before do not name."""
 COUNTERS = ("decisions", "gun_ticks", "episode", "order", "scenario", "clock")
-NEW_PARAMETERS = 1  # last ones, without which snapshots of before were written; 0 changes nothing
 OF_PARAMETERS = (*sampler_arrays(()), "bounds", "whole")  # a scenario's arrays [P, ...]
 
 
@@ -67,32 +70,44 @@ def with_new_parameters(snapshot: Arrays, own: Arrays) -> Arrays:
     The same where it has them, or is nothing that such an arena wrote.
     """
     named = [OF_SCENARIO + name for name in OF_PARAMETERS]
-    older = [snapshot.get(name) for name in named]
-    if not all(_lacks_parameters(array, axis=0) for array in older):
+    if any(_lacking(snapshot.get(name), 0, len(PARAMETERS), OLDEST) is None for name in named):
         return snapshot
-    longer = {name: _with_zeros(snapshot[name], axis=0) for name in named}
+    longer = {name: _with_zeros(snapshot[name], 0, len(PARAMETERS)) for name in named}
     for name in (OF_SCENARIO + "bounds", OF_SCENARIO + "whole"):
-        longer[name][-NEW_PARAMETERS:] = own[name][-NEW_PARAMETERS:]
+        longer[name][len(snapshot[name]) :] = own[name][len(snapshot[name]) :]
     return with_new_columns({**snapshot, **longer})
 
 
 def with_new_columns(arrays: Arrays) -> Arrays:
-    """`arrays` of a state of an earlier version with 0 for each parameter that it lacks."""
-    numbers = arrays.get("parameters")
-    if not _lacks_parameters(numbers, axis=1):
+    """`arrays` of a state of an earlier version, in which what it lacks is 0.
+
+    That is parameters, the sums of the terms among them, and counts.
+    """
+    numbers: Any = arrays.get("parameters")
+    sums: Any = arrays.get("terms")
+    lacking = _lacking(numbers, 1, len(PARAMETERS), OLDEST)
+    terms = 0 if lacking is None else int(TERM_OF[-lacking - 1]) + 1
+    if lacking is None or _lacking(sums, 1, SUMS, terms) is None:
         return arrays
-    return {**arrays, "parameters": _with_zeros(arrays["parameters"], axis=1)}
+    before = _with_zeros(sums[:, :terms], 1, len(REWARD_TERMS))
+    longer = np.concatenate([before, sums[:, terms:]], axis=1)
+    return {
+        **arrays,
+        "parameters": _with_zeros(numbers, 1, len(PARAMETERS)),
+        "terms": _with_zeros(longer, 1, SUMS),
+    }
 
 
-def _lacks_parameters(array: Any, *, axis: int) -> bool:
-    """Whether `array` has as many parameters along `axis` as earlier versions had."""
-    known = len(PARAMETERS) - NEW_PARAMETERS
-    return isinstance(array, np.ndarray) and array.shape[axis : axis + 1] == (known,)
+def _lacking(array: Any, axis: int, count: int, least: int) -> int | None:
+    """How many of `count` entries `array` lacks along `axis`; None where it has not `least`."""
+    if not isinstance(array, np.ndarray) or array.ndim <= axis:
+        return None
+    return count - array.shape[axis] if least <= array.shape[axis] <= count else None
 
 
-def _with_zeros(array: np.ndarray, *, axis: int) -> np.ndarray:
-    more = [(0, NEW_PARAMETERS if axis == number else 0) for number in range(array.ndim)]
-    return np.pad(array, more)
+def _with_zeros(array: np.ndarray, axis: int, count: int) -> np.ndarray:
+    more = count - array.shape[axis]
+    return np.pad(array, [(0, more if number == axis else 0) for number in range(array.ndim)])
 
 
 def check_snapshot(snapshot: Arrays, own: Arrays) -> None:

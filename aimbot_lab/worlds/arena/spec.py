@@ -8,7 +8,7 @@ import numpy as np
 from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, TARGETS
+from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.episode_log import own_columns
 
@@ -74,8 +74,19 @@ def _unit_columns(
 
 
 Column = tuple[str, float, float]  # name, low, high
-OWN_NUMBERS = 13  # of an observation, beside enemies, picture and rays
 CAMERA, PERCEPTION = "CameraSensor", "RayPerceptionSensor"  # sensors of ML-Agents
+
+
+def own_number_columns(floor: float, time_limit: float) -> list[Column]:
+    """The agent's own numbers, on a floor of that side."""
+    bounds = dict.fromkeys(core.OWN._fields, (0.0, 1.0))
+    places = [f"{thing}_{axis}" for thing in ("fire_base", "agent") for axis in "xyz"]
+    bounds.update(dict.fromkeys(places, (0.0, floor)))
+    bounds.update(dict.fromkeys(("cos_yaw", "sin_yaw"), (-1.0, 1.0)))
+    bounds["target"] = 0.0, float(core.TARGET_COUNT - 1)
+    bounds["fire_base_diameter"] = 0.0, core.BLOCK_SIZE
+    bounds["time_left"] = 0.0, time_limit
+    return [(name, *both) for name, both in bounds.items()]
 
 
 def enemy_columns(settings: ArenaSettings) -> int:
@@ -115,18 +126,9 @@ def perception_names(rays: int) -> list[str]:
 
 
 def _columns(settings: ArenaSettings) -> list[Column]:
-    floor = settings.floor_size
     rays = range(settings.rays.count)
-    columns: list[Column] = [
-        ("target", 0.0, 4.0),
-        *((f"fire_base_{axis}", 0.0, floor) for axis in "xyz"),
-        ("fire_base_diameter", 0.0, 10.0),
-        ("in_fire_base", 0.0, 1.0),
-        ("time_left", 0.0, settings.time_limit),
-        ("gun_ready", 0.0, 1.0),
-        *((f"agent_{axis}", 0.0, floor) for axis in "xyz"),
-        ("cos_yaw", -1.0, 1.0),
-        ("sin_yaw", -1.0, 1.0),
+    columns = [
+        *own_number_columns(settings.floor_size, settings.time_limit),
         *_enemy_columns(settings),
         *_camera_columns(settings),
     ]
@@ -146,7 +148,7 @@ def observation_width(settings: ArenaSettings) -> int:
     camera, tags = settings.observation.camera, settings.rays.tags
     picture = 0 if camera is None else camera.width * camera.height * camera.channels
     each = core.PERCEPTION if settings.observation.rays == "ml-agents" else _plain_ray(tags)
-    return OWN_NUMBERS + enemy_columns(settings) + picture + each * settings.rays.count
+    return len(core.OWN) + enemy_columns(settings) + picture + each * settings.rays.count
 
 
 def _plain_ray(tags: str) -> int:
@@ -169,7 +171,7 @@ def _stacked(settings: ArenaSettings) -> list[Column]:
 
 def _blocks(settings: ArenaSettings) -> tuple[ObservationBlock, ...]:
     """The agent's own numbers and the rays, of every observation handed out together."""
-    own, rays = OWN_NUMBERS, settings.rays.count
+    own, rays = len(core.OWN), settings.rays.count
     kinds = core.TAG_KINDS if settings.rays.tags == "one_hot" else 1
     slots = core.ENEMY_SLOTS, core.SLOT_FEATURES
     told, blocks = settings.observation, []
@@ -204,14 +206,14 @@ def arena_spec(settings: ArenaSettings) -> WorldSpec:
         continuous=1,
         continuous_limit=settings.mouse_limit,
         turn_per_unit=settings.mouse_factor,
-        targets=TARGETS,
+        targets=core.TARGETS,
         difficulties=DIFFICULTIES,
         reward_terms=core.REWARD_TERMS,
         parameters=core.PARAMETERS,
         action_names=("vertical", "horizontal", "attack", "mouse"),
         decision_seconds=settings.decision_seconds,
         abilities=frozenset(ABILITIES),
-        episode_columns=own_columns(core.EpisodeLog),
+        episode_columns=(*own_columns(core.EpisodeLog), *core.COUNT._fields),
         time_column="seconds",
         blocks=_blocks(settings),
         units=unit_blocks(settings, names),

@@ -66,7 +66,7 @@ class ArenaType(WorldType):
     def targets(self, settings: ArenaSettings | None) -> Mapping[str, int]:
         """All but the stay, which never ends."""
         del settings
-        return {target: DIFFICULTIES[target] for target in ("free", "goto", "attack")}
+        return {name: levels for name, levels in DIFFICULTIES.items() if name != "stay"}
 
     def default_target(self) -> str:
         """Goto, which is learned soonest."""

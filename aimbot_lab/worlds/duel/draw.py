@@ -80,7 +80,7 @@ def in_home_frame(place: Floats, agent: int) -> Floats:
 
 def _draw_view(canvas: Canvas, state: DuelState, row: int, *, agent: int, rays: int) -> None:
     seat, seats = seat_of(state, row, agent), state.seats
-    reach = seats.parameters[seat, arena_core.RAY_RANGE]
+    reach = seats.parameters[seat, arena_core.AT.rays_range]
     distance = np.minimum(seats.ray_distance[seat, :rays].astype(np.float64), reach)
     turned = np.arctan2(seats.ray_sin[seat, :rays], seats.ray_cos[seat, :rays])
     bearing = seats.yaw[seat] + turned
@@ -93,7 +93,7 @@ def _draw_agent(canvas: Canvas, state: DuelState, row: int, *, agent: int, rays:
     seat, seats = seat_of(state, row, agent), state.seats
     ahead = np.array([np.sin(seats.yaw[seat]), np.cos(seats.yaw[seat])])
     place = seats.position[seat]
-    radius = float(seats.parameters[seat, arena_core.AGENT_RADIUS])
+    radius = float(seats.parameters[seat, arena_core.AT.agent_radius])
     at = in_home_frame(place, agent)
     if state.shot[seat] != NO_SHOT:
         met = float(seats.ray_distance[seat, rays // 2])
@@ -118,8 +118,8 @@ def _write(write: ImageDraw.ImageDraw, state: DuelState, row: int, *, size: int)
         health = f"{NAMES[agent]} {state.health[seat]}/{state.traits[seat, HEALTH]:g}"
         write.text((x, y), health, fill=CAPTION, font=font, anchor="lm")
     numbers = state.seats.parameters[row]
-    period = numbers[arena_core.DECISION_PERIOD] * numbers[arena_core.FIXED_TIMESTEP]
-    left = max(numbers[arena_core.TIME_LIMIT] - state.seats.decisions[row] * period, 0.0)
+    period = numbers[arena_core.AT.decision_period] * numbers[arena_core.AT.fixed_timestep]
+    left = max(numbers[arena_core.AT.time_limit] - state.seats.decisions[row] * period, 0.0)
     when = f"difficulty {int(state.difficulty[row])}   {left:.1f} s left"
     write.text((size - wall, wall / 2), when, fill=CAPTION, font=font, anchor="rm")
 
@@ -164,7 +164,7 @@ def _fighter(state: DuelState, seat: int, *, seen: SceneView, agent: int) -> Fig
         max_health=int(state.traits[seat, HEALTH]),
         ready=seen.ready,
         reload_seconds=round(
-            float(state.seats.gun_ticks[seat] * numbers[arena_core.FIXED_TIMESTEP]), DIGITS
+            float(state.seats.gun_ticks[seat] * numbers[arena_core.AT.fixed_timestep]), DIGITS
         ),
         fired=shot != NO_SHOT,
         hit=shot == HIT,

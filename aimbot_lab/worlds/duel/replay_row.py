@@ -54,11 +54,11 @@ class HasDuel(Protocol):
 def _scene(state: DuelState) -> Scene:
     seats = state.seats
     numbers = seats.parameters[0]
-    period = numbers[arena_core.DECISION_PERIOD] * numbers[arena_core.FIXED_TIMESTEP]
+    period = numbers[arena_core.AT.decision_period] * numbers[arena_core.AT.fixed_timestep]
     return Scene(
         terms=state.terms[0].copy(),
         seconds=float(seats.decisions[0] * period),
-        time_limit=float(numbers[arena_core.TIME_LIMIT]),
+        time_limit=float(numbers[arena_core.AT.time_limit]),
         state=state,
         goal=goal(state),
         events=events(state),
@@ -86,6 +86,6 @@ class MatchRenderer:
             way.append(np.array(in_home_frame(state.seats.position[agent].copy(), agent)))
         if coarse:
             numbers = state.seats.parameters.copy()
-            numbers[:, [arena_core.AGENT_RADIUS, arena_core.ENEMY_RADIUS]] *= GROWN
+            numbers[:, [arena_core.AT.agent_radius, arena_core.AT.enemy_radius]] *= GROWN
             state = state._replace(seats=state.seats._replace(parameters=numbers))
         return draw_match(state, 0, self._settings, size=size, ways=self._ways)

@@ -68,7 +68,7 @@ def _limits(snapshot: Arrays, tables: DuelTables) -> dict[str, tuple[int, int]]:
         "health": (0, 100),
         OF_SEATS + "obstacle_count": (0, boxes),
         OF_SEATS + "enemy_count": (1, 1),
-        OF_SEATS + "target": (arena_core.FREE, arena_core.FREE),
+        OF_SEATS + "target": (arena_core.TARGET.free, arena_core.TARGET.free),
         OF_SEATS + "ray_hit": (arena_core.NO_HIT, 0),
     }
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
-from aimbot_lab.worlds.arena.spec import LABELS, ONE_HOT
+from aimbot_lab.worlds.arena.spec import LABELS, ONE_HOT, own_number_columns
 from aimbot_lab.worlds.duel.core import state as core
 from aimbot_lab.worlds.duel.episode_results import EPISODE_COLUMNS
 from aimbot_lab.worlds.duel.kinds import KINDS, LEARNED, SCRIPTS, TARGET
@@ -21,15 +21,7 @@ FEATURES = ("ahead", "right", "hits_left", "looks_ahead", "looks_right")  # of t
 def _own_columns(settings: DuelSettings) -> list[Column]:
     observed = settings.observed_parameters
     return [
-        ("target", 0.0, 4.0),
-        *((f"fire_base_{axis}", 0.0, FLOOR_SIZE) for axis in "xyz"),
-        ("fire_base_diameter", 0.0, 10.0),
-        ("in_fire_base", 0.0, 1.0),
-        ("time_left", 0.0, settings.time_limit),
-        ("gun_ready", 0.0, 1.0),
-        *((f"agent_{axis}", 0.0, FLOOR_SIZE) for axis in "xyz"),
-        ("cos_yaw", -1.0, 1.0),
-        ("sin_yaw", -1.0, 1.0),
+        *own_number_columns(FLOOR_SIZE, settings.time_limit),
         ("health", 0.0, 1.0),
         ("hit_ahead", -1.0, 1.0),
         ("hit_right", -1.0, 1.0),

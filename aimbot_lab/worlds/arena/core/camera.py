@@ -13,14 +13,7 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import called, inlined
 from aimbot_lab.worlds.arena.core.recall import is_hidden
-from aimbot_lab.worlds.arena.core.state import (
-    ENEMY_RADIUS,
-    FLOOR_SIZE,
-    ArenaState,
-    ArenaTables,
-    CameraTables,
-    Floats32,
-)
+from aimbot_lab.worlds.arena.core.state import AT, ArenaState, ArenaTables, CameraTables, Floats32
 
 EYE, WALL, ENEMY = 1.5, 3.0, 2.0  # m, heights
 HORIZON = 0.3  # share of the picture that lies above it
@@ -121,7 +114,7 @@ def look(state: ArenaState, row: int, side: float) -> Strip:
     along_x = STEEP if along_x == 0.0 else along_x
     along_z = STEEP if along_z == 0.0 else along_z
     x, z = state.position[row, 0], state.position[row, 1]
-    floor = state.parameters[row, FLOOR_SIZE]
+    floor = state.parameters[row, AT.floor_size]
     rim = min(
         ((floor if along_x > 0.0 else 0.0) - x) / along_x,
         ((floor if along_z > 0.0 else 0.0) - z) / along_z,
@@ -157,7 +150,7 @@ def to_disc(state: ArenaState, row: int, k: int, along_x: float, along_z: float)
     """
     x = state.enemies[row, k, 0] - state.position[row, 0]
     z = state.enemies[row, k, 1] - state.position[row, 1]
-    radius = state.parameters[row, ENEMY_RADIUS]
+    radius = state.parameters[row, AT.enemy_radius]
     squared = along_x * along_x + along_z * along_z
     along = x * along_x + z * along_z
     across = x * along_z - z * along_x

@@ -11,9 +11,8 @@ from aimbot_lab.foundation.kernels.jit import called, inlined
 from aimbot_lab.worlds.arena.core.gun import is_target
 from aimbot_lab.worlds.arena.core.rays import ray_count
 from aimbot_lab.worlds.arena.core.state import (
-    ENEMY_HITS_TO_KILL,
+    AT,
     ENEMY_SLOTS,
-    RAY_RANGE,
     SLOT_FEATURES,
     ArenaState,
     ArenaTables,
@@ -54,7 +53,7 @@ def write_enemies(
 @inlined
 def meets_first(state: ArenaState, row: int, ray: int) -> bool:
     """Whether `ray` hits an enemy within range that no ray to its left does."""
-    limit = np.float32(state.parameters[row, RAY_RANGE])
+    limit = np.float32(state.parameters[row, AT.rays_range])
     hit = state.ray_hit[row, ray]
     if hit < 0 or state.ray_distance[row, ray] > limit:
         return False
@@ -138,6 +137,6 @@ def insert(state: ArenaState, observations: Floats32, row: int, at: int, k: int)
         observations[row, column] = observations[row, column - SLOT_FEATURES]
     observations[row, first] = ahead
     observations[row, first + 1] = right
-    share = state.enemy_hits_left[row, k] / state.parameters[row, ENEMY_HITS_TO_KILL]
+    share = state.enemy_hits_left[row, k] / state.parameters[row, AT.enemy_hits_to_kill]
     observations[row, first + 2] = min(np.float32(share), ONE)
     observations[row, first + 3] = 1.0 if is_target(state, row, k) else 0.0

@@ -18,13 +18,11 @@ from aimbot_lab.worlds.arena.core.placement import (
 from aimbot_lab.worlds.arena.core.rays import spread_fan
 from aimbot_lab.worlds.arena.core.reward import distance_to_fire_base
 from aimbot_lab.worlds.arena.core.state import (
-    ATTACK,
-    FREE,
-    GOTO,
-    GOTO_WIN_RADIUS,
+    AT,
     LOST,
-    REWARD_TERMS,
-    STAY,
+    OF_BLOCKS,
+    SUMS,
+    TARGET,
     WON,
     ArenaState,
     ArenaTables,
@@ -49,10 +47,10 @@ def begin_episode(state: ArenaState, tables: ArenaTables, row: int) -> None:
     target = weighted_index(state.streams, row, tables.scenario.target_weights)
     state.target[row] = target
     state.difficulty[row] = 0
-    if target == FREE:
+    if target == TARGET.free:
         place_agent_anywhere(state, row)
         place_free_enemies(state, row)
-    elif target in (GOTO, ATTACK):
+    elif target in OF_BLOCKS:
         weights = tables.scenario.difficulty_weights[target]
         level = weighted_index(state.streams, row, weights) + 1
         state.difficulty[row] = level
@@ -70,16 +68,16 @@ def clear_counters(state: ArenaState, row: int) -> None:
     state.spin_sum[row] = 0
     for k in range(state.spin_turns.shape[1]):
         state.spin_turns[row, k] = 0
-    for k in range(len(REWARD_TERMS)):
+    for k in range(SUMS):
         state.terms[row, k] = 0.0
 
 
 @inlined
 def is_won(state: ArenaState, row: int) -> bool:
     """Whether the target is reached in the present state."""
-    if state.target[row] == GOTO:
-        return distance_to_fire_base(state, row) <= state.parameters[row, GOTO_WIN_RADIUS]
-    if state.target[row] == STAY:
+    if state.target[row] == TARGET.goto:
+        return distance_to_fire_base(state, row) <= state.parameters[row, AT.goto_win_radius]
+    if state.target[row] == TARGET.stay:
         return False
     for k in range(state.enemy_count[row]):
         if state.enemy_hits_left[row, k] > 0 and is_target(state, row, k):
@@ -97,5 +95,5 @@ def record_end(state: ArenaState, log: EpisodeLog, row: int, won: bool) -> None:
     log.seconds[row] = state.decisions[row] * decision_seconds(state, row)
     log.order[row] = state.order[row]
     log.scenario[row] = state.scenario[row]
-    for k in range(len(REWARD_TERMS)):
+    for k in range(SUMS):
         log.terms[row, k] = state.terms[row, k]

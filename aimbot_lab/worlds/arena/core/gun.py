@@ -3,17 +3,7 @@
 import math
 
 from aimbot_lab.foundation.kernels.jit import inlined
-from aimbot_lab.worlds.arena.core.state import (
-    ATTACK,
-    DECISION_PERIOD,
-    ENEMY_RADIUS,
-    FIXED_TIMESTEP,
-    FLOOR_SIZE,
-    FREE,
-    GUN_COOLDOWN,
-    GUN_RANGE,
-    ArenaState,
-)
+from aimbot_lab.worlds.arena.core.state import AT, TARGET, ArenaState
 
 NEVER = 1e30  # m, where a line meets nothing
 MISSED, HIT_OTHER, HIT_TARGET = range(3)
@@ -43,7 +33,7 @@ def line_to_box(
 @inlined
 def line_to_wall(state: ArenaState, row: int, along_x: float, along_z: float) -> float:
     """Metres from the agent along a unit direction to the floor's edge."""
-    size = state.parameters[row, FLOOR_SIZE]
+    size = state.parameters[row, AT.floor_size]
     distance = NEVER
     if along_x != 0.0:
         distance = ((size if along_x > 0.0 else 0.0) - state.position[row, 0]) / along_x
@@ -76,9 +66,9 @@ def is_target(state: ArenaState, row: int, k: int) -> bool:
     Which stand in it was settled where the preset was read: on the floor, rounding may put one
     on the rim outside.
     """
-    if state.target[row] == FREE:
+    if state.target[row] == TARGET.free:
         return True
-    return bool(state.target[row] == ATTACK and state.enemy_is_target[row, k])
+    return bool(state.target[row] == TARGET.attack and state.enemy_is_target[row, k])
 
 
 @inlined
@@ -95,7 +85,7 @@ def fires(state: ArenaState, row: int, attack: int) -> bool:
     """Whether a shot is fired, which keeps the gun busy from now on."""
     if attack == 0 or state.gun_ticks[row] > 0:
         return False
-    cooldown = state.parameters[row, GUN_COOLDOWN] / state.parameters[row, FIXED_TIMESTEP]
+    cooldown = state.parameters[row, AT.gun_cooldown] / state.parameters[row, AT.fixed_timestep]
     state.gun_ticks[row] = int(round(cooldown))
     return True
 
@@ -107,7 +97,7 @@ def strike(state: ArenaState, row: int, reach: float) -> int:
     cosine = state.ahead[row, 1]
     reach = min(line_to_wall(state, row, sine, cosine), reach)
     chosen = -1
-    radius = state.parameters[row, ENEMY_RADIUS]
+    radius = state.parameters[row, AT.enemy_radius]
     for k in range(state.enemy_count[row]):
         if state.enemy_hits_left[row, k] > 0:
             x = state.enemies[row, k, 0] - state.position[row, 0]
@@ -118,7 +108,7 @@ def strike(state: ArenaState, row: int, reach: float) -> int:
             if rest >= 0.0 and along > 0.0 and along - math.sqrt(rest) < reach:
                 reach = along - math.sqrt(rest)
                 chosen = k
-    if chosen < 0 or reach > state.parameters[row, GUN_RANGE]:
+    if chosen < 0 or reach > state.parameters[row, AT.gun_range]:
         return MISSED
     state.enemy_hits_left[row, chosen] -= 1
     return HIT_TARGET if is_target(state, row, chosen) else HIT_OTHER
@@ -127,5 +117,5 @@ def strike(state: ArenaState, row: int, reach: float) -> int:
 @inlined
 def cool_down(state: ArenaState, row: int) -> None:
     """Let one decision's ticks pass for the gun."""
-    left = state.gun_ticks[row] - int(state.parameters[row, DECISION_PERIOD])
+    left = state.gun_ticks[row] - int(state.parameters[row, AT.decision_period])
     state.gun_ticks[row] = max(left, 0)

@@ -12,7 +12,7 @@ from aimbot_lab.worlds.arena.core.motion import (
     is_move,
     walked,
 )
-from aimbot_lab.worlds.arena.core.state import AGENT_RADIUS, FLOOR_SIZE, ArenaState, Bools
+from aimbot_lab.worlds.arena.core.state import AT, ArenaState, Bools
 
 MASKS = 8  # vertical 0 to 2, horizontal 0 to 2, attack 0 and 1
 CERTAIN = 2.0  # times the least move that a reach must be, so that rounding does not decide
@@ -21,8 +21,8 @@ CERTAIN = 2.0  # times the least move that a reach must be, so that rounding doe
 @inlined
 def is_far_from_walls(state: ArenaState, row: int, margin: float) -> bool:
     """Whether no wall is within `margin` metres of the agent."""
-    low = state.parameters[row, AGENT_RADIUS] + margin
-    high = state.parameters[row, FLOOR_SIZE] - low
+    low = state.parameters[row, AT.agent_radius] + margin
+    high = state.parameters[row, AT.floor_size] - low
     x, z = state.position[row, 0], state.position[row, 1]
     return bool((low <= min(x, z)) & (max(x, z) <= high))
 
@@ -33,8 +33,8 @@ def leads_away(state: ArenaState, row: int, vertical: int, horizontal: int, crow
     along_x, along_z = heading(state, row, vertical, horizontal)
     if not crowded:  # the walls alone are in the way, and rounding seldom decides
         reach = decision_reach(state, row)
-        low = state.parameters[row, AGENT_RADIUS]
-        high = state.parameters[row, FLOOR_SIZE] - low
+        low = state.parameters[row, AT.agent_radius]
+        high = state.parameters[row, AT.floor_size] - low
         x, z = state.position[row, 0], state.position[row, 1]
         away_x = min(max(x + reach * along_x, low), high) - x
         away_z = min(max(z + reach * along_z, low), high) - z

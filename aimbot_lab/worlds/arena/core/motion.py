@@ -6,18 +6,7 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.foundation.kernels.portable_math import sin_cos
-from aimbot_lab.worlds.arena.core.state import (
-    AGENT_RADIUS,
-    DECISION_PERIOD,
-    ENEMY_RADIUS,
-    FIXED_TIMESTEP,
-    FLOOR_SIZE,
-    MOUSE_FACTOR,
-    MOUSE_LIMIT,
-    MOVE_SPEED,
-    SPIN_UNIT,
-    ArenaState,
-)
+from aimbot_lab.worlds.arena.core.state import AT, SPIN_UNIT, ArenaState
 
 PUSHES = 12  # before a move is taken back
 NEVER = 1e30  # m, squared, to what is not there
@@ -37,9 +26,9 @@ def look_ahead(state: ArenaState, row: int) -> None:
 @inlined
 def turn(state: ArenaState, row: int, mouse: float) -> float:
     """Turn the agent by the clipped `mouse`, which is returned; keeps the spin window's sum."""
-    limit = state.parameters[row, MOUSE_LIMIT]
+    limit = state.parameters[row, AT.mouse_limit]
     mouse = min(max(mouse, -limit), limit)
-    angle = mouse * state.parameters[row, MOUSE_FACTOR]
+    angle = mouse * state.parameters[row, AT.mouse_factor]
     yaw = state.yaw[row] + angle
     if yaw > math.pi or yaw <= -math.pi:
         yaw -= 2.0 * math.pi * math.ceil((yaw - math.pi) / (2.0 * math.pi))
@@ -61,7 +50,7 @@ def touches_any(state: ArenaState, row: int, x: float, z: float, margin: float) 
 @inlined
 def touches_obstacle(state: ArenaState, row: int, x: float, z: float, margin: float) -> bool:
     """Whether an obstacle is within `margin` metres of the disc at (x, z)."""
-    reach = state.parameters[row, AGENT_RADIUS] + margin
+    reach = state.parameters[row, AT.agent_radius] + margin
     for k in range(state.obstacle_count[row]):
         gap_x = max(state.obstacles[row, k, 0] - x, x - state.obstacles[row, k, 2])
         gap_z = max(state.obstacles[row, k, 1] - z, z - state.obstacles[row, k, 3])
@@ -73,7 +62,7 @@ def touches_obstacle(state: ArenaState, row: int, x: float, z: float, margin: fl
 @inlined
 def touches_enemy(state: ArenaState, row: int, x: float, z: float, margin: float) -> bool:
     """Whether a living enemy is within `margin` metres of the disc at (x, z)."""
-    reach = state.parameters[row, AGENT_RADIUS] + margin + state.parameters[row, ENEMY_RADIUS]
+    reach = state.parameters[row, AT.agent_radius] + margin + state.parameters[row, AT.enemy_radius]
     for k in range(state.enemy_count[row]):
         if (
             state.enemy_hits_left[row, k] > 0
@@ -119,8 +108,8 @@ def slide(
     Each push leads straight out of what (x, z) is deepest in, so that a wall of flush boxes
     pushes as the whole wall does: the nearest point of them all lies on its face.
     """
-    low = state.parameters[row, AGENT_RADIUS]
-    reach = low + state.parameters[row, ENEMY_RADIUS]
+    low = state.parameters[row, AT.agent_radius]
+    reach = low + state.parameters[row, AT.enemy_radius]
     for _ in range(PUSHES):
         near_x, near_z, squared = nearest_obstacle(state, row, x, z)
         enemy_x, enemy_z, enemy_squared = nearest_enemy(state, row, x, z)
@@ -158,8 +147,8 @@ def heading(state: ArenaState, row: int, vertical: int, horizontal: int) -> tupl
 @inlined
 def decision_reach(state: ArenaState, row: int) -> float:
     """Metres that a decision's walk leads at most."""
-    tick = state.parameters[row, MOVE_SPEED] * state.parameters[row, FIXED_TIMESTEP]
-    return tick * int(state.parameters[row, DECISION_PERIOD])
+    tick = state.parameters[row, AT.move_speed] * state.parameters[row, AT.fixed_timestep]
+    return tick * int(state.parameters[row, AT.decision_period])
 
 
 @inlined
@@ -178,15 +167,15 @@ def walked(
     Each tick moves the centre, then pushes it out of what it overlaps; where it is `crowded`, a
     tick longer than half the radius is split, so that nothing is tunnelled through.
     """
-    radius = state.parameters[row, AGENT_RADIUS]
-    tick = state.parameters[row, MOVE_SPEED] * state.parameters[row, FIXED_TIMESTEP]
-    ticks = int(state.parameters[row, DECISION_PERIOD])
+    radius = state.parameters[row, AT.agent_radius]
+    tick = state.parameters[row, AT.move_speed] * state.parameters[row, AT.fixed_timestep]
+    ticks = int(state.parameters[row, AT.decision_period])
     x = state.position[row, 0]
     z = state.position[row, 1]
     splits = max(1, int(math.ceil(tick / (0.5 * radius)))) if crowded else 1
     step_x = along_x * tick / splits
     step_z = along_z * tick / splits
-    high = state.parameters[row, FLOOR_SIZE] - radius
+    high = state.parameters[row, AT.floor_size] - radius
     for _ in range(ticks * splits):
         next_x = min(max(x + step_x, radius), high)
         next_z = min(max(z + step_z, radius), high)

@@ -16,8 +16,9 @@ from aimbot_lab.worlds.arena.core.rays import ray_count
 from aimbot_lab.worlds.arena.core.recall import hide_fire_base
 from aimbot_lab.worlds.arena.core.reward import in_fire_base
 from aimbot_lab.worlds.arena.core.state import (
+    AT,
     NO_HIT,
-    RAY_RANGE,
+    OWN,
     TAG_KINDS,
     WALL_HIT,
     ArenaState,
@@ -25,7 +26,6 @@ from aimbot_lab.worlds.arena.core.state import (
     Floats32,
 )
 
-HEAD = 13  # columns of target and agent
 WALL_TAG, ENEMY_TAG, NO_TAG = np.float32(0.0), np.float32(1.0), np.float32(-1.0)
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
@@ -55,8 +55,8 @@ def observe(
         if tables.recalls:
             hide_fire_base(state, observations, row, older)
         if tables.enemy_columns > 0:
-            write_enemies(state, tables, observations, row, older + HEAD)
-    rays_from = older + HEAD
+            write_enemies(state, tables, observations, row, older + len(OWN))
+    rays_from = older + len(OWN)
     if not plain:
         rays_from += tables.enemy_columns
         if sensed and tables.camera.channels > 0:
@@ -81,19 +81,19 @@ def forget(state: ArenaState, row: int) -> None:
 @inlined
 def write_head(state: ArenaState, observations: Floats32, row: int, at: int) -> None:
     """Target and agent, from column `at` on."""
-    observations[row, at] = state.target[row]
-    observations[row, at + 1] = state.fire_base[row, 0]
-    observations[row, at + 2] = 0.0
-    observations[row, at + 3] = state.fire_base[row, 1]
-    observations[row, at + 4] = state.fire_base[row, 2]
-    observations[row, at + 5] = 1.0 if in_fire_base(state, row) else 0.0
-    observations[row, at + 6] = time_left(state, row)
-    observations[row, at + 7] = 1.0 if state.gun_ticks[row] <= 0 else 0.0
-    observations[row, at + 8] = state.position[row, 0]
-    observations[row, at + 9] = 0.0
-    observations[row, at + 10] = state.position[row, 1]
-    observations[row, at + 11] = state.ahead[row, 1]
-    observations[row, at + 12] = state.ahead[row, 0]
+    observations[row, at + OWN.target] = state.target[row]
+    observations[row, at + OWN.fire_base_x] = state.fire_base[row, 0]
+    observations[row, at + OWN.fire_base_y] = 0.0
+    observations[row, at + OWN.fire_base_z] = state.fire_base[row, 1]
+    observations[row, at + OWN.fire_base_diameter] = state.fire_base[row, 2]
+    observations[row, at + OWN.in_fire_base] = 1.0 if in_fire_base(state, row) else 0.0
+    observations[row, at + OWN.time_left] = time_left(state, row)
+    observations[row, at + OWN.gun_ready] = 1.0 if state.gun_ticks[row] <= 0 else 0.0
+    observations[row, at + OWN.agent_x] = state.position[row, 0]
+    observations[row, at + OWN.agent_y] = 0.0
+    observations[row, at + OWN.agent_z] = state.position[row, 1]
+    observations[row, at + OWN.cos_yaw] = state.ahead[row, 1]
+    observations[row, at + OWN.sin_yaw] = state.ahead[row, 0]
 
 
 @inlined
@@ -106,7 +106,7 @@ def write_labels(
     enemy_tag: np.float32,
 ) -> None:
     """One tag per ray from column `at` on, then one distance per ray."""
-    limit = np.float32(state.parameters[row, RAY_RANGE])
+    limit = np.float32(state.parameters[row, AT.rays_range])
     rays = ray_count(tables)
     whole = rays - rays % LANES  # more lanes would write into what follows
     for ray in range(0, whole, LANES):
@@ -128,7 +128,7 @@ def write_one_hot(
     state: ArenaState, tables: ArenaTables, observations: Floats32, row: int, at: int
 ) -> None:
     """Three numbers per ray, all 0 where nothing was hit, then one distance per ray."""
-    limit = np.float32(state.parameters[row, RAY_RANGE])
+    limit = np.float32(state.parameters[row, AT.rays_range])
     distances_at = at + TAG_KINDS * ray_count(tables)
     for ray in range(ray_count(tables)):
         seen = state.ray_distance[row, ray] <= limit

@@ -5,8 +5,8 @@ import numpy as np
 from aimbot_lab.foundation.kernels.jit import called
 from aimbot_lab.worlds.arena.core.rays import ray_count
 from aimbot_lab.worlds.arena.core.state import (
+    AT,
     PERCEPTION,
-    RAY_RANGE,
     WALL_HIT,
     ArenaState,
     ArenaTables,
@@ -26,7 +26,7 @@ def write_perception(
     which it met something, 1 where it did not. The middle ray comes first, then the next one to
     its right, to its left, and so on (RayPerceptionSensor.cs of com.unity.ml-agents).
     """
-    limit = np.float32(state.parameters[row, RAY_RANGE])
+    limit = np.float32(state.parameters[row, AT.rays_range])
     rays = ray_count(tables)
     for place in range(rays):
         step = (place + 1) // 2

@@ -4,19 +4,7 @@ import math
 
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.foundation.kernels.rng import uniform, uniform_index
-from aimbot_lab.worlds.arena.core.state import (
-    AGENT_RADIUS,
-    BLOCK_GAP_TO_AGENT,
-    BLOCK_GAP_TO_WALLS,
-    BLOCK_SIZE,
-    BYSTANDERS,
-    ENEMY_HITS_TO_KILL,
-    ENEMY_RADIUS,
-    FLOOR_SIZE,
-    FREE_ENEMIES,
-    ArenaState,
-    ArenaTables,
-)
+from aimbot_lab.worlds.arena.core.state import AT, BLOCK_SIZE, ArenaState, ArenaTables
 
 TRIES = 1000  # draws of a place before the fallback
 
@@ -37,8 +25,8 @@ def clear_floor(state: ArenaState, row: int) -> None:
 @inlined
 def place_agent_anywhere(state: ArenaState, row: int) -> None:
     """Put the agent on a random place of the empty floor; its yaw stays."""
-    radius = state.parameters[row, AGENT_RADIUS]
-    span = state.parameters[row, FLOOR_SIZE] - 2.0 * radius
+    radius = state.parameters[row, AT.agent_radius]
+    span = state.parameters[row, AT.floor_size] - 2.0 * radius
     state.position[row, 0] = radius + span * uniform(state.streams, row)
     state.position[row, 1] = radius + span * uniform(state.streams, row)
 
@@ -46,10 +34,10 @@ def place_agent_anywhere(state: ArenaState, row: int) -> None:
 @inlined
 def keep_on_floor(state: ArenaState, row: int) -> None:
     """Move the agent in from the outer walls, should its radius have grown."""
-    radius = state.parameters[row, AGENT_RADIUS]
+    radius = state.parameters[row, AT.agent_radius]
     for axis in range(2):
         inside = max(state.position[row, axis], radius)
-        state.position[row, axis] = min(inside, state.parameters[row, FLOOR_SIZE] - radius)
+        state.position[row, axis] = min(inside, state.parameters[row, AT.floor_size] - radius)
 
 
 @inlined
@@ -61,8 +49,8 @@ def metres_away(x: float, z: float) -> float:
 @inlined
 def apart(state: ArenaState, row: int, k: int, x: float, z: float) -> bool:
     """Whether a new enemy at (x, z) overlaps neither the agent nor the first `k` enemies."""
-    radius = state.parameters[row, ENEMY_RADIUS]
-    reach = radius + state.parameters[row, AGENT_RADIUS]
+    radius = state.parameters[row, AT.enemy_radius]
+    reach = radius + state.parameters[row, AT.agent_radius]
     if metres_away(x - state.position[row, 0], z - state.position[row, 1]) < reach:
         return False
     for other in range(k):
@@ -75,9 +63,9 @@ def apart(state: ArenaState, row: int, k: int, x: float, z: float) -> bool:
 @inlined
 def place_free_enemies(state: ArenaState, row: int) -> None:
     """Put Free's enemies on random places that overlap nothing."""
-    radius = state.parameters[row, ENEMY_RADIUS]
-    span = state.parameters[row, FLOOR_SIZE] - 2.0 * radius
-    count = int(state.parameters[row, FREE_ENEMIES])
+    radius = state.parameters[row, AT.enemy_radius]
+    span = state.parameters[row, AT.floor_size] - 2.0 * radius
+    count = int(state.parameters[row, AT.free_enemies])
     for k in range(count):
         x, z = 0.0, 0.0
         for _ in range(TRIES):
@@ -96,11 +84,11 @@ def place_bystanders(state: ArenaState, row: int) -> None:
 
     They keep so far from the block that the agent can pass between.
     """
-    radius = state.parameters[row, ENEMY_RADIUS]
-    span = state.parameters[row, FLOOR_SIZE] - 2.0 * radius
-    keep = radius + 2.0 * state.parameters[row, AGENT_RADIUS]
+    radius = state.parameters[row, AT.enemy_radius]
+    span = state.parameters[row, AT.floor_size] - 2.0 * radius
+    keep = radius + 2.0 * state.parameters[row, AT.agent_radius]
     first = state.enemy_count[row]
-    count = first + int(state.parameters[row, BYSTANDERS])
+    count = first + int(state.parameters[row, AT.bystanders])
     for k in range(first, count):
         x, z = 0.0, 0.0
         for _ in range(TRIES):
@@ -127,7 +115,7 @@ def stand_enemy(state: ArenaState, row: int, k: int, x: float, z: float) -> None
     """Enemy `k` at (x, z), unhurt."""
     state.enemies[row, k, 0] = x
     state.enemies[row, k, 1] = z
-    state.enemy_hits_left[row, k] = int(state.parameters[row, ENEMY_HITS_TO_KILL])
+    state.enemy_hits_left[row, k] = int(state.parameters[row, AT.enemy_hits_to_kill])
 
 
 @inlined
@@ -136,21 +124,21 @@ def block_is_clear(state: ArenaState, row: int, corner_x: float, corner_z: float
     x, z = state.position[row, 0], state.position[row, 1]
     gap_x = max(corner_x - x, 0.0, x - corner_x - BLOCK_SIZE)
     gap_z = max(corner_z - z, 0.0, z - corner_z - BLOCK_SIZE)
-    keep = state.parameters[row, AGENT_RADIUS] + state.parameters[row, BLOCK_GAP_TO_AGENT]
+    keep = state.parameters[row, AT.agent_radius] + state.parameters[row, AT.block_gap_to_agent]
     return gap_x * gap_x + gap_z * gap_z >= keep * keep
 
 
 @inlined
 def draw_block_place(state: ArenaState, row: int) -> tuple[float, float]:
     """Corner of a block at a random place; as a last resort the corner farthest off."""
-    low = state.parameters[row, BLOCK_GAP_TO_WALLS]
-    span = state.parameters[row, FLOOR_SIZE] - BLOCK_SIZE - 2.0 * low
+    low = state.parameters[row, AT.block_gap_to_walls]
+    span = state.parameters[row, AT.floor_size] - BLOCK_SIZE - 2.0 * low
     for _ in range(TRIES):
         x = low + span * uniform(state.streams, row)
         z = low + span * uniform(state.streams, row)
         if block_is_clear(state, row, x, z):
             return x, z
-    middle = 0.5 * state.parameters[row, FLOOR_SIZE]
+    middle = 0.5 * state.parameters[row, AT.floor_size]
     x = low if state.position[row, 0] > middle else low + span
     z = low if state.position[row, 1] > middle else low + span
     return x, z

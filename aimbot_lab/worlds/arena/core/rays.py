@@ -13,17 +13,7 @@ import numpy as np
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.foundation.kernels.lanes import LANES, load, root, spread, store, where
 from aimbot_lab.foundation.kernels.portable_math import sin_cos
-from aimbot_lab.worlds.arena.core.state import (
-    ENEMY_RADIUS,
-    FLOOR_SIZE,
-    MIDDLE_SHARE,
-    RAY_RANGE,
-    VIEW_ANGLE,
-    WALL_HIT,
-    ArenaState,
-    ArenaTables,
-    Floats32,
-)
+from aimbot_lab.worlds.arena.core.state import AT, WALL_HIT, ArenaState, ArenaTables, Floats32
 
 TINY = np.float32(1e-7)  # keeps a ray's direction away from 0, so that no 0 * inf appears
 ZERO = np.float32(0.0)
@@ -45,8 +35,8 @@ def spread_fan(state: ArenaState, tables: ArenaTables, row: int) -> None:
     The middle rays span their share of the view from edge to edge; the side rays go on evenly
     from there to the view's edge. Lanes beyond the last ray look straight ahead, unread.
     """
-    half_view = math.radians(0.5 * state.parameters[row, VIEW_ANGLE])
-    half_middle = half_view * state.parameters[row, MIDDLE_SHARE]
+    half_view = math.radians(0.5 * state.parameters[row, AT.rays_view_angle])
+    half_middle = half_view * state.parameters[row, AT.rays_middle_share]
     sine, cosine = sin_cos(half_view)
     state.view_edge[row, 0] = cosine
     state.view_edge[row, 1] = sine
@@ -149,7 +139,7 @@ def is_disc_in_view(state: ArenaState, row: int, sine: float, cosine: float, k: 
     """Whether enemy `k` can meet a ray; as `in_view`, which would take it for a square."""
     x = state.enemies[row, k, 0] - state.position[row, 0]
     z = state.enemies[row, k, 1] - state.position[row, 1]
-    behind = -state.parameters[row, ENEMY_RADIUS] - SLACK
+    behind = -state.parameters[row, AT.enemy_radius] - SLACK
     ahead = x * sine + z * cosine
     right = x * cosine - z * sine
     inward = state.view_edge[row, 1] * ahead
@@ -172,8 +162,8 @@ def aim(state: ArenaState, scratch: Floats32, row: int) -> None:
     cosine = spread(np.float32(state.ahead[row, 1]))
     west = spread(np.float32(-state.position[row, 0]))
     south = spread(np.float32(-state.position[row, 1]))
-    east = spread(np.float32(state.parameters[row, FLOOR_SIZE] - state.position[row, 0]))
-    north = spread(np.float32(state.parameters[row, FLOOR_SIZE] - state.position[row, 1]))
+    east = spread(np.float32(state.parameters[row, AT.floor_size] - state.position[row, 0]))
+    north = spread(np.float32(state.parameters[row, AT.floor_size] - state.position[row, 1]))
     zero, one = spread(ZERO), spread(ONE)
     for first in range(0, state.ray_cos.shape[1], LANES):
         ray_cos, ray_sin = load(state.ray_cos, row, first), load(state.ray_sin, row, first)
@@ -226,7 +216,7 @@ def meet_disc(state: ArenaState, scratch: Floats32, row: int, k: int) -> None:
     """
     x = spread(np.float32(state.enemies[row, k, 0] - state.position[row, 0]))
     z = spread(np.float32(state.enemies[row, k, 1] - state.position[row, 1]))
-    radius = np.float32(state.parameters[row, ENEMY_RADIUS])
+    radius = np.float32(state.parameters[row, AT.enemy_radius])
     zero, index = spread(ZERO), spread(np.int32(k))
     for first in range(0, state.ray_cos.shape[1], LANES):
         along_x, along_z = load(scratch, 0, first), load(scratch, 1, first)
@@ -243,7 +233,7 @@ def meet_disc(state: ArenaState, scratch: Floats32, row: int, k: int) -> None:
 @inlined
 def detected_enemies(state: ArenaState, tables: ArenaTables, row: int, base: int) -> int:
     """Bit k is set where a ray within range hits enemy `base + k`; WORD of them from `base` on."""
-    limit = np.float32(state.parameters[row, RAY_RANGE])
+    limit = np.float32(state.parameters[row, AT.rays_range])
     found = NO_BIT
     for ray in range(ray_count(tables)):
         hit = state.ray_hit[row, ray] - np.int32(base)

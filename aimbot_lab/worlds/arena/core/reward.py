@@ -1,31 +1,67 @@
 """What a decision earned, term by term; formulas from Aimbot-ParallelEnv's README.
 
-Every function returns the weighted term for the pose after the decision.
+Every function of a term returns it weighted, for the pose after the decision.
 """
 
 import math
+from typing import NamedTuple
 
 from aimbot_lab.foundation.kernels.jit import inlined
-from aimbot_lab.worlds.arena.core.gun import NEVER, line_to_obstacle
+from aimbot_lab.worlds.arena.core.gun import HIT_TARGET, MISSED, NEVER, line_to_obstacle
 from aimbot_lab.worlds.arena.core.rays import WORD, detected_enemies
 from aimbot_lab.worlds.arena.core.state import (
-    DISTANCE,
-    FACING,
-    FACING_AREA,
-    FACING_DISTANCE,
-    IN_AREA,
-    LINE_STOPPED_BY_OBSTACLES,
-    MOUSE_FACTOR,
-    SPIN_PENALTY,
-    SPIN_RATE,
-    SPIN_THRESHOLD,
+    AT,
     SPIN_UNIT,
-    SUPPRESSIVE,
+    TARGET,
+    TERM_OF,
     ArenaState,
     ArenaTables,
 )
 
 FULL_FACING = 2.0  # facing reward with the enemy on the line
+
+
+class Deed(NamedTuple):
+    """What an agent did in one decision."""
+
+    distance_before: float  # m to the FireBase centre
+    mouse: float  # clipped
+    moved: bool
+    fired: bool
+    hit: int
+
+
+@inlined
+def book(state: ArenaState, row: int, weight: int, earned: float) -> float:
+    """What a term `earned`, added to its sum over the episode; `weight` is its parameter."""
+    state.terms[row, TERM_OF[weight]] += earned
+    return earned
+
+
+@inlined
+def reward_for(state: ArenaState, tables: ArenaTables, row: int, deed: Deed) -> float:
+    """What the deed earned, result apart, booked term by term; the rays must be cast."""
+    reward = book(state, row, AT.rewards_spin_penalty, spin_term(state, row, deed.mouse))
+    if deed.moved:
+        weight = AT.rewards_move_penalty
+        reward += book(state, row, weight, state.parameters[row, weight])
+    if deed.hit != MISSED:
+        weight = AT.rewards_target_hit if deed.hit == HIT_TARGET else AT.rewards_non_target_hit
+        reward += book(state, row, weight, state.parameters[row, weight])
+    weight, earned = target_term(state, tables, row, deed)
+    return reward + book(state, row, weight, earned)
+
+
+@inlined
+def target_term(state: ArenaState, tables: ArenaTables, row: int, deed: Deed) -> tuple[int, float]:
+    """(weight, value) of the term that the present target earns."""
+    if state.target[row] == TARGET.free:
+        return AT.rewards_facing, facing_term(state, tables, row)
+    if state.target[row] == TARGET.goto:
+        return goto_terms(state, row, deed.distance_before)
+    if state.target[row] == TARGET.attack:
+        return attack_terms(state, row, deed.fired)
+    return AT.rewards_facing, 0.0
 
 
 @inlined
@@ -46,10 +82,10 @@ def in_fire_base(state: ArenaState, row: int) -> bool:
 @inlined
 def spin_term(state: ArenaState, row: int, mouse: float) -> float:
     """-rate |mouse| while the window's net turn S stays under the threshold, else -S."""
-    turned = abs(state.spin_sum[row] * SPIN_UNIT) * state.parameters[row, MOUSE_FACTOR]
-    weight = state.parameters[row, SPIN_PENALTY]
-    if turned < state.parameters[row, SPIN_THRESHOLD]:
-        return -weight * state.parameters[row, SPIN_RATE] * abs(mouse)
+    turned = abs(state.spin_sum[row] * SPIN_UNIT) * state.parameters[row, AT.mouse_factor]
+    weight = state.parameters[row, AT.rewards_spin_penalty]
+    if turned < state.parameters[row, AT.spin_threshold]:
+        return -weight * state.parameters[row, AT.spin_rate] * abs(mouse)
     return -weight * turned
 
 
@@ -88,16 +124,16 @@ def facing_by_distance(state: ArenaState, row: int, nearest: float) -> float:
     """
     if nearest == NEVER:
         return 0.0
-    if nearest <= state.parameters[row, FACING_DISTANCE]:
-        return state.parameters[row, FACING] * FULL_FACING
-    return state.parameters[row, FACING] / math.sqrt(0.5 * nearest)
+    if nearest <= state.parameters[row, AT.facing_distance]:
+        return state.parameters[row, AT.rewards_facing] * FULL_FACING
+    return state.parameters[row, AT.rewards_facing] / math.sqrt(0.5 * nearest)
 
 
 @inlined
 def approach_term(state: ArenaState, row: int, distance_before: float) -> float:
     """Reward per metre gained on the FireBase centre."""
     gained = distance_before - distance_to_fire_base(state, row)
-    return state.parameters[row, DISTANCE] * gained
+    return state.parameters[row, AT.rewards_distance] * gained
 
 
 @inlined
@@ -109,7 +145,7 @@ def view_crosses_fire_base(state: ArenaState, row: int) -> bool:
     away = distance_to_view_line(state, row, x, z)
     if away > radius:
         return False
-    if state.parameters[row, LINE_STOPPED_BY_OBSTACLES] == 0.0:
+    if state.parameters[row, AT.line_stopped_by_obstacles] == 0.0:
         return True
     if x * x + z * z <= radius * radius:
         return True
@@ -121,16 +157,16 @@ def view_crosses_fire_base(state: ArenaState, row: int) -> bool:
 
 @inlined
 def goto_terms(state: ArenaState, row: int, distance_before: float) -> tuple[int, float]:
-    """(index, value) of the term that Goto earns besides the common ones."""
+    """(weight, value) of the term that Goto earns besides the common ones."""
     if in_fire_base(state, row):
-        return IN_AREA, state.parameters[row, IN_AREA]
-    return DISTANCE, approach_term(state, row, distance_before)
+        return AT.rewards_in_area, state.parameters[row, AT.rewards_in_area]
+    return AT.rewards_distance, approach_term(state, row, distance_before)
 
 
 @inlined
 def attack_terms(state: ArenaState, row: int, fired: bool) -> tuple[int, float]:
-    """(index, value) of the term that Attack earns besides the common ones."""
-    index = SUPPRESSIVE if fired else FACING_AREA
+    """(weight, value) of the term that Attack earns besides the common ones."""
+    weight = AT.rewards_suppressive if fired else AT.rewards_facing_area
     if not view_crosses_fire_base(state, row):
-        return index, 0.0
-    return index, state.parameters[row, index]
+        return weight, 0.0
+    return weight, state.parameters[row, weight]

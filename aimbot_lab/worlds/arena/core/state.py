@@ -15,8 +15,6 @@ Int8s = npt.NDArray[np.int8]
 Bools = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 
-FREE, GOTO, ATTACK, DEFENCE, STAY = range(5)
-TARGET_COUNT = 5
 DIFFICULTY_COUNT = 5
 BLOCK_SIZE = 10.0  # m
 MAX_ENEMIES = 6  # of a target block
@@ -29,89 +27,114 @@ SLOT_FEATURES = 4  # columns of each: ahead, right, hits left, is a target
 PERCEPTION = 5  # columns of a ray as ML-Agents tells it
 SPIN_UNIT = 2.0**-40  # of the mouse action, summed in whole units so that it never drifts
 
-REWARD_TERMS = (
-    "non_target_hit",
-    "target_hit",
-    "move_penalty",
-    "spin_penalty",
-    "win",
-    "lose",
-    "facing",
-    "distance",
-    "in_area",
-    "suppressive",
-    "facing_area",
-)
-(
-    NON_TARGET_HIT,
-    TARGET_HIT,
-    MOVE_PENALTY,
-    SPIN_PENALTY,
-    WIN,
-    LOSE,
-    FACING,
-    DISTANCE,
-    IN_AREA,
-    SUPPRESSIVE,
-    FACING_AREA,
-) = range(len(REWARD_TERMS))
 
-PARAMETERS = (
-    *(f"rewards.{term}" for term in REWARD_TERMS),
-    "agent_radius",
-    "enemy_radius",
-    "decision_period",
-    "fixed_timestep",
-    "time_limit",
-    "move_speed",
-    "gun_cooldown",
-    "gun_range",
-    "enemy_hits_to_kill",
-    "free_enemies",
-    "mouse_limit",
-    "mouse_factor",
-    "goto_win_radius",
-    "block_gap_to_agent",
-    "block_gap_to_walls",
-    "spin_threshold",
-    "spin_rate",
-    "facing_distance",
-    "floor_size",
-    "line_stopped_by_obstacles",
-    "rays.range",
-    "rays.view_angle",
-    "rays.middle_share",
-    "bystanders",
-    "recall_seconds",
+class Targets(NamedTuple):
+    """Type code of each target; a new one goes last, since states and agents hold the codes."""
+
+    free: int
+    goto: int
+    attack: int
+    defence: int  # reserved, nothing draws it
+    stay: int
+
+
+TARGET = Targets(*range(len(Targets._fields)))
+TARGETS = {name: code for name, code in TARGET._asdict().items() if code != TARGET.defence}
+OF_BLOCKS = (TARGET.goto, TARGET.attack)  # targets of which each episode has a target block
+TARGET_COUNT = len(TARGET)
+
+
+class Parameters(NamedTuple):
+    """Place of each number that an episode has in force, by its setting's name.
+
+    `rewards_win` is the weight `rewards.win`: each weight declares a reward term, whose place among
+    the terms is its rank among the weights. A new parameter goes last, whatever it is: episodes
+    draw parameters by their place, and snapshots hold them by it.
+    """
+
+    rewards_non_target_hit: int
+    rewards_target_hit: int
+    rewards_move_penalty: int
+    rewards_spin_penalty: int
+    rewards_win: int
+    rewards_lose: int
+    rewards_facing: int
+    rewards_distance: int
+    rewards_in_area: int
+    rewards_suppressive: int
+    rewards_facing_area: int
+    agent_radius: int
+    enemy_radius: int
+    decision_period: int
+    fixed_timestep: int
+    time_limit: int
+    move_speed: int
+    gun_cooldown: int
+    gun_range: int
+    enemy_hits_to_kill: int
+    free_enemies: int
+    mouse_limit: int
+    mouse_factor: int
+    goto_win_radius: int
+    block_gap_to_agent: int
+    block_gap_to_walls: int
+    spin_threshold: int
+    spin_rate: int
+    facing_distance: int
+    floor_size: int
+    line_stopped_by_obstacles: int
+    rays_range: int
+    rays_view_angle: int
+    rays_middle_share: int
+    bystanders: int
+    recall_seconds: int
+
+
+AT = Parameters(*range(len(Parameters._fields)))
+SECTIONS = ("rewards", "rays")  # of the settings
+PARAMETERS = tuple(
+    name.replace("_", ".", 1) if name.startswith(SECTIONS) else name for name in AT._fields
 )
-# A reward's parameter has the index of its term.
-(
-    AGENT_RADIUS,
-    ENEMY_RADIUS,
-    DECISION_PERIOD,
-    FIXED_TIMESTEP,
-    TIME_LIMIT,
-    MOVE_SPEED,
-    GUN_COOLDOWN,
-    GUN_RANGE,
-    ENEMY_HITS_TO_KILL,
-    FREE_ENEMIES,
-    MOUSE_LIMIT,
-    MOUSE_FACTOR,
-    GOTO_WIN_RADIUS,
-    BLOCK_GAP_TO_AGENT,
-    BLOCK_GAP_TO_WALLS,
-    SPIN_THRESHOLD,
-    SPIN_RATE,
-    FACING_DISTANCE,
-    FLOOR_SIZE,
-    LINE_STOPPED_BY_OBSTACLES,
-    RAY_RANGE,
-    VIEW_ANGLE,
-    MIDDLE_SHARE,
-    BYSTANDERS,
-    RECALL_SECONDS,
-) = range(len(REWARD_TERMS), len(PARAMETERS))
+"""Their names as settings and lessons have them."""
+REWARD_TERMS = tuple(
+    name.removeprefix("rewards.") for name in PARAMETERS if name.startswith("rewards.")
+)
+TERM_OF = np.array([name.startswith("rewards.") for name in PARAMETERS]).cumsum() - 1
+"""[P] Place among the terms of the one whose weight a parameter is."""
+
+
+class Counts(NamedTuple):
+    """Place in `ArenaState.terms` of each count over an episode, such as `shots: int`.
+
+    A kernel adds to it; it begins at 0, and is an episode column of its name.
+    """
+
+
+COUNT = Counts(*range(len(REWARD_TERMS), len(REWARD_TERMS) + len(Counts._fields)))
+SUMS = len(REWARD_TERMS) + len(COUNT)
+
+
+class OwnColumns(NamedTuple):
+    """Place of each of the agent's own numbers in an observation.
+
+    It lies between 0 and 1 unless `spec.own_number_columns` says otherwise."""
+
+    target: int  # type code
+    fire_base_x: int  # m
+    fire_base_y: int
+    fire_base_z: int
+    fire_base_diameter: int  # m
+    in_fire_base: int  # 0 or 1
+    time_left: int  # s
+    gun_ready: int  # 0 or 1
+    agent_x: int  # m
+    agent_y: int
+    agent_z: int
+    cos_yaw: int
+    sin_yaw: int
+
+
+OWN = OwnColumns(*range(len(OwnColumns._fields)))
 
 
 class ArenaState(NamedTuple):
@@ -136,7 +159,7 @@ class ArenaState(NamedTuple):
     gun_ticks: Ints  # [B] physics ticks until the gun is ready
     spin_turns: Ints  # [B, W] SPIN_UNIT, last mouse actions in a ring
     spin_sum: Ints  # [B] SPIN_UNIT, their sum; times mouse_factor it is the net turn
-    terms: Floats  # [B, T] sum of each reward term over the episode
+    terms: Floats  # [B, T + C] sum of each reward term over the episode, then the counts
     ray_cos: Floats32  # [B, R padded] of each ray's angle to the view's centre line
     ray_sin: Floats32  # [B, R padded] positive to the right
     view_edge: Floats  # [B, 2] cosine and sine of half the view angle
@@ -217,7 +240,7 @@ class EpisodeLog(NamedTuple):
     seconds: Floats  # [B]
     order: Ints  # [B]
     scenario: Ints  # [B]
-    terms: Floats  # [B, T]
+    terms: Floats  # [B, T + C]
 
 
 class ThreadWorkspace(NamedTuple):

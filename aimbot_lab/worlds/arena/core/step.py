@@ -1,6 +1,6 @@
 """The entry points that `worlds.arena` calls: check actions, start rows, step rows."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,33 +10,12 @@ from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, take_rows
 from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
 from aimbot_lab.worlds.arena.core.clock import is_over
 from aimbot_lab.worlds.arena.core.episode import begin_episode, is_won, record_end
-from aimbot_lab.worlds.arena.core.gun import HIT_TARGET, MISSED, cool_down, shoot
+from aimbot_lab.worlds.arena.core.gun import cool_down, shoot
 from aimbot_lab.worlds.arena.core.motion import turn, walk
 from aimbot_lab.worlds.arena.core.observation import observe
 from aimbot_lab.worlds.arena.core.rays import cast_rays
-from aimbot_lab.worlds.arena.core.reward import (
-    attack_terms,
-    distance_to_fire_base,
-    facing_term,
-    goto_terms,
-    spin_term,
-)
-from aimbot_lab.worlds.arena.core.state import (
-    ATTACK,
-    FACING,
-    FREE,
-    GOTO,
-    LOSE,
-    MOVE_PENALTY,
-    NON_TARGET_HIT,
-    SPIN_PENALTY,
-    TARGET_HIT,
-    WIN,
-    ArenaState,
-    ArenaTables,
-    EpisodeLog,
-    Floats32,
-)
+from aimbot_lab.worlds.arena.core.reward import Deed, book, distance_to_fire_base, reward_for
+from aimbot_lab.worlds.arena.core.state import AT, ArenaState, ArenaTables, EpisodeLog, Floats32
 
 LAST = (np.float32(2.0), np.float32(2.0), np.float32(1.0))  # index of each branch
 ZERO = np.float32(0.0)
@@ -70,16 +49,6 @@ def first_bad_action(actions: Floats32) -> int:
     return -1
 
 
-class Deed(NamedTuple):
-    """What an agent did in one decision."""
-
-    distance_before: float  # m to the FireBase centre
-    mouse: float  # clipped
-    moved: bool
-    fired: bool
-    hit: int
-
-
 @inlined
 def act(state: ArenaState, row: int, actions: Floats32) -> Deed:
     """Turn, walk, shoot, let time pass."""
@@ -93,38 +62,6 @@ def act(state: ArenaState, row: int, actions: Floats32) -> Deed:
 
 
 @inlined
-def reward_for(state: ArenaState, tables: ArenaTables, row: int, deed: Deed) -> float:
-    """What the deed earned, result apart, booked term by term; the rays must be cast."""
-    spin = spin_term(state, row, deed.mouse)
-    state.terms[row, SPIN_PENALTY] += spin
-    reward = spin
-    if deed.moved:
-        move = state.parameters[row, MOVE_PENALTY]
-        state.terms[row, MOVE_PENALTY] += move
-        reward += move
-    if deed.hit != MISSED:
-        term = TARGET_HIT if deed.hit == HIT_TARGET else NON_TARGET_HIT
-        hit = state.parameters[row, term]
-        state.terms[row, term] += hit
-        reward += hit
-    term, value = target_term(state, tables, row, deed)
-    state.terms[row, term] += value
-    return reward + value
-
-
-@inlined
-def target_term(state: ArenaState, tables: ArenaTables, row: int, deed: Deed) -> tuple[int, float]:
-    """(index, value) of the term that the present target earns."""
-    if state.target[row] == FREE:
-        return FACING, facing_term(state, tables, row)
-    if state.target[row] == GOTO:
-        return goto_terms(state, row, deed.distance_before)
-    if state.target[row] == ATTACK:
-        return attack_terms(state, row, deed.fired)
-    return FACING, 0.0
-
-
-@inlined
 def settle(
     state: ArenaState, tables: ArenaTables, buffers: Any, log: EpisodeLog, row: int, deed: Deed
 ) -> int:
@@ -133,10 +70,8 @@ def settle(
     won = is_won(state, row)
     finished = won or is_over(state, row)
     if finished:
-        ending = WIN if won else LOSE
-        result = state.parameters[row, ending]
-        state.terms[row, ending] += result
-        reward += result
+        ending = AT.rewards_win if won else AT.rewards_lose
+        reward += book(state, row, ending, state.parameters[row, ending])
         record_end(state, log, row, won)
     buffers.rewards[row] = reward
     buffers.finished[row] = finished

@@ -10,9 +10,9 @@ from aimbot_lab.worlds.arena.core.gun import MISSED
 from aimbot_lab.worlds.arena.core.motion import turn, walk
 from aimbot_lab.worlds.arena.core.observation import observe
 from aimbot_lab.worlds.arena.core.rays import cast_rays
-from aimbot_lab.worlds.arena.core.reward import distance_to_fire_base
+from aimbot_lab.worlds.arena.core.reward import Deed, distance_to_fire_base, reward_for
 from aimbot_lab.worlds.arena.core.state import ArenaState, ArenaTables, Floats32
-from aimbot_lab.worlds.arena.core.step import MOUSE, Deed, begin_row, reward_for
+from aimbot_lab.worlds.arena.core.step import MOUSE, begin_row
 
 
 @kernel

@@ -35,6 +35,8 @@ from aimbot_lab.worlds.arena.core.state import (
     BLOCK_SIZE,
     DIFFICULTY_COUNT,
     MAX_ENEMIES,
+    OF_BLOCKS,
+    TARGET,
     Bools,
     Floats,
     Ints,
@@ -44,7 +46,7 @@ from aimbot_lab.worlds.arena.settings import ArenaSettings
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-TARGETS = ("goto", "attack")
+BLOCK_TARGETS = tuple(TARGET._fields[code] for code in OF_BLOCKS)
 MAX_OBSTACLES = 12
 MIN_DIAMETER, MAX_DIAMETER = 1.0, 10.0
 RADIUS = 0.5  # of the agent's and an enemy's disc
@@ -102,8 +104,8 @@ def broken_rules(preset: Preset) -> list[BrokenRule]:
 
 def _kind_rules(preset: Preset) -> list[BrokenRule]:
     broken = []
-    if preset.target not in TARGETS:
-        broken.append(("target", f"target {preset.target!r} is not one of {TARGETS}"))
+    if preset.target not in BLOCK_TARGETS:
+        broken.append(("target", f"target {preset.target!r} is not one of {BLOCK_TARGETS}"))
     if preset.difficulty not in range(1, DIFFICULTY_COUNT + 1):
         broken.append(("difficulty", f"difficulty {preset.difficulty} is not 1 to 5"))
     if len(preset.obstacles) > MAX_OBSTACLES:
@@ -326,7 +328,7 @@ FORM = FileFormat(
     max_bytes=2**20,
 )
 FOLDER = Path(__file__).parent / "data"
-SHIPPED_FILES = tuple(FOLDER / f"{target}.yaml" for target in TARGETS)
+SHIPPED_FILES = tuple(FOLDER / f"{target}.yaml" for target in BLOCK_TARGETS)
 PRESET_KEYS = ("name", "fire_base", "obstacles", "enemies")
 FIRE_BASE_KEYS = ("center", "diameter")
 DIFFICULTIES = tuple(str(number + 1) for number in range(DIFFICULTY_COUNT))
@@ -374,7 +376,7 @@ class _PresetReader(FileReader):
         """The presets without a fault, each with its place, `file:line:column`."""
         faults_before = len(self.faults)
         found: list[tuple[Preset, str]] = []
-        whole = self.fields(self.root(), WHOLE, allowed=(*TARGETS, SCENE))
+        whole = self.fields(self.root(), WHOLE, allowed=(*BLOCK_TARGETS, SCENE))
         scene = whole.pop(SCENE, None)
         for target, difficulties in whole.items():
             cells = self.fields(difficulties, target, allowed=DIFFICULTIES)

@@ -8,9 +8,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from aimbot_lab.worlds.arena import canvas as paint
 from aimbot_lab.worlds.arena.canvas import Canvas, Colour
-from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE
+from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, TARGETS
 from aimbot_lab.worlds.arena.presets import RADIUS, Preset
-from aimbot_lab.worlds.arena.scenario import TARGETS
 
 COLUMNS = 8  # blocks in a line before the next one begins
 MARGIN = 0.75  # m of floor around a block

@@ -21,9 +21,15 @@ from yaml.nodes import Node, ScalarNode
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.yaml_files import WHOLE, FileReader, FileText
-from aimbot_lab.worlds.arena.presets import FORM, SCENE, Preset, preset_faults, preset_fields
-from aimbot_lab.worlds.arena.presets import TARGETS as OF_BLOCKS
-from aimbot_lab.worlds.arena.scenario import TARGETS
+from aimbot_lab.worlds.arena.core.state import TARGETS
+from aimbot_lab.worlds.arena.presets import (
+    BLOCK_TARGETS,
+    FORM,
+    SCENE,
+    Preset,
+    preset_faults,
+    preset_fields,
+)
 from aimbot_lab.worlds.arena.scenes.placing import HALF, NOBODY, place_in_block
 
 if TYPE_CHECKING:
@@ -169,7 +175,7 @@ class _SceneReader(FileReader):
 
     def scene(self) -> ArenaScene | None:
         """The scene, None where there is none or it has a fault."""
-        whole = self.fields(self.root(), WHOLE, allowed=(*OF_BLOCKS, SCENE))
+        whole = self.fields(self.root(), WHOLE, allowed=(*BLOCK_TARGETS, SCENE))
         if SCENE not in whole:
             return None
         fields = self.fields(whole[SCENE], SCENE, allowed=KEYS)
@@ -193,7 +199,7 @@ class _SceneReader(FileReader):
     def _block(self, node: Node, where: str) -> BlockPlace:
         fields = self.fields(node, where, allowed=BLOCK_KEYS, required=BLOCK_KEYS[:4])
         return BlockPlace(
-            target=self._word(fields.get("target"), f"{where}: target", allowed=OF_BLOCKS),
+            target=self._word(fields.get("target"), f"{where}: target", allowed=BLOCK_TARGETS),
             name=self.name(fields.get("name"), where),
             x=self.number(fields.get("x"), f"{where}: x"),
             z=self.number(fields.get("z"), f"{where}: z"),

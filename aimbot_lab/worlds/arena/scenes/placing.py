@@ -227,7 +227,7 @@ def add_block(state: ArenaState, row: int, block: PlacedBlock, preset: Preset) -
             [ends.min(axis=0), ends.max(axis=0)]
         )
     state.obstacle_count[row] = first + len(preset.obstacles)
-    hits = int(state.parameters[row, core.ENEMY_HITS_TO_KILL])
+    hits = int(state.parameters[row, core.AT.enemy_hits_to_kill])
     first = int(state.enemy_count[row])
     for slot, (x, z) in enumerate(preset.enemies, start=first):
         way_x, way_z = turned(x, z, block.turns)

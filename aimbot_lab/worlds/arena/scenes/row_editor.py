@@ -14,9 +14,8 @@ from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.capacity import room_fault
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.state import ArenaState
+from aimbot_lab.worlds.arena.core.state import TARGETS, ArenaState
 from aimbot_lab.worlds.arena.core.timed_parts import cast_all_rays, observe_all
-from aimbot_lab.worlds.arena.scenario import TARGETS
 from aimbot_lab.worlds.arena.scenes import placing
 from aimbot_lab.worlds.arena.scenes.placing import (
     NOBODY,
@@ -51,8 +50,8 @@ def things_of(state: ArenaState, row: int) -> Things:
     count = int(state.enemy_count[row])
     alive = state.enemy_hits_left[row, :count] > 0
     return Things(
-        floor_size=float(state.parameters[row, core.FLOOR_SIZE]),
-        enemy_radius=float(state.parameters[row, core.ENEMY_RADIUS]),
+        floor_size=float(state.parameters[row, core.AT.floor_size]),
+        enemy_radius=float(state.parameters[row, core.AT.enemy_radius]),
         obstacles=state.obstacles[row, : int(state.obstacle_count[row])].tolist(),
         enemies=state.enemies[row, :count][alive].tolist(),
     )
@@ -92,7 +91,7 @@ def enemy_fault(state: ArenaState, row: int, at: Place) -> str | None:
     """Why an enemy can't stand at `at`; None: it can."""
     things = things_of(state, row)
     agent_x, agent_z = state.position[row].tolist()
-    reach = things.enemy_radius + float(state.parameters[row, core.AGENT_RADIUS]) - TOUCHING
+    reach = things.enemy_radius + float(state.parameters[row, core.AT.agent_radius]) - TOUCHING
     if hypot(at[0] - agent_x, at[1] - agent_z) < reach:
         return "it is over the agent"
     return disc_fault(things, at, things.enemy_radius)
@@ -100,7 +99,7 @@ def enemy_fault(state: ArenaState, row: int, at: Place) -> str | None:
 
 def agent_fault(state: ArenaState, row: int, at: Place) -> str | None:
     """Why the agent can't stand at `at`; None: it can."""
-    return disc_fault(things_of(state, row), at, float(state.parameters[row, core.AGENT_RADIUS]))
+    return disc_fault(things_of(state, row), at, float(state.parameters[row, core.AT.agent_radius]))
 
 
 def block_fault(
@@ -113,10 +112,10 @@ def block_fault(
     """
     half, numbers, things = core.BLOCK_SIZE / 2, state.parameters[row], things_of(state, row)
     box = at[0] - half, at[1] - half, at[0] + half, at[1] + half
-    gap = float(numbers[core.BLOCK_GAP_TO_WALLS])
+    gap = float(numbers[core.AT.block_gap_to_walls])
     if min(box) < gap - TOUCHING or max(box) > things.floor_size - gap + TOUCHING:
         return f"it is outside the floor, or nearer than {gap:g} m to its edge"
-    keep = float(numbers[core.AGENT_RADIUS] + numbers[core.BLOCK_GAP_TO_AGENT])
+    keep = float(numbers[core.AT.agent_radius] + numbers[core.AT.block_gap_to_agent])
     if _gap(state.position[row].tolist(), box) < keep - TOUCHING:
         return "it is over the agent, or too near to it"
     for block in blocks:
@@ -166,7 +165,7 @@ class RowEditor:
         self.arena.make_room(enemies=k + 1)
         state = self.arena.state
         state.enemies[row, k] = checked_place(at)
-        state.enemy_hits_left[row, k] = int(state.parameters[row, core.ENEMY_HITS_TO_KILL])
+        state.enemy_hits_left[row, k] = int(state.parameters[row, core.AT.enemy_hits_to_kill])
         state.enemy_count[row] = k + 1
         self._keep(row, record._replace(owners=(*record.owners, NOBODY)))
         return k
@@ -222,7 +221,7 @@ class RowEditor:
         placing.check_number(number, len(floor.record.blocks), "block")
         self._write(row, placing.without_block(floor, number, self.arena.presets))
         if floor.record.assigned == number:
-            self._begin(row, core.STAY)
+            self._begin(row, core.TARGET.stay)
 
     def assign(self, row: int, target: str, *, block: int | None = None) -> None:
         """Give the agent of `row` a target: an episode of it begins where everything stands.
@@ -235,27 +234,29 @@ class RowEditor:
         if target not in TARGETS:
             raise MisuseError(f"target: must be one of {', '.join(TARGETS)} (got {target!r})")
         code, things = TARGETS[target], things_of(self.arena.state, row)
-        if code in (core.GOTO, core.ATTACK):
+        if code in core.OF_BLOCKS:
             number = placing.block_of(record, self.arena.presets, target, block)
-            if code == core.ATTACK and not self._stands(row, number):
+            if code == core.TARGET.attack and not self._stands(row, number):
                 raise MisuseError(f"target: every enemy of block {number} is down")
             self._begin(row, code, record._replace(assigned=number))
         elif block is not None:
             raise MisuseError(f"block: {target} is about no block (got {block!r})")
         else:
-            self._begin(row, code if code == core.STAY or things.enemies else core.STAY)
+            self._begin(
+                row, code if code == core.TARGET.stay or things.enemies else core.TARGET.stay
+            )
 
     def rests(self, row: int) -> bool:
         """Whether the target of `row` is Stay."""
-        return bool(self.arena.state.target[self._row(row)] == core.STAY)
+        return bool(self.arena.state.target[self._row(row)] == core.TARGET.stay)
 
     def clear(self, row: int) -> None:
         """Take all enemies and blocks away and assign Stay."""
         full = self.floor(row)
         enemies = {name: array[:0] for name, array in full.enemies.items()}
         record = RowRecord(full.record.episode)
-        self._write(row, RowFloor(record, core.STAY, full.obstacles[:0], enemies))
-        self._begin(row, core.STAY)
+        self._write(row, RowFloor(record, core.TARGET.stay, full.obstacles[:0], enemies))
+        self._begin(row, core.TARGET.stay)
 
     def carry_on(self, row: int) -> None:
         """Bring back the floor on which the episode of `row` ended in the last step, in Stay.
@@ -271,7 +272,7 @@ class RowEditor:
         copy_row(state, row, ended)
         episode = int(state.episode[row])
         self._write(row, floor._replace(record=record._replace(episode=episode)))
-        self._begin(row, core.STAY)
+        self._begin(row, core.TARGET.stay)
 
     def place_agent(self, row: int, at: Place, *, yaw: float) -> None:
         """Put the agent at `at`, looking along `yaw`, in the episode that runs."""
@@ -303,7 +304,7 @@ class RowEditor:
         )
         place, radius = (
             state.position[row].tolist(),
-            float(state.parameters[row, core.AGENT_RADIUS]),
+            float(state.parameters[row, core.AT.agent_radius]),
         )
         fault = disc_fault(things, place, radius)
         if fault is not None:

@@ -7,9 +7,8 @@ import numpy as np
 from aimbot_lab.foundation.scenes import ENEMY, NOTHING, WALL, Body, SceneView
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, ArenaState
+from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, TARGETS, ArenaState
 from aimbot_lab.worlds.arena.replay_words import goal
-from aimbot_lab.worlds.arena.scenario import TARGETS
 from aimbot_lab.worlds.arena.scenes.placing import RowRecord
 
 DIGITS = 6  # of metres and radians that a page is sent
@@ -25,19 +24,19 @@ def row_view(
     numbers = state.parameters[row]
     (x, z), (base_x, base_z, diameter) = state.position[row].tolist(), state.fire_base[row].tolist()
     return SceneView(
-        size=float(numbers[core.FLOOR_SIZE]),
+        size=float(numbers[core.AT.floor_size]),
         x=_short(x),
         z=_short(z),
         yaw=_short(float(state.yaw[row])),
-        radius=float(numbers[core.AGENT_RADIUS]),
-        view_angle=float(numbers[core.VIEW_ANGLE]),
+        radius=float(numbers[core.AT.agent_radius]),
+        view_angle=float(numbers[core.AT.rays_view_angle]),
         ready=bool(state.gun_ticks[row] <= 0),
         boxes=tuple(map(_box, state.obstacles[row, : int(state.obstacle_count[row])].tolist())),
         plots=_plots(state, row, record),
         circle=(_short(base_x), _short(base_z), diameter / 2) if diameter else None,
         bodies=_bodies(state, row),
         rays=_rays(state, row, rays),
-        ray_range=float(numbers[core.RAY_RANGE]),
+        ray_range=float(numbers[core.AT.rays_range]),
         target=_target(state, row),
         goal=goal(state, row),
         seconds_left=_seconds_left(state, row),
@@ -71,8 +70,8 @@ def _plots(
 
 
 def _bodies(state: ArenaState, row: int) -> tuple[Body, ...]:
-    radius = float(state.parameters[row, core.ENEMY_RADIUS])
-    free = state.target[row] == core.FREE
+    radius = float(state.parameters[row, core.AT.enemy_radius])
+    free = state.target[row] == core.TARGET.free
     return tuple(
         Body(
             x=_short(float(state.enemies[row, k, 0])),
@@ -86,7 +85,7 @@ def _bodies(state: ArenaState, row: int) -> tuple[Body, ...]:
 
 
 def _rays(state: ArenaState, row: int, rays: int) -> tuple[tuple[float, float, int], ...]:
-    reach = float(state.parameters[row, core.RAY_RANGE])
+    reach = float(state.parameters[row, core.AT.rays_range])
     met = np.minimum(state.ray_distance[row, :rays].astype(np.float64), reach)
     found = []
     for ray in range(rays):
@@ -104,7 +103,7 @@ def _target(state: ArenaState, row: int) -> str:
 
 def _seconds_left(state: ArenaState, row: int) -> float | None:
     numbers = state.parameters[row]
-    if state.target[row] == core.STAY:
+    if state.target[row] == core.TARGET.stay:
         return None
-    period = numbers[core.DECISION_PERIOD] * numbers[core.FIXED_TIMESTEP]
-    return round(max(float(numbers[core.TIME_LIMIT] - state.decisions[row] * period), 0.0), 2)
+    period = numbers[core.AT.decision_period] * numbers[core.AT.fixed_timestep]
+    return round(max(float(numbers[core.AT.time_limit] - state.decisions[row] * period), 0.0), 2)

@@ -8,17 +8,7 @@ from aimbot_lab.foundation.kernels.jit import called, inlined
 from aimbot_lab.foundation.kernels.rng import uniform, uniform_index, weighted_index
 from aimbot_lab.worlds.arena.core.motion import look_ahead, nearest_obstacle
 from aimbot_lab.worlds.arena.core.rays import cast_rays, spread_fan
-from aimbot_lab.worlds.arena.core.state import (
-    AGENT_RADIUS,
-    DECISION_PERIOD,
-    ENEMY_HITS_TO_KILL,
-    ENEMY_RADIUS,
-    FACING,
-    FIXED_TIMESTEP,
-    FLOOR_SIZE,
-    SPIN_PENALTY,
-)
-from aimbot_lab.worlds.arena.core.state import TIME_LIMIT as ARENA_TIME_LIMIT
+from aimbot_lab.worlds.arena.core.state import AT
 from aimbot_lab.worlds.duel.core.motion import squared_gap, tell_places
 from aimbot_lab.worlds.duel.core.observation import observe, sees
 from aimbot_lab.worlds.duel.core.shots import tell_health
@@ -119,13 +109,13 @@ def pass_on(state: DuelState, match: int, seat: int, other: int) -> None:
     for k in range(SEAT_COUNT):
         if IN_ARENA[k] >= 0:
             own[seat, IN_ARENA[k]] = state.traits[seat, k]
-    own[seat, ENEMY_RADIUS] = state.traits[other, RADIUS]
-    own[seat, ENEMY_HITS_TO_KILL] = state.traits[other, HEALTH]
-    own[seat, DECISION_PERIOD] = state.parameters[match, PERIOD]
-    own[seat, FIXED_TIMESTEP] = state.parameters[match, TIMESTEP]
-    own[seat, ARENA_TIME_LIMIT] = state.parameters[match, TIME_LIMIT]
-    own[seat, FACING] = state.parameters[match, FACING_TERM]
-    own[seat, SPIN_PENALTY] = state.parameters[match, SPIN_TERM]
+    own[seat, AT.enemy_radius] = state.traits[other, RADIUS]
+    own[seat, AT.enemy_hits_to_kill] = state.traits[other, HEALTH]
+    own[seat, AT.decision_period] = state.parameters[match, PERIOD]
+    own[seat, AT.fixed_timestep] = state.parameters[match, TIMESTEP]
+    own[seat, AT.time_limit] = state.parameters[match, TIME_LIMIT]
+    own[seat, AT.rewards_facing] = state.parameters[match, FACING_TERM]
+    own[seat, AT.rewards_spin_penalty] = state.parameters[match, SPIN_TERM]
     state.health[seat] = int(state.traits[seat, HEALTH])
 
 
@@ -194,7 +184,7 @@ def stand(state: DuelState, seat: int, pose: tuple[float, float, float]) -> None
 @inlined
 def draw_mirrored(state: DuelState, match: int, away: int) -> None:
     """One place in the lower half and one yaw towards larger z, for both in their own frames."""
-    size = state.seats.parameters[match, FLOOR_SIZE]
+    size = state.seats.parameters[match, AT.floor_size]
     x = START_LOW + (size - 2.0 * START_LOW) * uniform(state.streams, match)
     z = START_LOW + (0.5 * size - START_GAP - START_LOW) * uniform(state.streams, match)
     yaw = math.pi * (0.5 - uniform(state.streams, match))
@@ -205,7 +195,7 @@ def draw_mirrored(state: DuelState, match: int, away: int) -> None:
 @inlined
 def draw_free(state: DuelState, seat: int) -> None:
     """Any place and any yaw, from the seat's own stream."""
-    size = state.seats.parameters[seat, FLOOR_SIZE]
+    size = state.seats.parameters[seat, AT.floor_size]
     streams = state.seats.streams
     x = START_LOW + (size - 2.0 * START_LOW) * uniform(streams, seat)
     z = START_LOW + (size - 2.0 * START_LOW) * uniform(streams, seat)
@@ -218,11 +208,11 @@ def fits(state: DuelState, match: int, away: int) -> bool:
     seats = state.seats
     for seat in (match, away):
         x, z = seats.position[seat, 0], seats.position[seat, 1]
-        radius = seats.parameters[seat, AGENT_RADIUS]
+        radius = seats.parameters[seat, AT.agent_radius]
         _, _, squared = nearest_obstacle(seats, seat, x, z)
         if squared < radius * radius:
             return False
-    size = seats.parameters[match, FLOOR_SIZE]
+    size = seats.parameters[match, AT.floor_size]
     at_home = seats.position[match, 0], seats.position[match, 1]
     at_away = seats.position[away, 0], seats.position[away, 1]
     return squared_gap(size, (*at_home, *at_away)) >= MIN_APART * MIN_APART

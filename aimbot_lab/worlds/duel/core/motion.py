@@ -17,15 +17,7 @@ from aimbot_lab.worlds.arena.core.motion import (
     walked,
 )
 from aimbot_lab.worlds.arena.core.rays import LOWEST
-from aimbot_lab.worlds.arena.core.state import (
-    AGENT_RADIUS,
-    DECISION_PERIOD,
-    ENEMY_RADIUS,
-    FIXED_TIMESTEP,
-    FLOOR_SIZE,
-    MOVE_SPEED,
-    ArenaState,
-)
+from aimbot_lab.worlds.arena.core.state import AT, ArenaState
 from aimbot_lab.worlds.duel.core.rays import box_of
 from aimbot_lab.worlds.duel.core.state import (
     EXTENT,
@@ -46,7 +38,7 @@ ROOM = 1e-6  # m that two discs which cannot meet keep beyond their reach
 @inlined
 def tell_places(seats: ArenaState, home: int, away: int) -> None:
     """Write where the other stands, into both frames."""
-    size = seats.parameters[home, FLOOR_SIZE]
+    size = seats.parameters[home, AT.floor_size]
     for axis in range(2):
         seats.enemies[home, 0, axis] = size - seats.position[away, axis]
         seats.enemies[away, 0, axis] = size - seats.position[home, axis]
@@ -66,14 +58,14 @@ def squared_gap(size: float, places: tuple[float, float, float, float]) -> float
 @inlined
 def may_meet(seats: ArenaState, home: int, away: int) -> bool:
     """Whether the two discs could touch within a decision."""
-    size = seats.parameters[home, FLOOR_SIZE]
+    size = seats.parameters[home, AT.floor_size]
     places = (
         seats.position[home, 0],
         seats.position[home, 1],
         seats.position[away, 0],
         seats.position[away, 1],
     )
-    radii = seats.parameters[home, AGENT_RADIUS] + seats.parameters[away, AGENT_RADIUS]
+    radii = seats.parameters[home, AT.agent_radius] + seats.parameters[away, AT.agent_radius]
     reach = radii + (decision_reach(seats, home) + decision_reach(seats, away)) + ROOM
     return bool(squared_gap(size, places) <= reach * reach)
 
@@ -86,7 +78,7 @@ def is_crowded(seats: ArenaState, layouts: LayoutTables, seat: int, layout: int)
     """
     x, z = seats.position[seat, 0], seats.position[seat, 1]
     margin = decision_reach(seats, seat)
-    reach = seats.parameters[seat, AGENT_RADIUS] + margin
+    reach = seats.parameters[seat, AT.agent_radius] + margin
     for base in range(0, layouts.box_count[layout], LANES):
         near = boxes_near(layouts, (x, z), reach, layout, base)
         while near:
@@ -140,11 +132,11 @@ def walk_close(state: DuelState, home: int, away: int) -> None:
     Where the two would overlap after a tick, neither moves in it.
     """
     seats = state.seats
-    size = seats.parameters[home, FLOOR_SIZE]
+    size = seats.parameters[home, AT.floor_size]
     from_home = seats.position[home, 0], seats.position[home, 1]
     from_away = seats.position[away, 0], seats.position[away, 1]
-    least = seats.parameters[home, AGENT_RADIUS] + seats.parameters[away, AGENT_RADIUS] - SKIN
-    for _ in range(int(seats.parameters[home, DECISION_PERIOD])):
+    least = seats.parameters[home, AT.agent_radius] + seats.parameters[away, AT.agent_radius] - SKIN
+    for _ in range(int(seats.parameters[home, AT.decision_period])):
         x_1, z_1 = after_tick(state, home)
         x_2, z_2 = after_tick(state, away)
         if squared_gap(size, (x_1, z_1, x_2, z_2)) < least * least:
@@ -174,11 +166,11 @@ def after_tick(state: DuelState, seat: int) -> tuple[float, float]:
     if vertical == 0 and horizontal == 0:
         return x, z
     along_x, along_z = heading(seats, seat, vertical, horizontal)
-    radius = seats.parameters[seat, AGENT_RADIUS]
-    tick = seats.parameters[seat, MOVE_SPEED] * seats.parameters[seat, FIXED_TIMESTEP]
-    thinnest = min(radius, seats.parameters[seat, ENEMY_RADIUS])
+    radius = seats.parameters[seat, AT.agent_radius]
+    tick = seats.parameters[seat, AT.move_speed] * seats.parameters[seat, AT.fixed_timestep]
+    thinnest = min(radius, seats.parameters[seat, AT.enemy_radius])
     splits = max(1, int(math.ceil(tick / (0.5 * thinnest))))
-    high = seats.parameters[seat, FLOOR_SIZE] - radius
+    high = seats.parameters[seat, AT.floor_size] - radius
     for _ in range(splits):
         next_x = min(max(x + along_x * tick / splits, radius), high)
         next_z = min(max(z + along_z * tick / splits, radius), high)

@@ -7,14 +7,9 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.foundation.kernels.lanes import LANES, bits_of, load, spread
-from aimbot_lab.worlds.arena.core.observation import HEAD, write_head, write_labels
+from aimbot_lab.worlds.arena.core.observation import write_head, write_labels
 from aimbot_lab.worlds.arena.core.rays import ray_count
-from aimbot_lab.worlds.arena.core.state import (
-    NO_HIT,
-    RAY_RANGE,
-    TAG_KINDS,
-    WALL_HIT,
-)
+from aimbot_lab.worlds.arena.core.state import AT, NO_HIT, OWN, TAG_KINDS, WALL_HIT
 from aimbot_lab.worlds.duel.core.state import (
     HEALTH,
     OPPONENT_COLUMNS,
@@ -33,10 +28,10 @@ def observe(
 ) -> None:
     """Write the observation of `seat` into `observations` [N, D]; its rays must be cast."""
     write_head(state.seats, observations, seat, 0)
-    observations[seat, HEAD] = state.health[seat] / state.traits[seat, HEALTH]
-    observations[seat, HEAD + 1] = state.hit_from[seat, 0]
-    observations[seat, HEAD + 2] = state.hit_from[seat, 1]
-    at = HEAD + 3
+    observations[seat, len(OWN)] = state.health[seat] / state.traits[seat, HEALTH]
+    observations[seat, len(OWN) + 1] = state.hit_from[seat, 0]
+    observations[seat, len(OWN) + 2] = state.hit_from[seat, 1]
+    at = len(OWN) + 3
     for agent in (seat, other):
         for k in range(tables.observed.size):
             observations[seat, at] = share_of(state, tables, agent, tables.observed[k])
@@ -64,7 +59,7 @@ def sees(state: DuelState, seat: int) -> bool:
     Lanes beyond the last ray look along the middle one and hit what it hits.
     """
     seats = state.seats
-    limit = spread(np.float32(seats.parameters[seat, RAY_RANGE]))
+    limit = spread(np.float32(seats.parameters[seat, AT.rays_range]))
     first_enemy = spread(np.int32(0))
     found = 0
     for first in range(0, seats.ray_cos.shape[1], LANES):
@@ -101,7 +96,7 @@ def write_one_hot(
 ) -> None:
     """Three numbers per ray, all 0 where nothing was hit, then one distance per ray."""
     seats, rays = state.seats, ray_count(tables.arena)
-    limit = np.float32(seats.parameters[seat, RAY_RANGE])
+    limit = np.float32(seats.parameters[seat, AT.rays_range])
     for ray in range(rays):
         seen = seats.ray_distance[seat, ray] <= limit
         hit = seats.ray_hit[seat, ray] if seen else NO_HIT
