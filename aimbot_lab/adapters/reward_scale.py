@@ -14,8 +14,8 @@ LARGEST = 10.0  # size beyond which a scaled reward is cut
 class RewardScale(Protocol):
     """What turns a step's rewards into the learner's."""
 
-    def restart(self) -> None:
-        """All rows begin anew."""
+    def restart(self, rows: BoolArray) -> None:
+        """Episodes begin in `rows` [B]."""
         ...
 
     def scaled(self, rewards: Float32Array, finished: BoolArray) -> Float32Array:
@@ -37,7 +37,7 @@ class ConstantRewardScale:
     def __init__(self, factor: float) -> None:
         self._factor = np.float32(factor)
 
-    def restart(self) -> None:
+    def restart(self, _: BoolArray) -> None:
         """Nothing is remembered."""
 
     def scaled(self, rewards: Float32Array, _: BoolArray) -> Float32Array:
@@ -66,9 +66,9 @@ class RunningRewardScale:
         self._returns = np.zeros(num_envs)  # [B]
         self._mean, self._variance, self._count = 0.0, 1.0, 1e-4
 
-    def restart(self) -> None:
-        """Forget the returns of the running episodes, not the statistics."""
-        self._returns[:] = 0.0
+    def restart(self, rows: BoolArray) -> None:
+        """Forget the returns of the episodes that run in `rows` [B], not the statistics."""
+        self._returns[rows] = 0.0
 
     def scaled(self, rewards: Float32Array, finished: BoolArray) -> Float32Array:
         """Fresh rewards [B]."""

@@ -91,7 +91,7 @@ class WorldVecEnv(VecEnv):
         self._resets += 1
         observations = self._next_buffers().observations
         self.world.reset(seed, observations)
-        self.reward_scale.restart()
+        self.reward_scale.restart(np.ones(self.num_envs, np.bool_))
         self.episodes = None
         self.reset_infos = [{} for _ in range(self.num_envs)]
         self._reset_seeds()
@@ -142,10 +142,10 @@ class WorldVecEnv(VecEnv):
         seen = {"seen": self._buffers[self._turn].observations.copy()} if self._aims else {}
         return {**state, **seen}
 
-    def resume(self, state: Mapping[str, Any]) -> Float32Array | None:
+    def resume(self, state: Mapping[str, Any]) -> tuple[Float32Array, BoolArray] | None:
         """Go on from what `state()` gave, without a reset.
 
-        A world that has no snapshots begins new episodes: their first observations [B, D].
+        Of a world that has no snapshots: observations [B, D], and [B] where new episodes began.
         """
         self._resets = state["resets"]
         self.world.restore(state["world"])
@@ -156,9 +156,9 @@ class WorldVecEnv(VecEnv):
             return None
         observations = self._next_buffers().observations
         restarting: Any = self.world  # a foundation.world.RestartingWorld
-        restarting.begin_anew(observations)
-        self.reward_scale.restart()
-        return self._shown(observations)
+        begun = restarting.resume_episodes(observations)
+        self.reward_scale.restart(begun)
+        return self._shown(observations), begun
 
     @property
     def world_actions(self) -> Float32Array:

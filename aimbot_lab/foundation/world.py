@@ -317,11 +317,20 @@ def closing(world: "BatchWorld") -> "Iterator[BatchWorld]":
     close_world(world)
 
 
+NEW_EPISODES = (
+    "its environments can't be restored in the middle of an episode: new episodes begin, and the "
+    "run differs from one that was not interrupted"
+)
+
+
 class RestartingWorld(Protocol):
     """What a world without the ability `snapshot` has beside what all worlds have."""
 
-    def begin_anew(self, observations: Float32Array) -> None:
-        """Break off what runs, begin an episode in every row and write `observations` [N, D]."""
+    def resume_episodes(self, observations: Float32Array) -> BoolArray:
+        """Go on with the episodes of the snapshot that was restored, or begin others.
+
+        Writes `observations` [N, D]; [N] True where an episode began. A notice reports these.
+        """
         ...
 
 
@@ -373,7 +382,7 @@ class BatchWorld(Protocol):
         """Go on from `snapshot` of a world with the same settings, bit for bit.
 
         Without the ability `snapshot` only counters and the scenario are restored, and
-        `RestartingWorld.begin_anew` is due before the next step.
+        `RestartingWorld.resume_episodes` is due before the next step.
         """
         ...
 

@@ -171,7 +171,7 @@ class Training:
         self._best.resume(state["best"])
         restore_model(self.model, model)
         if begun is not None:
-            begin_episodes(self.model, begun)
+            begin_episodes(self.model, *begun)
         if self._actors is not None:
             self._actors.resume(state)
         self._samples.resume(state["replay"], read_part)

@@ -74,12 +74,12 @@ def test_a_constant_scale_is_a_factor_without_memory() -> None:
     assert isinstance(reward_scale("running", ROWS, gamma=GAMMA), RunningRewardScale)
 
 
-@pytest.mark.parametrize("restarted", [True, False])
-def test_a_restart_forgets_returns_and_keeps_what_was_learned(restarted: bool) -> None:
+@pytest.mark.parametrize("rows", [[True, True], [True, False], [False, False]])
+def test_a_restart_forgets_returns_and_keeps_what_was_learned(rows: list[bool]) -> None:
     scale = RunningRewardScale(2, gamma=1.0)
     scale.scaled(np.float32([4.0, 8.0]), np.zeros(2, np.bool_))
     spread = scale.state()["variance"]
-    if restarted:
-        scale.restart()
+    scale.restart(np.array(rows))
     assert scale.state()["variance"] == spread
-    assert scale.state()["returns"].tolist() == ([0.0, 0.0] if restarted else [4.0, 8.0])
+    kept = scale.state()["returns"].tolist()
+    assert kept == [0.0 if one else value for one, value in zip(rows, (4.0, 8.0), strict=True)]

@@ -117,9 +117,10 @@ class Race:
         self.begun, self.scenario_number = map(int, snapshot["counters"])
         self.ready = True
 
-    def begin_anew(self, observations: np.ndarray) -> None:
+    def resume_episodes(self, observations: np.ndarray) -> BoolArray:
         self._begin(np.arange(self.num_envs))
         observations[:] = self._seen()
+        return np.ones(len(observations), np.bool_)
 
     def draw(self, row: int, *, ending: bool = False) -> np.ndarray:
         raise LabError("it has no picture")

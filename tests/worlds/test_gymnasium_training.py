@@ -147,9 +147,11 @@ def test_it_goes_on_from_a_checkpoint_with_new_episodes(tmp_path: Path) -> None:
     first.learn(Sink(), SilentObserver(), lambda: first.model.num_timesteps >= 1024)
     state = first.env.state()
     second = Training(plan)
-    seen = second.env.resume(state)
-    assert seen is not None
+    resumed = second.env.resume(state)
+    assert resumed is not None
+    seen, begun = resumed
     assert seen.shape == (8, 4)
+    assert not begun.any()
     assert second.env.world.scenario_number == first.env.world.scenario_number
     _, _, _, infos = second.env.step(np.zeros((8, 1)))
     assert len(infos) == 8

@@ -152,8 +152,9 @@ def test_an_environment_of_the_users_own_module(
 def test_a_snapshot_is_plain_data() -> None:
     world = corridors(WinRule(terminated="win"))
     results(world, 5)
-    (array,) = world.snapshot().values()
-    assert json.loads(array.tobytes())["scenario"] == 1
+    kept = world.snapshot()
+    assert {array.dtype for array in kept.values()} == {np.dtype(np.uint8)}
+    assert json.loads(kept["kept"].tobytes())["scenario"] == 1
 
 
 def test_the_entries_of_an_observation_are_named_blocks() -> None:

@@ -23,6 +23,7 @@ from aimbot_lab.experiment.runs.run_record import (
 )
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.tracking.address import choose_address, without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import find_run
@@ -41,11 +42,6 @@ if TYPE_CHECKING:
 
 BUDGET = "train.total_steps"
 _MISSING = "nothing"
-
-NEW_EPISODES = (
-    "its environments can't be restored in the middle of an episode: new episodes begin, and the "
-    "run differs from one that was not interrupted"
-)
 
 
 class Change(NamedTuple):
@@ -261,8 +257,6 @@ def resume_run(
     try:
         restored = restore(replace(run, folder=claimed), training, crew=crew, notify=notify)
         observer.stage(f"resuming run {run.run_id} from step {restored.step:,}")
-        if restored.step and not training.env.world.spec.can("snapshot"):
-            notify(NEW_EPISODES)
         tracker = reopen_run(data_folder, run.run_id, claimed=claimed, on_outage=notify)
     except BaseException:
         if claimed.give_back():
@@ -278,7 +272,8 @@ def resume_run(
 def restore(run: ResumableRun, training: Training, *, crew: Crew, notify: Notify) -> RestoredRun:
     """Have `training`, made from the run's curriculum, go on where `run` was, in all processes.
 
-    `notify` is called for a damaged checkpoint, and for libraries that changed since the start.
+    `notify` is called for a damaged checkpoint, for libraries that changed since the start, and
+    where new episodes begin.
     Raises LabError where the checkpoint is of another kind of training, ConfigurationError where it
     was trained on another map than there is now.
     """
@@ -307,7 +302,7 @@ def restore(run: ResumableRun, training: Training, *, crew: Crew, notify: Notify
         crew.resume(training, newest)
     except LabError as error:
         raise LabError(f"run {run.run_id}: {error}") from error
-    for line in _differences(run.record, newest, training):
+    for line in (*_differences(run.record, newest, training), *new_notices(training.env.world)):
         notify(line)
     return RestoredRun(newest.step, folder)
 

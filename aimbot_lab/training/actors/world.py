@@ -166,9 +166,10 @@ class ActorsWorld:
         del seed
         observations[:] = 0.0
 
-    def begin_anew(self, observations: Float32Array) -> None:
-        """Nothing: actors begin anew."""
+    def resume_episodes(self, observations: Float32Array) -> BoolArray:
+        """Nothing: actors begin new episodes, of which their learner's remarks tell."""
         observations[:] = 0.0
+        return np.ones(len(observations), np.bool_)
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
         """Raises MisuseError."""

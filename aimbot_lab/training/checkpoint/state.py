@@ -69,10 +69,11 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
     model.logger.name_to_value.update(state["recorded"])
 
 
-def begin_episodes(model: BaseAlgorithm, observations: Any) -> None:
-    """Have `model` go on with new episodes in every row, which begin with `observations` [B, D]."""
-    model._last_obs = observations
-    model._last_episode_starts = np.ones(len(observations), np.bool_)
+def begin_episodes(model: BaseAlgorithm, observations: Any, begun: Any = None) -> None:
+    """Have `model` go on from `observations` [B, D]; new episodes `begun` [B], if not in all."""
+    model._last_obs, before = observations, model._last_episode_starts
+    every = np.ones(len(observations), np.bool_)
+    model._last_episode_starts = every if begun is None or before is None else before | begun
 
 
 def of_rows(env: WorldVecEnv, model: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ with the interface of the old gym are reported in a line with what Gymnasium wan
 """
 
 import inspect
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from aimbot_lab.foundation.errors import (
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, WorldSpec
+from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import (
     MisfitError,
@@ -43,21 +43,6 @@ WANTED = {
 SHIMMY = "which is the old gym's interface (shimmy.GymV21CompatibilityV0 wraps it)"
 
 
-@contextmanager
-def same_folder() -> Iterator[None]:
-    """Have the working directory afterwards be what it was, whatever the block makes it.
-
-    Environments change it, and then the files of a run would go elsewhere.
-    """
-    here = os.open(".", os.O_RDONLY | getattr(os, "O_PATH", 0))
-    try:
-        yield
-    finally:
-        os.fchdir(here)
-        os.close(here)
-
-
-@same_folder()
 def new_environment(settings: GymnasiumSettings) -> Env:
     """One environment. Raises ConfigurationError, in a line, where it can't be made."""
     if settings.module is not None:
@@ -79,12 +64,13 @@ def tried_environment(settings: GymnasiumSettings) -> Iterator[Env]:
 
     Raises ConfigurationError, in a line, where it can't be made or asked.
     """
-    env = new_environment(settings)
-    with same_folder(), blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
-        try:
-            yield env
-        finally:
-            env.close()
+    with ProcessGuard(settings.id, 1).kept():
+        env = new_environment(settings)
+        with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
+            try:
+                yield env
+            finally:
+                env.close()
 
 
 def _import(module: str) -> None:

@@ -4,8 +4,10 @@ import json
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -30,7 +32,6 @@ from aimbot_lab.foundation.errors import (
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Float
-from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
@@ -38,6 +39,7 @@ from aimbot_lab.foundation.world import (
     Scenario,
     StepBuffers,
     closed_on_failure,
+    step_buffers,
 )
 from aimbot_lab.worlds.gymnasium.environments import (
     Env,
@@ -47,11 +49,11 @@ from aimbot_lab.worlds.gymnasium.environments import (
     environment_shape,
     new_environment,
     raised_words,
-    same_folder,
     seed_notice,
     set_attributes,
 )
-from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings, WinRule
+from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard, keeps_process
+from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import (
     MisfitError,
     bounded_columns,
@@ -61,31 +63,53 @@ from aimbot_lab.worlds.gymnasium.spaces import (
     reward_of,
     shape_fault,
 )
+from aimbot_lab.worlds.gymnasium.win_judge import WinJudge
 
-EPISODES_WITHOUT_INFO = 100  # after which a key that has not come is reported
-SHOWN = 10  # keys that a message names
+MAX_REPLAYED = 50_000  # steps of an episode that is kept to be played again
 PARAMETERS = TypeAdapter(Mapping[str, Float | Sampler])
+
+
+@dataclass(slots=True)
+class RunningEpisode:
+    """What is counted of an episode that runs, and by what it can be played again."""
+
+    order: int  # rank by beginning
+    scenario: int  # number of the one that it was drawn from
+    values: dict[str, float]  # parameters that it was given
+    seen: int = 0  # checksum of its observations
+    length: int = 0  # steps
+    total: float = 0.0  # sum of its rewards
+    actions: bytearray = field(default_factory=bytearray)  # [length, A]; empty where it is too long
+
+    def keep(self, action: bytes) -> None:
+        """Keep the action of the last step, unless the episode is too long to be played again."""
+        if self.length <= MAX_REPLAYED:
+            self.actions += action
+        else:
+            self.actions.clear()
 
 
 class GymnasiumWorld:
     """`settings.num_envs` copies of an environment, stepped one after the other.
 
     Episode k that begins after a reset to `seed` begins from a seed that follows from `seed` and k
-    alone, not from its player. An environment has no snapshot: `restore` begins new episodes. The
-    environments are closed with the world, or with this object.
+    alone, not from its player. An environment has no snapshot: the episodes that run in one are
+    played again by their actions. The environments are closed with the world, or with this object.
     """
 
     def __init__(self, settings: GymnasiumSettings) -> None:
         self.settings, self.num_envs = settings, settings.num_envs
         self._envs: list[Env] = []
         weakref.finalize(self, _close_quietly, self._envs)
-        with closed_on_failure(self.close):
+        self.guard = ProcessGuard(settings.id, self.num_envs)
+        with self.guard.kept(), closed_on_failure(self.close):
             for _ in range(self.num_envs):
                 self._envs.append(new_environment(settings))
-            with same_folder(), blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
+            with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
                 self.spec = environment_shape(self._envs[0], settings)
                 self._space = self._envs[0].observation_space
                 notice = seed_notice(self._envs[0], settings.id)
+        self.guard.own.clear()  # of one that only seeds as it is made, nothing more is to be kept
         self._notices = [] if notice is None else [notice]
         self._unshaped = {"reset", "step"}  # calls whose first observation is to be looked at
         self._bounded = bounded_columns(self.spec)  # () once a number lay beyond its bounds
@@ -94,12 +118,13 @@ class GymnasiumWorld:
         self._endings: dict[int, Picture] = {}
         self._scenario = 0
         self._parameters: Mapping[str, ParameterValue] = {}
+        self._usual: dict[str, Any] = {}  # attributes that were set, as environments are made
         self._seed: int | None = None
         self._begun = 0  # episodes since the reset
         self._order = np.zeros(self.num_envs, np.int64)
         self._scenarios = np.zeros(self.num_envs, np.int64)
-        self._lengths = np.zeros(self.num_envs, np.int64)
-        self._returns = np.zeros(self.num_envs)
+        self._running = [RunningEpisode(0, 0, {}) for _ in range(self.num_envs)]
+        self._none_ended = self._ended({}, self._order)
         self._masks = np.ones((self.num_envs, sum(self.spec.branches)), np.bool_)
 
     @property
@@ -107,7 +132,7 @@ class GymnasiumWorld:
         """Number of the scenario in force; 0 until one is set."""
         return self._scenario
 
-    @same_folder()
+    @keeps_process
     def set_scenario(self, scenario: Scenario) -> int:
         """Number of the scenario that every episode from now on is drawn from.
 
@@ -118,7 +143,7 @@ class GymnasiumWorld:
         self._scenario += 1
         return self._scenario
 
-    @same_folder()
+    @keeps_process
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
         self._seed, self._begun = whole_seed(seed), 0
@@ -128,7 +153,7 @@ class GymnasiumWorld:
             observations[row] = self._begin(row)
         self._note_outside("reset", observations)
 
-    @same_folder()
+    @keeps_process
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
         """Episodes that ended in this step; writes `buffers`.
 
@@ -139,64 +164,113 @@ class GymnasiumWorld:
         check_buffers(buffers, (self.num_envs, len(self.spec.observation_names)))
         actions = checked_actions(actions, self.num_envs, spec=self.spec)
         buffers.finished[:] = buffers.truncated[:] = False
-        assert self.spec.environment_actions is not None
-        given = self.spec.environment_actions.of(actions)
         infos = {}
-        for row in range(self.num_envs):
-            # A single choice as Python's number, which some environments compare by `is`.
-            taken = given[row, ...] if given.ndim > 1 or self.spec.continuous else int(given[row])
-            info = self._step_row(row, taken, buffers)
-            if buffers.finished[row]:
-                infos[row] = info
+        with self._blamed("step"):
+            for row, taken in enumerate(self._given(actions)):
+                info = self._step_row(row, taken, buffers)
+                if info is not None:
+                    infos[row] = info
+        for episode, action in zip(self._running, actions, strict=True):
+            episode.keep(action.tobytes())
         self._refuse_infinite(buffers)
         self._note_outside("step", buffers.observations)
-        batch = self._ended(infos, buffers.truncated)
+        batch = self._ended(infos, buffers.truncated) if infos else self._none_ended
         for row in infos:
             if self.keep_endings and self.spec.can("draw"):
                 self._endings[row] = self.draw(row)
             buffers.observations[row] = self._begin(row)
-        return batch._replace(running_order=self._order, running_scenario=self._scenarios)
+        return batch
 
     def take_notices(self) -> list[str]:
         """What a person should know since the last call."""
-        taken, self._notices = self._notices + self._judge.take_notices(), []
-        return taken
+        taken, self._notices = self._notices, []
+        return taken + self.guard.take_notices() + self._judge.take_notices()
 
-    @same_folder()
+    @keeps_process
     def action_masks(self, masks: BoolArray) -> None:
         """Write `masks` [B, sum of branches]: what the method `action_masks` of each says."""
         if self.spec.can("masks"):
             for row, env in enumerate(self._envs):
-                with self._blamed("action_masks"):
+                with self._called("action_masks", row):
                     given = env.get_wrapper_attr("action_masks")()
                     self._masks[row] = flat_masks(given, self.spec)
         masks[:] = self._masks
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Its counters and the scenario in force; an environment's own state can't be read."""
+        """Its counters, the scenario in force, and by what the running episodes are played again.
+
+        An environment's own state can't be read.
+        """
+        running = [asdict(one) for one in self._running]
+        actions = np.frombuffer(b"".join(one["actions"] for one in running), np.uint8)
         kept = {
             "seed": self._seed,
             "begun": self._begun,
             "scenario": self._scenario,
             "parameters": PARAMETERS.dump_python(self._parameters, mode="json"),
+            "running": [{**one, "actions": len(one["actions"])} for one in running],
+            "own_generators": list(self.guard.own),
         }
-        return {"kept": np.frombuffer(json.dumps(kept).encode(), np.uint8).copy()}
+        text = np.frombuffer(json.dumps(kept).encode(), np.uint8)
+        return {"kept": text.copy(), "actions": actions.copy()}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Count on from `snapshot`, in its scenario; `begin_anew` is due before the next step."""
+        """Count on from `snapshot`, in its scenario; `resume_episodes` is due before a step."""
         kept = json.loads(snapshot["kept"].tobytes())
         parameters = PARAMETERS.validate_python(kept["parameters"])
         checked_scenario(Scenario({TARGET: 1.0}, {}, parameters), self._envs[0], self.settings)
         self._seed, self._begun, self._scenario = kept["seed"], kept["begun"], kept["scenario"]
         self._parameters = parameters
+        for name in kept.get("own_generators", ()):
+            self.guard.own[name] = [None] * self.num_envs  # which the next episodes seed
+        actions = iter(snapshot.get("actions", np.zeros(0, np.uint8)).tobytes())
+        self._running = [
+            RunningEpisode(**{**one, "actions": bytearray(islice(actions, one["actions"]))})
+            for one in kept.get("running", ())  # not in those of older versions
+        ]
 
-    @same_folder()
-    def begin_anew(self, observations: Float32Array) -> None:
-        """Break off what runs and begin an episode in every row; writes `observations` [B, D]."""
-        for row in range(self.num_envs):
+    @keeps_process
+    def resume_episodes(self, observations: Float32Array) -> BoolArray:
+        """Play the episodes again that ran in the snapshot; writes `observations` [B, D].
+
+        [B] True where another began instead: the episode was longer than MAX_REPLAYED, or was not
+        the same when it was played again.
+        """
+        before, buffers = self._running, step_buffers(self)
+        self._running = [RunningEpisode(0, 0, {}) for _ in range(self.num_envs)]
+        lost = np.ones(self.num_envs, np.bool_)
+        for row, kept in enumerate(before):
+            with suppress(LabError):
+                observations[row] = self._play_again(row, kept, buffers)
+                lost[row] = False
+        for row in np.flatnonzero(lost).tolist():
             observations[row] = self._begin(row)
+        if lost.any():
+            self._notices.append(
+                f"{self.settings.id}: {lost.sum()} of {self.num_envs} episodes that ran were not "
+                f"the same when they were played again, or longer than {MAX_REPLAYED:,} steps: new "
+                "ones begin, and the run differs from one that was not interrupted"
+            )
+        return lost
 
-    @same_folder()
+    def _play_again(self, row: int, kept: RunningEpisode, buffers: StepBuffers) -> Float32Array:
+        """What was seen last [D] in the episode `kept`, which goes on in `row`.
+
+        Raises LabError where that can't be.
+        """
+        width = len(self.spec.branches) + self.spec.continuous
+        actions = np.frombuffer(kept.actions, np.float32).reshape(-1, width)
+        again = replace(kept, seen=0, length=0, total=0.0, actions=bytearray(kept.actions))
+        seen = self._start(row, again)
+        with self._blamed("step"):
+            for taken in self._given(actions):
+                self._step_row(row, taken, buffers)
+                seen = buffers.observations[row]
+        if buffers.finished[row] or again != kept:
+            raise LabError("it is another episode")
+        return seen
+
+    @keeps_process
     def draw(self, row: int, *, ending: bool = False) -> Picture:
         """Row `row` as the environment renders it; with `ending` as its last episode ended.
 
@@ -207,13 +281,13 @@ class GymnasiumWorld:
             if row not in self._endings:
                 raise MisuseError("no ending was kept: set keep_endings before the step")
             return self._endings[row]
-        with self._blamed("render"):
+        with self._called("render", row):
             frame = self._envs[row].render()
         if not isinstance(frame, np.ndarray):
             raise LabError(f"{self.settings.id} renders no picture; env.kwargs.render_mode says so")
         return frame.astype(np.uint8)
 
-    @same_folder()
+    @keeps_process
     def close(self) -> None:
         """Close all environments; there is nothing to play after that.
 
@@ -223,44 +297,82 @@ class GymnasiumWorld:
             _close_all(self._envs)
 
     def _begin(self, row: int) -> Float32Array:
+        """What is seen first [D] of the next episode, which begins in `row`."""
         assert self._seed is not None
         values = drawn_parameters(self._parameters, self._seed, episode=self._begun)
+        first = self._start(row, RunningEpisode(self._begun, self._scenario, values))
+        self._begun += 1
+        return first
+
+    @keeps_process
+    def _start(self, row: int, episode: RunningEpisode) -> Float32Array:
+        """What is seen first [D] of `episode`, which begins in `row`."""
+        assert self._seed is not None
         env = self._envs[row]
         options: dict[str, Any] | None = None
         if self.settings.via == "options":
-            options = dict(values)
+            options = dict(episode.values)
         else:
-            set_attributes(env, values)
-        seed = derive_seed(self._seed, "episode", self._begun) % 2**31
-        with self._blamed("reset"):
+            for name in episode.values:
+                self._usual.setdefault(name, getattr(env.unwrapped, name, None))
+            set_attributes(env, {**self._usual, **episode.values})
+        seed = derive_seed(self._seed, "episode", episode.order) % 2**31
+        if self.guard.own:
+            self.guard.seed_own(row, seed)
+        with self._called("reset", row):
             observation, info = env.reset(seed=seed, options=options)
             check_info(env, info)
             first = self._flat("reset", observation)
         self._refuse_infinite_observations(first, "reset")
-        self._order[row], self._scenarios[row] = self._begun, self._scenario
-        self._lengths[row], self._returns[row] = 0, 0.0
-        self._begun += 1
+        episode.seen = crc32(first.data)
+        self._running[row] = episode
+        self._order[row], self._scenarios[row] = episode.order, episode.scenario
         return first
 
-    def _step_row(self, row: int, action: Any, buffers: StepBuffers) -> dict[str, Any]:
-        with self._blamed("step"):
+    def _given(self, actions: Float32Array) -> Iterator[Any]:
+        """Each of `actions` [K, A] as an environment takes it."""
+        assert self.spec.environment_actions is not None
+        given = self.spec.environment_actions.of(actions)
+        # A single choice as Python's number, which some environments compare by `is`.
+        is_single = given.ndim == 1 and not self.spec.continuous
+        return map(int, given) if is_single else (given[row, ...] for row in range(len(given)))
+
+    def _step_row(self, row: int, action: Any, buffers: StepBuffers) -> Mapping[str, Any] | None:
+        """The info of the last step of an episode; None: it goes on."""
+        learners = self.guard.hand_over(row)
+        try:
             observation, reward, terminated, truncated, info = self._envs[row].step(action)
             over, cut_off = bool(terminated), bool(truncated)
-            if type(info) is not dict and not isinstance(info, Mapping):
-                raise MisfitError("gave an info that is not a dict")
-            buffers.observations[row] = self._flat("step", observation)
-            buffers.rewards[row] = gained = reward_of(reward)
-        self._lengths[row] += 1
-        self._returns[row] += gained
-        if over or cut_off:
-            buffers.finished[row] = True
-            buffers.truncated[row] = not over
-            buffers.final_observations[row] = buffers.observations[row]
+        finally:
+            self.guard.take_back(row, learners)
+        if type(info) is not dict and not isinstance(info, Mapping):
+            raise MisfitError("gave an info that is not a dict")
+        buffers.observations[row] = flat = self._flat("step", observation)
+        buffers.rewards[row] = gained = reward_of(reward)
+        episode = self._running[row]
+        episode.length += 1
+        episode.total += gained
+        episode.seen = crc32(flat.data, episode.seen)
+        if not (over or cut_off):
+            return None
+        buffers.finished[row] = True
+        buffers.truncated[row] = not over
+        buffers.final_observations[row] = buffers.observations[row]
         return info
 
     @contextmanager
+    def _called(self, call: str, row: int) -> Iterator[None]:
+        """`_blamed`, with the global generators that `row` has of its own, if any."""
+        learners = self.guard.hand_over(row)
+        try:
+            with self._blamed(call):
+                yield
+        finally:
+            self.guard.take_back(row, learners)
+
+    @contextmanager
     def _blamed(self, call: str) -> Iterator[None]:
-        """Raise ForeignCodeError, in a line, for what the environment raises or gives in `call`."""
+        """Raise ForeignCodeError, in a line, for what environments raise or give in `call`."""
         try:
             yield
         except MisfitError as error:
@@ -303,7 +415,7 @@ class GymnasiumWorld:
             value, name = observations[~finite].flat[0], self.spec.observation_names[column]
             raise ForeignCodeError(f"{self.settings.id}: its {call} gave {name} as {value:g}")
 
-    def _ended(self, infos: Mapping[int, Mapping[str, Any]], truncated: BoolArray) -> EpisodeBatch:
+    def _ended(self, infos: Mapping[int, Any], truncated: Any) -> EpisodeBatch:
         rows = np.array(sorted(infos), np.int64)
         won = [self._is_won(row, infos[row], bool(truncated[row])) for row in rows.tolist()]
         return EpisodeBatch(
@@ -313,20 +425,22 @@ class GymnasiumWorld:
             scenario=self._scenarios[rows],
             cell=(Cell(TARGET, 0),) * len(rows),
             outcome=np.where(won, WIN, LOSS).astype(np.int8),
-            length=self._lengths[rows],
-            terms=self._returns[rows, None],
+            length=np.array([self._running[row].length for row in rows], np.int64),
+            terms=np.array([self._running[row].total for row in rows], np.float64)[:, None],
             running_order=self._order,
             running_scenario=self._scenarios,
         )
 
     def _is_won(self, row: int, info: Mapping[str, Any], truncated: bool) -> bool:
-        total, length = float(self._returns[row]), int(self._lengths[row])
+        ended = self._running[row]
         with self._blamed("info"):
-            return self._judge.is_won(info, truncated=truncated, total=total, length=length)
+            return self._judge.is_won(
+                info, truncated=truncated, total=ended.total, length=ended.length
+            )
 
 
 def _close_quietly(envs: list[Env]) -> None:
-    with suppress(LabError), same_folder(), blamed("close:"):
+    with suppress(LabError), ProcessGuard("", 1).kept(), blamed("close:"):
         _close_all(envs)
 
 
@@ -335,84 +449,3 @@ def _close_all(envs: list[Env]) -> None:
     with ExitStack() as stack:
         while envs:
             stack.callback(envs.pop(0).close)
-
-
-class WinJudge:
-    """Judges episodes by one rule, and notices where that can't be right."""
-
-    def __init__(self, rule: WinRule) -> None:
-        self._rule = rule
-        self._judged = 0
-        self._came = False  # whether an info had the key
-        self._keys: set[str] = set()  # that infos had
-        self._notices: list[str] = []
-
-    def is_won(
-        self, info: Mapping[str, Any], *, truncated: bool, total: float, length: int
-    ) -> bool:
-        """Whether an episode of that return and length is won; `info` is its last step's.
-
-        Raises MisfitError where what `info` has under the rule's key is neither true nor false.
-        """
-        rule = self._rule
-        if rule.return_above is not None:
-            return bool(total >= rule.return_above)
-        if rule.length_above is not None:
-            return bool(length >= rule.length_above)
-        if rule.info is not None:
-            found = _at(info, rule.info)
-            self._note_keys(rule.info, info, came=found is not None)
-            return _truth(found, rule.info)
-        return truncated == (rule.terminated == "loss")
-
-    def take_notices(self) -> list[str]:
-        """What there is to report since the last call."""
-        taken, self._notices = self._notices, []
-        return taken
-
-    def _note_keys(self, wanted: str, info: Mapping[str, Any], *, came: bool) -> None:
-        if self._judged >= EPISODES_WITHOUT_INFO:
-            return
-        self._judged += 1
-        self._came |= came
-        self._keys |= set(_keys(info))
-        if self._judged == EPISODES_WITHOUT_INFO and not self._came:
-            there = ", ".join(sorted(self._keys)[:SHOWN]) or "nothing"
-            self._notices.append(
-                f"env.win.info: none of the first {EPISODES_WITHOUT_INFO} episodes ended with "
-                f"{wanted!r} in its info, so none was won; there was {there}"
-            )
-
-
-def _at(info: Mapping[str, Any], key: str) -> Any:
-    """What `info` has under `key`, in which dots may lead into dicts; None: nothing."""
-    if key in info:
-        return info[key]
-    first, _, rest = key.partition(".")
-    inner = info.get(first)
-    return _at(inner, rest) if rest and isinstance(inner, Mapping) else None
-
-
-def _truth(found: Any, key: str) -> bool:
-    if isinstance(found, Mapping):
-        entries = ", ".join(f"{key}.{name}" for name in islice(found, SHOWN)) or "nothing"
-        raise MisfitError(
-            f"has a dict at {key!r}, which is always true: env.win.info must name an entry of it "
-            f"(there is {entries})"
-        )
-    if isinstance(found, np.ndarray) and found.size == 1:
-        found = found.item()
-    if found is None:
-        return False
-    if isinstance(found, bool | np.bool_ | int | float | np.number) and found in (0, 1):
-        return bool(found)
-    shown = shortened(one_line(str(found)), 40)
-    what = f"{shown} ({type(found).__name__}) at {key!r}"
-    raise MisfitError(f"has {what}: env.win.info must name what is true or false, 1 or 0")
-
-
-def _keys(info: Mapping[str, Any]) -> Iterator[str]:
-    """Every key, those of dicts within with the way to them."""
-    for key, value in info.items():
-        inner = value if isinstance(value, Mapping) and value else None
-        yield from [str(key)] if inner is None else (f"{key}.{name}" for name in inner)

@@ -23,6 +23,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, L
 from aimbot_lab.foundation.result_lines import EpisodeResult
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
+    NEW_EPISODES,
     BoolArray,
     Float32Array,
     Picture,
@@ -107,9 +108,11 @@ class UnityWorld:
         self._episodes.restart()
         self._begin(observations)
 
-    def begin_anew(self, observations: Float32Array) -> None:
-        """Break off what runs and begin an episode in every row; writes `observations` [B, D]."""
+    def resume_episodes(self, observations: Float32Array) -> BoolArray:
+        """Begin an episode in every row, [B] True; writes `observations` [B, D]."""
         self._begin(observations)
+        self._notices.append(NEW_EPISODES)
+        return np.ones(len(observations), np.bool_)
 
     def _begin(self, observations: Float32Array) -> None:
         assert self._seed is not None
@@ -257,7 +260,7 @@ class UnityWorld:
         return {"kept": np.frombuffer(json.dumps(kept).encode(), np.uint8).copy()}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Count on from `snapshot`, in its scenario; `begin_anew` is due before the next step."""
+        """Count on from `snapshot`, in its scenario; `resume_episodes` is due before a step."""
         kept = json.loads(snapshot["kept"].tobytes())
         scenario = SCENARIO.validate_python(kept["in_force"])
         if scenario is not None:

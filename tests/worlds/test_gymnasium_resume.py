@@ -1,0 +1,194 @@
+"""Episodes of Gymnasium environments go on where a checkpoint was kept, by their actions."""
+
+import random
+import signal
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from corridor import Corridor, corridors
+from pole_curriculum import planned
+
+from aimbot_lab.foundation.samplers import Uniform, UniformParameters
+from aimbot_lab.foundation.world import Scenario, new_notices, step_buffers
+from aimbot_lab.foundation.world_type import RandomAgent
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.gymnasium import world as gymnasium_world
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
+from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
+from tests.training.tiny_training import Sink
+
+DRAWN = Scenario(
+    {"task": 1.0},
+    parameters={
+        "length": Uniform(sampler_parameters=UniformParameters(min_value=0.3, max_value=0.9))
+    },
+)
+
+
+def poles(rows: int = 3) -> GymnasiumWorld:
+    win = WinRule(return_above=100)
+    return GymnasiumWorld(GymnasiumSettings(id="CartPole-v1", win=win, num_envs=rows))
+
+
+def played(world: Any, steps: int, *, seed: int = 0) -> list[Any]:
+    """Everything that `steps` random steps bring."""
+    buffers, act, found = step_buffers(world), RandomAgent(world.spec, seed), []
+    for _ in range(steps):
+        batch = world.step(act(buffers.observations), buffers)
+        arrays = [array.copy() for array in buffers[:4]]
+        found.append([*arrays, batch.order.copy(), batch.length, batch.returns])
+    return found
+
+
+def resumed(before: Any, after: Any) -> np.ndarray:
+    """Rows of `after`, which goes on from `before`, in which new episodes began."""
+    after.restore(before.snapshot())
+    begun: np.ndarray = after.resume_episodes(step_buffers(after).observations)
+    return begun
+
+
+def assert_same(one: list[Any], two: list[Any]) -> None:
+    for step, other in zip(one, two, strict=True):
+        for array, same in zip(step, other, strict=True):
+            np.testing.assert_array_equal(array, same)
+
+
+def test_running_episodes_go_on_to_the_bit_also_those_of_an_earlier_scenario() -> None:
+    world, other = poles(), poles()
+    world.set_scenario(DRAWN)
+    world.reset(3, step_buffers(world).observations)
+    played(world, 30)
+    world.set_scenario(Scenario({"task": 1.0}, parameters={"masspole": 0.3}))
+    played(world, 12, seed=2)
+    assert len(set(world._scenarios)) == 2, "the test wants episodes of both scenarios"
+    assert not resumed(world, other).any()
+    assert not new_notices(other)
+    assert_same(played(world, 60, seed=1), played(other, 60, seed=1))
+
+
+def test_a_parameter_that_a_later_lesson_leaves_out_is_what_it_was_at_first() -> None:
+    world = poles(1)
+    world.set_scenario(Scenario({"task": 1.0}, parameters={"length": 0.9}))
+    world.reset(0, step_buffers(world).observations)
+    world.set_scenario(Scenario({"task": 1.0}))
+    played(world, 100)
+    assert world._envs[0].unwrapped.length == 0.5  # type: ignore[attr-defined]
+
+
+class Restless(Corridor):
+    """Says of each episode that it is another one than all before; a long corridor."""
+
+    begun = 0
+
+    def reset(self, *, seed=None, options=None):
+        seen, info = super().reset(seed=seed, options=options)
+        Restless.begun += 1
+        return {**seen, "place": np.array([Restless.begun / 1000], np.float32)}, info
+
+
+def test_an_episode_that_is_not_the_same_again_is_told_of_and_another_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Restless-v0", Restless, max_episode_steps=20)
+    monkeypatch.setitem(gymnasium.registry, "Restless-v0", spec)
+    world, other = (corridors(WinRule(terminated="win"), id="Restless-v0") for _ in range(2))
+    world.reset(1, step_buffers(world).observations)
+    played(world, 3)
+    assert resumed(world, other).all()
+    (notice,) = new_notices(other)
+    assert "2 of 2 episodes" in notice
+    assert "new ones begin" in notice
+    assert other._order.tolist() == [2, 3]
+
+
+def test_an_episode_that_is_too_long_begins_anew_and_its_actions_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gymnasium_world, "MAX_REPLAYED", 5)
+    world, other = (corridors(WinRule(terminated="win")) for _ in range(2))
+    world.reset(1, step_buffers(world).observations)
+    played(world, 5)
+    assert not resumed(world, other).any()
+    played(world, 1)
+    assert len(world.snapshot()["actions"]) == 0
+    assert resumed(world, other).all()
+    assert "longer than 5 steps" in new_notices(other)[0]
+
+
+class Keeper:
+    """Keeps every checkpoint, and parts once."""
+
+    def __init__(self) -> None:
+        self.checkpoints: list[Checkpoint] = []
+        self.parts: dict[str, bytes] = {}
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        self.checkpoints.append(checkpoint)
+        made = {name: make() for name, make in checkpoint.parts.items() if name not in self.parts}
+        self.parts |= made
+
+
+@pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "recurrent_ppo", "dqn"])
+def test_a_resumed_training_ends_in_the_bits_of_an_unbroken_one(tmp_path: Path, algo: str) -> None:
+    plan = planned(tmp_path / "c.yaml", algo)
+    keeper, whole = Keeper(), Training(plan)
+    links = RunLinks(checkpoints=keeper)
+    ended = whole.learn(Sink(), SilentObserver(), lambda: False, links=links)
+    middle = keeper.checkpoints[len(keeper.checkpoints) // 2]
+    assert 0 < middle.step < 2048
+    second = Training(plan)
+    second.resume(middle.state, keeper.parts.__getitem__)
+    assert not new_notices(second.env.world)
+    again = second.learn(Sink(), SilentObserver(), lambda: False)
+    assert again.state_sha256 == ended.state_sha256
+
+
+class Meddler(Corridor):
+    """Changes what belongs to the process, and walks by a global generator that it seeds itself."""
+
+    def reset(self, *, seed=None, options=None):
+        np.random.seed(seed)
+        random.seed(1)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        self.place += int(np.random.randint(2)) - int(random.random() < 0.3)
+        return super().step(action)
+
+
+@pytest.fixture
+def meddler(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Meddler-v0", Meddler, max_episode_steps=20)
+    monkeypatch.setitem(gymnasium.registry, "Meddler-v0", spec)
+
+
+@pytest.mark.usefixtures("meddler")
+def test_handlers_and_generators_are_put_back_and_told_of_once() -> None:
+    before = signal.getsignal(signal.SIGTERM), random.getstate(), np.random.get_state()[1].tolist()
+    world = corridors(WinRule(terminated="win"), id="Meddler-v0")
+    world.reset(1, step_buffers(world).observations)
+    played(world, 30)
+    after = signal.getsignal(signal.SIGTERM), random.getstate(), np.random.get_state()[1].tolist()
+    assert after == before
+    told = list(new_notices(world))
+    assert len(told) == 3
+    assert "changed what SIGTERM does" in told[0]
+    assert "random" in told[1]
+    assert "numpy.random" in told[2]
+    played(world, 30)
+    assert not new_notices(world)
+
+
+@pytest.mark.usefixtures("meddler")
+def test_episodes_of_one_that_draws_from_global_generators_go_on_to_the_bit() -> None:
+    world, other = (corridors(WinRule(terminated="win"), id="Meddler-v0") for _ in range(2))
+    world.reset(1, step_buffers(world).observations)
+    played(world, 27)
+    assert not resumed(world, other).any()
+    np.random.rand(3)  # the learner draws as it likes
+    assert_same(played(world, 40, seed=1), played(other, 40, seed=1))
