@@ -3,19 +3,18 @@
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 import aimbot_lab
 from aimbot_lab.bench import ABLATION_TASKS
+from aimbot_lab.bench.turns import Report, this_machine
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files
 from aimbot_lab.cli.views.text import Fit, print_json, table
 from aimbot_lab.cli.views.view import progress
-
-if TYPE_CHECKING:
-    from aimbot_lab.bench.turns import Report
+from aimbot_lab.foundation.named_code import always
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 WIDTH = 100  # beyond which heads of columns are wrapped
@@ -35,10 +34,8 @@ def say(line: str) -> None:
     click.echo(line, err=True)
 
 
-def show(report: "Report", *, as_json: bool) -> None:
+def show(report: Report, *, as_json: bool) -> None:
     """Print `report` as one document, or as text and tables."""
-    from aimbot_lab.bench.turns import this_machine
-
     machine = this_machine()
     if as_json:
         about = {"schema": 1, "version": aimbot_lab.__version__, "machine": machine}
@@ -66,10 +63,10 @@ def bench() -> None:
     """
 
 
-def benchmark(short_help: str) -> Callable[[Callable[..., "Report"]], click.Command]:
+def benchmark(short_help: str) -> Callable[[Callable[..., Report]], click.Command]:
     """A command of the group that shows the report which a function returns."""
 
-    def added(measure: Callable[..., "Report"]) -> click.Command:
+    def added(measure: Callable[..., Report]) -> click.Command:
         @bench.command(measure.__name__.replace("_", "-"), short_help=short_help)
         @options.as_json
         @wraps(measure)
@@ -83,7 +80,7 @@ def benchmark(short_help: str) -> Callable[[Callable[..., "Report"]], click.Comm
 
 @benchmark("Measure the simulator's steps per second.")
 @quick
-def sim(quick: bool) -> "Report":
+def sim(quick: bool) -> Report:
     """Measure the simulator: steps per second, what takes the time, how long a start takes.
 
     A step is one decision of one agent, under random play; where an environment has several, the
@@ -113,7 +110,7 @@ def sim(quick: bool) -> "Report":
     help="A world with self-play, such as duel: self-play against past selves, beside as many "
     "rows of the arena's hardest target.",
 )
-def train(quick: bool, network: str | None, world: str | None) -> "Report":
+def train(quick: bool, network: str | None, world: str | None) -> Report:
     """Measure whole trainings: hybrid_ppo against stable-baselines3's PPO, and what takes the time.
 
     The same arena, networks and hyper-parameters, with lessons and tracking; repeats take turns,
@@ -140,7 +137,7 @@ def train(quick: bool, network: str | None, world: str | None) -> "Report":
 
 @benchmark("Measure one training in several processes.")
 @quick
-def scale(quick: bool) -> "Report":
+def scale(quick: bool) -> Report:
     """Measure one training in 1, 2 and 4 processes and with two threads, and their exchange.
 
     The trainings are goto's, with layers of 64 and of 128 units. They take turns, in alternating
@@ -159,7 +156,7 @@ def scale(quick: bool) -> "Report":
 
 @benchmark("Measure the bridge to ML-Agents.")
 @quick
-def bridge(quick: bool) -> "Report":
+def bridge(quick: bool) -> Report:
     """Measure agents' steps a second by ML-Agents' calls, through the wire and in process.
 
     Through the wire, a player and a trainer of this package talk by gRPC, each in a process of its
@@ -185,7 +182,7 @@ def bridge(quick: bool) -> "Report":
 )
 @options.overrides
 @number("--seeds", 3, (1, 1000), "Trainings of each, by turns.")
-def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
+def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> Report:
     """Train a Gymnasium environment twice to the same proof, and print the ratio of wall time.
 
     First by the curriculum in FILE (default: the shipped cartpole), through all its lessons; then
@@ -200,7 +197,6 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
     """
     from aimbot_lab.bench.peer import bench_peer
     from aimbot_lab.experiment.config.document import load_curriculum
-    from aimbot_lab.foundation.named_code import always
     from aimbot_lab.training.settings import TrainingPlan
 
     config = load_curriculum(file, overrides, may_run=always).config
@@ -210,7 +206,7 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
 
 @benchmark("Measure what the panel costs a training.")
 @number("--pairs", 30, (1, 1000), "Pairs of stretches of five seconds, one watched, one alone.")
-def panel(pairs: int) -> "Report":
+def panel(pairs: int) -> Report:
     """Measure what being watched costs a training.
 
     A training on Goto is watched for five seconds, left alone for ten, and so on. Watched, it is
@@ -233,7 +229,7 @@ def panel(pairs: int) -> "Report":
 @number("--episodes", 50, (30, 10_000), "Episodes of each difficulty in an evaluation.")
 @number("--steps", 2_000_000, (1, 10**9), "Environment steps of a training.")
 @number("--repeats", 3, (1, 100), "Trainings with evaluation, and as many without.")
-def evaluation(every: int, episodes: int, steps: int, repeats: int) -> "Report":
+def evaluation(every: int, episodes: int, steps: int, repeats: int) -> Report:
     """Measure what `evaluation: {every: N, episodes: M}` costs, in seconds of the processor.
 
     The same training of --steps on Goto, with it and without by turns, --repeats times each. Takes
@@ -252,7 +248,7 @@ def evaluation(every: int, episodes: int, steps: int, repeats: int) -> "Report":
 
 @benchmark("Measure what keeping replays costs a training.")
 @number("--rollouts", 40, (2, 100_000), "Rollouts that keep replays, and as many that do not.")
-def replays(rollouts: int) -> "Report":
+def replays(rollouts: int) -> Report:
     """Measure what keeping replays costs a training, in seconds of the processor.
 
     One PPO training on Goto, in which every other rollout keeps replays. Takes about two minutes.
@@ -267,7 +263,7 @@ def replays(rollouts: int) -> "Report":
 
 
 @benchmark("Simulate how often lessons would end by luck.")
-def rules() -> "Report":
+def rules() -> Report:
     """Simulate lessons that should not end, and how soon others do.
 
     By the evidence that lessons end on here, and by the usual share of the last hundred episodes
@@ -283,7 +279,7 @@ def rules() -> "Report":
 
 
 @benchmark("Simulate how often intervals of ratings hold.")
-def ratings() -> "Report":
+def ratings() -> Report:
     """Simulate leagues whose true ratings are known.
 
     How often the 95 % intervals of `aimbot-lab league` hold the true difference, and how often its
@@ -304,7 +300,7 @@ def ratings() -> "Report":
 @number("--games", 200, (2, 8192), "Matches of each pair in the league.")
 @options.overrides
 @options.place
-def self_play(place: options.StorePlace, **given: Any) -> "Report":
+def self_play(place: options.StorePlace, **given: Any) -> Report:
     """Train by self-play against the latest self alone, and by each way to draw past selves.
 
     All last agents then meet in one league, with the scripted players; greedy has 1200 points. Each

@@ -14,6 +14,8 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, own_files, shipped_names
+from aimbot_lab.tracking.data_folder import locate_data_folder
 
 PROGRAM = "aimbot-lab"
 VARIABLE = "_AIMBOT_LAB_COMPLETE"  # by which the program knows that a shell asks
@@ -61,8 +63,6 @@ def complete_files(*kinds: str) -> Completer:
 
 def file_names(*kinds: str) -> list[str]:
     """The names of the user's own and the shipped files of these kinds, each once."""
-    from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, own_files, shipped_names
-
     known = [kind for kind in (CURRICULUM, SWEEP) if kind.noun in kinds]
     own = [Path(file).stem for kind in known for file in own_files(kind)]
     return list(dict.fromkeys([*own, *(name for kind in known for name in shipped_names(kind))]))
@@ -79,8 +79,6 @@ def complete_runs(context: click.Context, _parameter: Any, begun: str) -> list[C
 
 
 def _run_ids(data_dir: Path | None) -> Iterator[str]:
-    from aimbot_lab.tracking.data_folder import locate_data_folder
-
     folder = locate_data_folder(data_dir)
     held: dict[str, float] = {}
     for place in (folder.artifacts, folder.runs):

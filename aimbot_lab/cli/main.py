@@ -23,7 +23,10 @@ from aimbot_lab.cli.commands.runs import delete, runs, weights
 from aimbot_lab.cli.commands.sweep import sweep
 from aimbot_lab.cli.completion import completion
 from aimbot_lab.cli.streams import guard_streams
+from aimbot_lab.foundation.errors import LabError, reason_and_place
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
+from aimbot_lab.tracking.address import without_password
+from aimbot_lab.version import full_version
 
 INTERRUPTED = 130
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -34,8 +37,6 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """What the command returns."""
-        from aimbot_lab.foundation.errors import LabError, reason_and_place
-
         try:
             return super().invoke(ctx)
         except SystemExit as error:  # of code that was called, and the exit code would be its
@@ -48,8 +49,6 @@ class Commands(click.Group):
 
 def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked and not context.resilient_parsing:
-        from aimbot_lab.version import full_version
-
         click.echo(f"aimbot-lab, version {full_version()}")
         context.exit()
 
@@ -102,8 +101,6 @@ def main() -> None:
 
 
 def _exit_code() -> int:
-    from aimbot_lab.foundation.errors import LabError
-
     try:
         code = cli.main(standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -135,6 +132,4 @@ def _show(error: click.ClickException) -> None:
 
 
 def _refuse(message: str) -> None:
-    from aimbot_lab.tracking.address import without_password
-
     click.echo(refusal_lines(without_password(message)), err=True)

@@ -11,14 +11,24 @@ import click
 from click.shell_completion import CompletionItem
 
 from aimbot_lab.cli.streams import print_apart
+from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import allow_everything
 from aimbot_lab.tracking.address import ENVIRONMENT_VARIABLE, without_password
-from aimbot_lab.tracking.runs.run_summary import ALLOWED, BEST, LAST, is_agent_name
+from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
+from aimbot_lab.tracking.runs.run_summary import (
+    ALLOWED,
+    BEST,
+    LAST,
+    is_agent_name,
+    is_own_training,
+    selected,
+)
+from aimbot_lab.tracking.tracker import checked_key
 
 if TYPE_CHECKING:
-    from aimbot_lab.evaluation.temperature import Temperature
     from aimbot_lab.experiment.config.settings import CurriculumFile
     from aimbot_lab.foundation.world_type import WorldType
-    from aimbot_lab.tracking.data_folder import DataFolder
 
 Result = TypeVar("Result")
 MAX_PROCESSES = 64
@@ -70,11 +80,8 @@ class TemperatureType(click.ParamType[Any]):
 
     name = "NUMBER"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> "Temperature":
+    def convert(self, value: Any, param: Any, ctx: Any) -> Temperature:
         """The temperature that `value` says."""
-        from aimbot_lab.evaluation.temperature import Temperature
-        from aimbot_lab.foundation.errors import ConfigurationError
-
         try:
             return Temperature(float(value))
         except ConfigurationError as error:
@@ -135,10 +142,8 @@ class StorePlace(NamedTuple):
     tracking_uri: str | None
 
     @property
-    def folder(self) -> "DataFolder":
+    def folder(self) -> DataFolder:
         """The data folder that counts. Raises ConfigurationError where it can't be one."""
-        from aimbot_lab.tracking.data_folder import locate_data_folder
-
         return locate_data_folder(self.data_dir)
 
 
@@ -276,8 +281,6 @@ def repeated(option: str, values: tuple[str, ...]) -> list[str]:
 def _trust(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     del ctx, param
     if value:
-        from aimbot_lab.foundation.named_code import allow_everything
-
         allow_everything()
 
 
@@ -384,9 +387,6 @@ speed = click.option(
 
 def parsed_tags(texts: tuple[str, ...]) -> dict[str, str]:
     """The tags of `KEY=VALUE` texts. Raises ConfigurationError if one is invalid."""
-    from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.tracking.tracker import checked_key
-
     tags = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -407,9 +407,7 @@ def named_runs(runs: tuple[str, ...], filters: tuple[str, ...], place: StorePlac
 
     Raises ConfigurationError where there are none.
     """
-    from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.tracking.runs.history import MAX_RUNS, list_runs
-    from aimbot_lab.tracking.runs.run_summary import is_own_training, selected
 
     taken: list[str] = []
     if filters:

@@ -19,12 +19,15 @@ from aimbot_lab.cli.stopping import STOPPING, STOPPING_TOGETHER, handled_signals
 from aimbot_lab.cli.streams import print_together
 from aimbot_lab.cli.views.run_text import show_result
 from aimbot_lab.cli.views.view import training_view
+from aimbot_lab.cluster.connection import ADDRESS, HeadLostError
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.crew import Crew
     from aimbot_lab.experiment.runs.run_record import ResumableRun, RunRequest
-    from aimbot_lab.tracking.data_folder import DataFolder
     from aimbot_lab.training.processes.exchange import Rank
 
 
@@ -92,7 +95,7 @@ def own_place(launch: options.LaunchOptions) -> "Rank":
 def launch_training(
     words: Sequence[str],
     launch: options.LaunchOptions,
-    folder: "DataFolder",
+    folder: DataFolder,
     *,
     resumed: str | None = None,
     allow_env: Sequence[str] = (),
@@ -134,11 +137,10 @@ def launch_training(
 def _launch_on_ray(
     words: Sequence[str],
     launch: options.LaunchOptions,
-    folder: "DataFolder",
+    folder: DataFolder,
     environment: Mapping[str, str],
     progress: Callable[[], object],
 ) -> int:
-    from aimbot_lab.cluster.connection import ADDRESS, HeadLostError
     from aimbot_lab.cluster.training import Asked, Told, launch_on_ray
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 
@@ -172,10 +174,9 @@ def _report(line: str) -> None:
     click.echo(line, err=True)
 
 
-def _newest_step(folder: "DataFolder", key: str, resumed: str | None) -> int | None:
+def _newest_step(folder: DataFolder, key: str, resumed: str | None) -> int | None:
     """The step of the newest checkpoint of the run that is trained; None without one."""
     from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
-    from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
 
     run = _begun_run(folder, key)
     run_id = resumed if run is None else run.run_id
@@ -194,13 +195,13 @@ def is_one_of_several(place: "Rank") -> bool:
     return place.count > 1 or run_key() is not None
 
 
-def begun_run(folder: "DataFolder") -> "ResumableRun | None":
+def begun_run(folder: DataFolder) -> "ResumableRun | None":
     """The run that this process's launcher has begun before, in other processes, if any."""
     key = run_key()
     return None if key is None else _begun_run(folder, key)
 
 
-def _begun_run(folder: "DataFolder", key: str) -> "ResumableRun | None":
+def _begun_run(folder: DataFolder, key: str) -> "ResumableRun | None":
     from aimbot_lab.experiment.runs.run_record import resumable_runs
 
     return next(iter(resumable_runs(folder, key=key)), None)
@@ -221,7 +222,6 @@ def take_part(
     have the exit code alone.
     """
     from aimbot_lab.experiment.runs.crew import Crew
-    from aimbot_lab.foundation.errors import LabError
     from aimbot_lab.training.processes.exchange import LostError
     from aimbot_lab.training.processes.gloo import connect
 

@@ -7,19 +7,18 @@ import uuid
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.garbage import collect_seldom
 from aimbot_lab.foundation.named_code import TRUST
 from aimbot_lab.sweep.record import SweepRecord, load
 from aimbot_lab.sweep.storage import STORAGE_ERRORS, StorageAddress, open_storage, storage_error
+from aimbot_lab.sweep.trial import run_trial
+from aimbot_lab.sweep.trial_runs import Progress, Stage, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.ownership import this_process
 from aimbot_lab.version import code_hash
-
-if TYPE_CHECKING:
-    from aimbot_lab.sweep.trial_runs import Progress
 
 STOP = "stop"  # what the coordinator says to a worker
 ERROR_EXIT_CODE = 3  # exit code after an error that was reported
@@ -74,7 +73,7 @@ class CoordinatorLink:
         """Whether the coordinator says so, or is gone."""
         return self.stopped.is_set()
 
-    def progress(self, progress: "Progress") -> None:
+    def progress(self, progress: Progress) -> None:
         """Tell where the trial stands."""
         self.say(WorkerMessage("progress", progress.stage, progress.number, progress.share))
 
@@ -109,9 +108,6 @@ def _ignore_signals(line: CoordinatorLink) -> None:
 
 def _work_through(record: SweepRecord, arguments: WorkerArguments, line: CoordinatorLink) -> None:
     # Here, because torch takes its time to load: the process is known to live before.
-    from aimbot_lab.sweep.trial import run_trial
-    from aimbot_lab.sweep.trial_runs import Stage, WorkerContext
-
     context = WorkerContext(record, DataFolder(arguments.data_folder), arguments.tracking_uri, line)
     line.say(WorkerMessage("ready"))
     stages: tuple[Stage, ...] = ("search", "confirm")

@@ -11,6 +11,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.text import check_output, print_json, table, write_output
 from aimbot_lab.cli.views.view import progress
+from aimbot_lab.tracking.runs.history import Addition, add_to_run
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest
@@ -150,8 +151,6 @@ def _keep(
     place: options.StorePlace,
 ) -> None:
     """Save the page, and leave a copy and the numbers with every run."""
-    from aimbot_lab.tracking.runs.history import Addition, add_to_run
-
     ids = list(dict.fromkeys(runs))
     more = f"-and-{len(ids) - IDS_IN_A_NAME}-more" if len(ids) > IDS_IN_A_NAME else ""
     name = f"{ARTIFACT_FOLDER}/" + "-".join(run_id[:8] for run_id in ids[:IDS_IN_A_NAME]) + more

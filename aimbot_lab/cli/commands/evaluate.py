@@ -11,6 +11,8 @@ from aimbot_lab.cli.views.text import print_json, shortened_number, table
 from aimbot_lab.cli.views.view import progress
 from aimbot_lab.foundation.shown_numbers import shown_rate
 from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.tracking.runs.history import add_to_run
+from aimbot_lab.tracking.tracker import NOTE_TAG
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.episodes import Score
@@ -60,8 +62,6 @@ def evaluate(
     """
     from aimbot_lab.experiment.analysis.evaluation import evaluation_record
     from aimbot_lab.experiment.runs.agents import fetch_agent
-    from aimbot_lab.tracking.runs.history import add_to_run
-    from aimbot_lab.tracking.tracker import NOTE_TAG
     from aimbot_lab.worlds.registry import spec_of
 
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)

@@ -10,8 +10,9 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.text import print_json, table
-from aimbot_lab.foundation.shown_numbers import shown_rate
+from aimbot_lab.foundation.shown_numbers import log_odds_text, shown_rate
 from aimbot_lab.foundation.shown_text import terminal_lines
+from aimbot_lab.tracking.data_folder import locate_data_folder
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import Check
@@ -50,7 +51,6 @@ def explain(
       aimbot-lab explain 3f2a --threshold 0.85
     """
     from aimbot_lab.experiment.analysis.explanation import explain_run
-    from aimbot_lab.tracking.data_folder import locate_data_folder
 
     if threshold is not None and not math.isfinite(threshold):
         raise click.BadParameter("must be a number", param_hint="--threshold")
@@ -143,7 +143,6 @@ def _lacking(replay: "RuleReplay | None") -> str:
 def _event(event: dict[str, Any]) -> str:
     from aimbot_lab.curriculum.forgetting_monitor import Regression
     from aimbot_lab.curriculum.greedy_proof import GreedyCheck
-    from aimbot_lab.foundation.shown_numbers import log_odds_text
 
     where = f"at step {event['step']:,}, after {event['episodes']:,} episodes"
     if event["kind"] == "weights":
@@ -180,8 +179,6 @@ def _row(check: "Check", replay: "RuleReplay") -> tuple[str, ...]:
 
 
 def _found(check: "Check", replay: "RuleReplay") -> tuple[str, str]:
-    from aimbot_lab.foundation.shown_numbers import log_odds_text
-
     if replay.criteria.by_evidence:
         return log_odds_text(check.statistic), log_odds_text(check.bound)
     found = "-" if math.isnan(check.statistic) else f"{check.statistic:.4g}"

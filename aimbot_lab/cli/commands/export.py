@@ -11,10 +11,10 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 
 if TYPE_CHECKING:
-    from aimbot_lab.evaluation.temperature import Temperature
     from aimbot_lab.training.agents.agent_files import SavedAgent
     from aimbot_lab.training.agents.onnx_export import OnnxCheck
 
@@ -48,7 +48,7 @@ def export(
     run: str,
     output: Path,
     agent: str,
-    temperature: "Temperature | None",
+    temperature: Temperature | None,
     place: options.StorePlace,
 ) -> None:
     """Write the agent of RUN for use elsewhere: its id, the beginning of it, or "latest".
@@ -66,7 +66,6 @@ def export(
       aimbot-lab export 3f2a --agent best -o my-agent
     """
     from aimbot_lab.experiment.runs.agents import fetch_agent
-    from aimbot_lab.foundation.errors import ConfigurationError
 
     suffix = output.suffix.lower()
     if suffix not in ("", ONNX):
@@ -84,7 +83,7 @@ def export(
         raise ConfigurationError(f"--output {output}: can't be written: {reason}") from error
 
 
-def _write_onnx(saved: "SavedAgent", output: Path, temperature: "Temperature | None") -> None:
+def _write_onnx(saved: "SavedAgent", output: Path, temperature: Temperature | None) -> None:
     from aimbot_lab.training.agents.onnx_export import export_onnx
 
     played = saved.agent.temperature(temperature)

@@ -18,13 +18,16 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files
 from aimbot_lab.cli.views.text import print_json, write_output
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import NamedCode, allow
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
+from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, find_file, own_files
+from aimbot_lab.shipped.new_project import write_project
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from aimbot_lab.experiment.config.document import LoadedCurriculum
-    from aimbot_lab.foundation.named_code import NamedCode
 
 
 MADE_SECONDS = 120  # that a world may take to be made
@@ -103,8 +106,6 @@ def _read(
     """
     from aimbot_lab.experiment.config.document import parse_curriculum
     from aimbot_lab.experiment.config.yaml_reader import read_text, shown_file
-    from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.shipped.named_files import CURRICULUM, find_file
     from aimbot_lab.sweep.document import is_sweep_file, load_sweep
 
     try:
@@ -121,7 +122,7 @@ def _read(
 
 
 def _made(
-    read: Callable[[], "tuple[list[str], LoadedCurriculum | None]"], path: Path, code: "NamedCode"
+    read: Callable[[], "tuple[list[str], LoadedCurriculum | None]"], path: Path, code: NamedCode
 ) -> tuple[list[str], tuple[str, ...]]:
     """The faults that `read` finds in the file at `path` once `code` may run, and its notes.
 
@@ -149,11 +150,9 @@ def _made(
 
 def _make(
     read: Callable[[], "tuple[list[str], LoadedCurriculum | None]"],
-    code: "NamedCode",
+    code: NamedCode,
     answer: "Connection",
 ) -> None:
-    from aimbot_lab.foundation.named_code import allow
-
     os.setsid()  # what it starts ends with it
     os.dup2(2, 1)  # what the code prints is no result of ours
     allow(code)
@@ -168,9 +167,6 @@ def _is_folder(path: Path) -> bool:
 
 def _own_files() -> tuple[Path, ...]:
     """The project's own files, in the working directory."""
-    from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, own_files
-
     found = [Path(file) for kind in (CURRICULUM, SWEEP) for file in own_files(kind)]
     if not found:
         where = f"no {CURRICULUM.folder}/*.yaml and no {SWEEP.folder}/*.yaml"
@@ -181,7 +177,6 @@ def _own_files() -> tuple[Path, ...]:
 def holds_presets(path: Path) -> bool:
     """Whether the keys of the file at `path` are names of targets alone."""
     from aimbot_lab.experiment.config.yaml_reader import read_text, read_yaml
-    from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.worlds.registry import default_type
 
     if str(path) == "-":
@@ -200,9 +195,6 @@ def yaml_files(paths: tuple[Path, ...]) -> list[Path]:
 
     Raises ConfigurationError for a folder that holds none, and a name that no file has.
     """
-    from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, find_file
-
     files: list[Path] = []
     for path in paths:
         if not _is_folder(path):
@@ -339,8 +331,6 @@ def init(folder: Path) -> None:
     Example:
       aimbot-lab init my-agents
     """
-    from aimbot_lab.shipped.new_project import write_project
-
     for path in write_project(folder):
         click.echo(str(path))
     go = [] if folder == Path() else [f"cd {shlex.quote(str(folder))}"]

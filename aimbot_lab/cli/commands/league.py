@@ -10,6 +10,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.text import check_output, print_json, table, write_output
 from aimbot_lab.cli.views.view import progress
+from aimbot_lab.tracking.runs.history import Addition, add_to_run
 
 if TYPE_CHECKING:
     from aimbot_lab.league.league import LeagueRequest, PlannedLeague
@@ -94,8 +95,6 @@ def _show(found: "League") -> None:
 
 def _keep(found: "League", page: str, plan: "PlannedLeague", place: options.StorePlace) -> None:
     """Leave page, numbers and games with every run."""
-    from aimbot_lab.tracking.runs.history import Addition, add_to_run
-
     texts = {
         f"{FOLDER}/league.json": json.dumps(found.as_json(), indent=1),
         f"{FOLDER}/league.html": page,

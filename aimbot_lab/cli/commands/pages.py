@@ -17,7 +17,6 @@ from pathlib import Path
 from tempfile import mkstemp
 from threading import Thread
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import click
 
@@ -25,11 +24,11 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.stopping import handled_signals
 from aimbot_lab.cli.tied_process import tied
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened, terminal_lines
-
-if TYPE_CHECKING:
-    from aimbot_lab.tracking.runs.run_summary import RunSummary
-
+from aimbot_lab.panel.server.access import Door, is_loopback
+from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.ui import page_of, page_of_experiment
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # variables that say there is a browser
 REDIRECT = """<!doctype html>
@@ -222,15 +221,14 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     return 1
 
 
-def _found(runs: Sequence[str], place: options.StorePlace) -> "list[RunSummary]":
+def _found(runs: Sequence[str], place: options.StorePlace) -> list[RunSummary]:
     from aimbot_lab.tracking.runs.history import find_run
 
     return [find_run(place.folder, run, tracking_uri=place.tracking_uri) for run in runs]
 
 
-def _part(runs: "Sequence[RunSummary]", place: options.StorePlace) -> str:
+def _part(runs: Sequence[RunSummary], place: options.StorePlace) -> str:
     from aimbot_lab.tracking.runs.history import list_runs
-    from aimbot_lab.tracking.ui import page_of, page_of_experiment
 
     if runs:
         return page_of(runs)
@@ -248,8 +246,6 @@ def _is_loopback(host: str) -> bool:
 
 
 def _refuse_taken_port(host: str, port: int) -> None:
-    from aimbot_lab.foundation.errors import ConfigurationError
-
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family) as probe:
@@ -286,7 +282,6 @@ def panel(run: str | None, host: str, port: int, opens: bool, place: options.Sto
     Example:
       aimbot-lab panel latest
     """
-    from aimbot_lab.panel.server.access import Door, is_loopback
     from aimbot_lab.panel.server.lab import Lab
     from aimbot_lab.panel.server.serve import listening_socket, new_token, panel_server
 

@@ -9,6 +9,7 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.text import check_output
+from aimbot_lab.foundation.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
@@ -40,7 +41,6 @@ def plot(
       aimbot-lab plot --filter experiment=goto -o curves.svg
     """
     from aimbot_lab.experiment.analysis.learning_curve import SUFFIXES, draw_curves, mean_curve
-    from aimbot_lab.foundation.errors import ConfigurationError
 
     if output.suffix.lower() not in SUFFIXES:
         raise ConfigurationError(f"--output {output}: must end with {', '.join(SUFFIXES)}")

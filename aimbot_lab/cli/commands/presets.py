@@ -8,9 +8,9 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.views.text import print_json, table
+from aimbot_lab.foundation.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.foundation.world_type import KeptFiles
 
 
@@ -226,9 +226,7 @@ def save_sheet(kept: "KeptFiles", files: Sequence[Path], output: Path) -> None:
     click.echo(f"the sheet is {output}")
 
 
-def unwritten(output: Path, error: OSError) -> "ConfigurationError":
+def unwritten(output: Path, error: OSError) -> ConfigurationError:
     """That the file of `--output` can't be written."""
-    from aimbot_lab.foundation.errors import ConfigurationError
-
     reason = error.strerror or error
     return ConfigurationError(f"--output {output}: cannot be written: {reason}")

@@ -11,6 +11,8 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.text import check_output, write_output
 from aimbot_lab.cli.views.view import progress
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.tracker import NOTE_TAG
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.agents import TrackedAgent
@@ -142,7 +144,6 @@ def _demonstrate(
 ) -> None:
     from aimbot_lab.experiment.analysis.recording import RecordingRequest, demonstrate, wanted_cells
     from aimbot_lab.experiment.runs.agents import fetch_agent
-    from aimbot_lab.foundation.errors import ConfigurationError
 
     if output.suffix.lower() != DEMO_SUFFIX:
         raise ConfigurationError(f"--output {output}: ML-Agents reads files that end in .demo")
@@ -160,7 +161,6 @@ def _demonstrate(
 
 
 def _write_replay(replays: "Sequence[Replay]", output: Path) -> None:
-    from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.replay.files import replay_text
 
     if len(replays) != 1:
@@ -174,7 +174,6 @@ def _keep(
     """Leave a copy with the run, and a line in its note."""
     from aimbot_lab.experiment.analysis.recording import film_record
     from aimbot_lab.tracking.runs.history import add_to_run, find_run
-    from aimbot_lab.tracking.tracker import NOTE_TAG
 
     run_id, at = agent.run.run_id, place.tracking_uri
     # Read now: while the film was made, an evaluation may have written to it.
@@ -187,8 +186,6 @@ def _replays(
     sources: Sequence[str], place: options.StorePlace, *, one: bool, grid: "Grid", **chosen: Any
 ) -> tuple["TrackedAgent | None", "Sequence[Replay]"]:
     """The agent, where a run's is filmed, and the episodes to show."""
-    from aimbot_lab.foundation.errors import ConfigurationError
-
     files = [Path(source) for source in sources if Path(source).is_file()]
     if len(files) == len(sources):
         from aimbot_lab.replay.files import load_replay
@@ -213,7 +210,6 @@ def _played(
     **chosen: Any,
 ) -> tuple["TrackedAgent", "Sequence[Replay]"]:
     from aimbot_lab.experiment.runs.agents import fetch_agent
-    from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.worlds.registry import type_of
 
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)

@@ -13,6 +13,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.views.text import print_json, table
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import MAX_LINE, one_line, shortened
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_j
       aimbot-lab replay episode.json
       aimbot-lab replay episode.json --frames pictures
     """
-    from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.replay.files import load_replay
     from aimbot_lab.replay.summary import summarize
 
@@ -96,7 +96,6 @@ def _own_screen() -> Iterator[None]:
 def _write_frames(found: "Replay", folder: Path, size: int) -> None:
     from PIL import Image
 
-    from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.replay.frames import FrameStyle, frames
 
     count = 0

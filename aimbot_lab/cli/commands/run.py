@@ -8,6 +8,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files, complete_runs
+from aimbot_lab.cli.seeds import SeedsRequest, train_seeds
 from aimbot_lab.cli.training import (
     begun_run,
     is_one_of_several,
@@ -17,13 +18,16 @@ from aimbot_lab.cli.training import (
     take_part,
     train,
 )
+from aimbot_lab.cli.views.plan import show_plan
 from aimbot_lab.cli.views.run_text import SHORT_ID
+from aimbot_lab.foundation.named_code import always
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.tracker import checked_run_name
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.config.document import LoadedCurriculum
     from aimbot_lab.experiment.runs.resume import Change
     from aimbot_lab.experiment.runs.run_record import InitialAgent, ResumableRun, RunRequest
-    from aimbot_lab.tracking.data_folder import DataFolder
     from aimbot_lab.training.processes.exchange import Rank
 
 
@@ -179,7 +183,6 @@ def _requested(
     """The run that is asked for, checked; `says` with which agent it starts."""
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.experiment.runs.run_record import RunRequest
-    from aimbot_lab.foundation.named_code import always
 
     seeds = () if given["seed"] is None else (f"seed={given['seed']}",)
     curriculum = load_curriculum(
@@ -195,7 +198,6 @@ def _requested(
 
 
 def _show_plan(curriculum: "LoadedCurriculum", given: RunOptions) -> int:
-    from aimbot_lab.cli.views.plan import show_plan
     from aimbot_lab.experiment.runs.plan import plan_curriculum, sharing_plan
 
     launch, config, sharing = given["launch"], curriculum.config, None
@@ -210,8 +212,6 @@ def _show_plan(curriculum: "LoadedCurriculum", given: RunOptions) -> int:
 def _train_seeds(
     file: Path, overrides: tuple[str, ...], request: "RunRequest", *, given: RunOptions
 ) -> int:
-    from aimbot_lab.cli.seeds import SeedsRequest, train_seeds
-
     if given["resume"] or str(file) == "-":
         what = "--resume: aimbot-lab resume RUN resumes one" if given["resume"] else "-"
         raise click.UsageError(f"--seeds can't be used with {what}")
@@ -239,7 +239,7 @@ def _words(
 
 
 def _started(
-    curriculum: "LoadedCurriculum", folder: "DataFolder", given: RunOptions
+    curriculum: "LoadedCurriculum", folder: DataFolder, given: RunOptions
 ) -> "tuple[LoadedCurriculum, InitialAgent | None]":
     """The curriculum from the lesson to start with, and the agent to begin with, which fits."""
     source, lesson = given["init_from"], given["start_lesson"]
@@ -264,10 +264,9 @@ def _store(curriculum: "LoadedCurriculum", given: RunOptions) -> str | None:
     return given["place"].tracking_uri or curriculum.config.tracking.uri
 
 
-def _destination(curriculum: "LoadedCurriculum", given: RunOptions) -> "DataFolder":
+def _destination(curriculum: "LoadedCurriculum", given: RunOptions) -> DataFolder:
     """The data folder, once all about where the run goes is found to be usable."""
     from aimbot_lab.tracking.runs.opening import check_destination
-    from aimbot_lab.tracking.tracker import checked_run_name
 
     checked_run_name(curriculum.name if given["name"] is None else given["name"])
     place = given["place"]
@@ -366,7 +365,7 @@ def newest_prepared(request: "RunRequest") -> "tuple[RunRequest, str]":
 
 
 def again_prepared(
-    run: "ResumableRun", data_folder: "DataFolder", own: "Rank"
+    run: "ResumableRun", data_folder: DataFolder, own: "Rank"
 ) -> "tuple[RunRequest, str]":
     """The resumption of a run whose processes are started anew."""
     from aimbot_lab.experiment.runs.resume import check_resume

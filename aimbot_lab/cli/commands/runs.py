@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,14 +12,20 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.run_text import SHORT_ID
 from aimbot_lab.cli.views.text import duration, print_json, table
+from aimbot_lab.curriculum.weights import WeightChange
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line
-
-if TYPE_CHECKING:
-    from aimbot_lab.tracking.data_folder import DataFolder
-    from aimbot_lab.tracking.runs.history import Deletion
-    from aimbot_lab.tracking.runs.run_folder import WaitingRun
-    from aimbot_lab.tracking.runs.run_summary import RunSummary
-
+from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
+from aimbot_lab.tracking.runs.control_channel import ControlChannel
+from aimbot_lab.tracking.runs.history import Deletion, delete_run, plan_deletion
+from aimbot_lab.tracking.runs.run_folder import (
+    WaitingRun,
+    damaged_owner_files,
+    running_run,
+    waiting_runs,
+)
+from aimbot_lab.tracking.runs.run_summary import RunSummary, selected
 
 STATUSES = ("RUNNING", "FINISHED", "FAILED", "KILLED")
 MAX_WAITING = 5  # runs that are reported one by one
@@ -73,8 +79,6 @@ def runs(
     """
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
     from aimbot_lab.tracking.runs.history import MAX_RUNS, list_runs
-    from aimbot_lab.tracking.runs.run_folder import waiting_runs
-    from aimbot_lab.tracking.runs.run_summary import selected
 
     folder = place.folder
     faults: dict[str, str] = {}
@@ -103,13 +107,13 @@ def _filters(
     return (*filters, *(f"{key}={escape(value)}" for key, value in named.items() if value))
 
 
-def _best(runs: "Sequence[RunSummary]") -> "list[RunSummary]":
+def _best(runs: Sequence[RunSummary]) -> list[RunSummary]:
     """Those that have a win rate, the highest first."""
     known = [(rate.value, run) for run in runs if (rate := run.win_rate)]
     return [run for _, run in sorted(known, key=lambda pair: -pair[0])]
 
 
-def _report_closed(folder: "DataFolder", run_id: str) -> None:
+def _report_closed(folder: DataFolder, run_id: str) -> None:
     from aimbot_lab.experiment.runs.run_record import resumable_runs
 
     way = ""
@@ -121,14 +125,12 @@ def _report_closed(folder: "DataFolder", run_id: str) -> None:
     click.echo(f"closed the run of a dead process: {run_id}{way}", err=True)
 
 
-def _report_damaged(folder: "DataFolder") -> None:
-    from aimbot_lab.tracking.runs.run_folder import damaged_owner_files
-
+def _report_damaged(folder: DataFolder) -> None:
     for file in damaged_owner_files(folder):
         click.echo(f"{file}: is damaged; aimbot-lab resume {file.parent.name} says more", err=True)
 
 
-def _report(waiting: "Sequence[WaitingRun]", faults: Mapping[str, str]) -> None:
+def _report(waiting: Sequence[WaitingRun], faults: Mapping[str, str]) -> None:
     """Say what of which runs has not reached its store, and why, as far as that is known."""
     for run in waiting[:MAX_WAITING]:
         noun = "entry" if run.entries == 1 else "entries"
@@ -144,7 +146,7 @@ def _report(waiting: "Sequence[WaitingRun]", faults: Mapping[str, str]) -> None:
         click.echo(f"the same holds for {more} more runs", err=True)
 
 
-def _document(run: "RunSummary") -> dict[str, Any]:
+def _document(run: RunSummary) -> dict[str, Any]:
     return {
         "run_id": run.run_id,
         "name": run.name,
@@ -160,9 +162,7 @@ def _document(run: "RunSummary") -> dict[str, Any]:
     }
 
 
-def _row(run: "RunSummary") -> tuple[str, ...]:
-    from aimbot_lab.foundation import metric_names as names
-
+def _row(run: RunSummary) -> tuple[str, ...]:
     lesson, rate = run.metrics.get(names.LESSON_NUMBER), run.win_rate
     return (
         run.run_id,
@@ -193,7 +193,6 @@ def delete(runs: tuple[str, ...], yes: bool, place: options.StorePlace) -> None:
       aimbot-lab delete 3f2a 9c01
     """
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
-    from aimbot_lab.tracking.runs.history import delete_run, plan_deletion
 
     folder = place.folder
     close_orphan_runs(folder)  # with the status that each of them has
@@ -207,7 +206,7 @@ def delete(runs: tuple[str, ...], yes: bool, place: options.StorePlace) -> None:
     click.echo(f"deleted {count} {'run' if count == 1 else 'runs'}")
 
 
-def _deleted_text(deletion: "Deletion") -> str:
+def _deleted_text(deletion: Deletion) -> str:
     """What goes."""
     rows = [(run.run_id[:12], run.name, run.experiment, run.status) for run in deletion.named]
     text = table(("run", "name", "experiment", "status"), rows)
@@ -259,12 +258,6 @@ def weights(
       aimbot-lab weights 3f2a goto
       aimbot-lab weights 3f2a goto 3=0.5 --lock 1,2
     """
-    from aimbot_lab.curriculum.weights import WeightChange
-    from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.tracking.data_folder import locate_data_folder
-    from aimbot_lab.tracking.runs.control_channel import ControlChannel
-    from aimbot_lab.tracking.runs.run_folder import running_run
-
     change = WeightChange(target, tuple(map(_move, moves)), lock, unlock)
     folder = running_run(locate_data_folder(data_dir), run)
     control_channel = ControlChannel(folder.path)
@@ -289,8 +282,6 @@ def _move(text: str) -> tuple[int, float]:
 
 
 def _silence(running: bool, *, taken_back: bool, run: str) -> Exception:
-    from aimbot_lab.foundation.errors import LabError
-
     if not running:
         return LabError(f"run {run} ended before it read the change")
     if taken_back:

@@ -11,15 +11,21 @@ from click.shell_completion import CompletionItem
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files, file_names
-from aimbot_lab.cli.views.text import print_json
+from aimbot_lab.cli.stopping import stop_on_signals
+from aimbot_lab.cli.views.sweep_text import report_text, status_text
+from aimbot_lab.cli.views.text import print_json, table
+from aimbot_lab.cli.views.view import ShareView, sweep_view
+from aimbot_lab.cluster.connection import connected
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
+from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.coordinator import StartWorkers, SweepResult
     from aimbot_lab.sweep.document import LoadedSweep
     from aimbot_lab.sweep.record import SweepRecord
     from aimbot_lab.sweep.storage import StorageAddress
-    from aimbot_lab.tracking.data_folder import DataFolder
 
 FAILED, STOPPED = 1, 130
 storage = click.option(
@@ -114,8 +120,6 @@ def start(
     Example:
       aimbot-lab sweep rewards --trials 12 --workers 2
     """
-    from aimbot_lab.cli.stopping import stop_on_signals
-    from aimbot_lab.cli.views.view import sweep_view
     from aimbot_lab.sweep.coordinator import SweepRequest, run_sweep
 
     on = given.pop("on")
@@ -136,10 +140,8 @@ def checked(
     sweep: str, values: dict[str, Any], *, where: tuple[str | None, Path | None, str | None]
 ) -> "tuple[LoadedSweep, DataFolder, StorageAddress]":
     """The sweep, its data folder and its storage, once all are found to be usable."""
-    from aimbot_lab.foundation.named_code import always
     from aimbot_lab.sweep.document import load_sweep
     from aimbot_lab.sweep.storage import check_storage, choose_storage
-    from aimbot_lab.tracking.data_folder import locate_data_folder
     from aimbot_lab.tracking.runs.opening import check_destination, check_server
 
     storage, data_dir, tracking_uri = where
@@ -155,7 +157,6 @@ def checked(
 @contextmanager
 def placed(on: str | None, address: "StorageAddress", workers: int) -> "Iterator[StartWorkers]":
     """What starts workers: on this machine, or where Ray places them."""
-    from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.sweep.worker_pool import WorkerPool
 
     if on is None:
@@ -166,7 +167,6 @@ def placed(on: str | None, address: "StorageAddress", workers: int) -> "Iterator
             f"--on {on}: needs --storage postgresql://USER@HOST/DATABASE: "
             "workers on other machines can't open a file of this one"
         )
-    from aimbot_lab.cluster.connection import connected
     from aimbot_lab.cluster.sweep_workers import RayWorkers
 
     click.echo("Ray opens ports and encrypts nothing: use it in a network you trust", err=True)
@@ -198,8 +198,6 @@ def begun(
 
 def _shown(result: "SweepResult", *, as_json: bool) -> int:
     """The exit code of a sweep whose result is shown."""
-    from aimbot_lab.cli.views.sweep_text import report_text
-
     best = None if result.best_file is None else str(result.best_file)
     if as_json:
         run = {"run_id": result.parent_run, "tracking_uri": result.tracking_uri}
@@ -238,7 +236,6 @@ def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool
     Example:
       aimbot-lab sweep status rewards
     """
-    from aimbot_lab.cli.views.sweep_text import status_text
     from aimbot_lab.sweep.report import report
 
     record, _folder = _recorded(sweep, storage, data_dir)
@@ -274,7 +271,6 @@ def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) 
     Example:
       aimbot-lab sweep report rewards
     """
-    from aimbot_lab.cli.views.sweep_text import report_text
     from aimbot_lab.sweep.report import report
 
     record, _folder = _recorded(sweep, storage, data_dir)
@@ -300,7 +296,6 @@ def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool)
     Example:
       aimbot-lab sweep power rewards
     """
-    from aimbot_lab.cli.views.text import table
     from aimbot_lab.sweep.report import power
 
     record, _folder = _recorded(sweep, storage, data_dir)
@@ -336,8 +331,6 @@ def run_again(
     Example:
       aimbot-lab sweep rerun rewards 7
     """
-    from aimbot_lab.cli.stopping import stop_on_signals
-    from aimbot_lab.cli.views.view import ShareView
     from aimbot_lab.sweep.rerun import RerunRequest, rerun
 
     record, folder = _recorded(sweep, storage, data_dir)
@@ -364,7 +357,6 @@ def _recorded(
 ) -> "tuple[SweepRecord, DataFolder]":
     """A sweep that has begun, and its data folder; nothing is created."""
     from aimbot_lab.sweep.record import find_record
-    from aimbot_lab.tracking.data_folder import locate_data_folder
 
     folder = locate_data_folder(data_dir)
     return find_record(folder, sweep, storage), folder

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from aimbot_lab.cli.streams import document_stream
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import one_line
 
 SHORTEST = 8  # characters that are left of a name, at least
@@ -113,8 +114,6 @@ def check_output(output: Path, *, option: str = "--output") -> None:
 
     `option` is the one that names it.
     """
-    from aimbot_lab.foundation.errors import ConfigurationError
-
     folder = output.absolute().parent
     if not folder.is_dir():
         raise ConfigurationError(f"{option} {output}: there is no such folder")
@@ -132,8 +131,6 @@ def write_output(content: str | bytes, output: Path | None, *, option: str = "--
     if output is None:
         click.echo(content, nl=False)
         return
-    from aimbot_lab.foundation.errors import ConfigurationError
-
     try:
         output.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     except (OSError, ValueError) as error:

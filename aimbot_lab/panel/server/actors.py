@@ -8,21 +8,23 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aimbot_lab.evaluation.matches import MatchPlayer, script_player
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.named_code import never
 from aimbot_lab.foundation.scenes import WorldScenes
 from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.panel.server.loading import AGENTS, KERNELS, STORE
+from aimbot_lab.panel.server.runs.run_list import RunLine
 from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
+from aimbot_lab.tracking.runs.run_folder import RunFolder
 from aimbot_lab.tracking.runs.run_summary import BEST, LAST
+from aimbot_lab.worlds.registry import default_settings, make_world, type_of, world_types
 
 if TYPE_CHECKING:
-    from aimbot_lab.evaluation.matches import MatchPlayer
     from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.panel.server.lab import Lab
-    from aimbot_lab.panel.server.runs.run_list import RunLine
-    from aimbot_lab.tracking.runs.run_folder import RunFolder
     from aimbot_lab.training.agents.agent_files import SavedAgent
 
 
@@ -56,7 +58,7 @@ class GameActor(NamedTuple):
         return self.make is not None and self.step is None
 
 
-def actor_lines(lines: Sequence["RunLine"]) -> list[ActorLine]:
+def actor_lines(lines: Sequence[RunLine]) -> list[ActorLine]:
     """The person, the scripts of the default world with scenes, and runs, the newest first."""
     settings = playable_settings()
     scripts = [ActorLine(SCRIPT + name, f"script: {name}") for name in _scripts(settings)]
@@ -64,7 +66,7 @@ def actor_lines(lines: Sequence["RunLine"]) -> list[ActorLine]:
     return [ActorLine(PERSON, "you"), *reversed(scripts), *chain.from_iterable(runs)]
 
 
-def _agents_of(line: "RunLine") -> Iterator[ActorLine]:
+def _agents_of(line: RunLine) -> Iterator[ActorLine]:
     """The newest agent of a run, and those that it saved on request."""
     label = f"agent: {line.name or line.run_id[:8]} ({line.run_id[:6]})"
     newest = ", newest" if line.state == "trains" else ""
@@ -99,8 +101,6 @@ def find_actor(lab: "Lab", key: str, settings: WorldSettings | None = None) -> G
 
 def playable_settings() -> WorldSettings:
     """The settings of the first world that has scenes. Raises ConfigurationError: there is none."""
-    from aimbot_lab.worlds.registry import default_settings, world_types
-
     settings = default_settings()
     if world_types()[settings.world].scenes is not None:
         return settings
@@ -109,8 +109,6 @@ def playable_settings() -> WorldSettings:
 
 def scenes_of(settings: WorldSettings) -> WorldScenes:
     """What the world of `settings` says of pages. Raises ConfigurationError: it says nothing."""
-    from aimbot_lab.worlds.registry import type_of
-
     found = type_of(settings).scenes
     if found is None:
         raise ConfigurationError(
@@ -132,8 +130,6 @@ def resting_of(settings: WorldSettings) -> Scenario:
 
 
 def _scripts(settings: WorldSettings) -> dict[str, MakePlayer]:
-    from aimbot_lab.worlds.registry import type_of
-
     return dict(type_of(settings).baselines(settings))
 
 
@@ -182,7 +178,7 @@ def _kept(lab: "Lab", run: str, names: Sequence[str]) -> Path:
     raise fault or ConfigurationError(f"run {run[:12]} has no agent")
 
 
-def present_agent(folder: "RunFolder", *, seconds: float = ANSWER_SECONDS) -> Path:
+def present_agent(folder: RunFolder, *, seconds: float = ANSWER_SECONDS) -> Path:
     """Where a run that trains shows its present agent, which it is asked for; else its last one.
 
     One that it has shown within the last seconds is present enough. Raises LabError where it has
@@ -224,15 +220,11 @@ def match_target() -> tuple[str, int]:
     settings = _match_settings()
     if settings is None:
         return "", 0
-    from aimbot_lab.worlds.registry import type_of
-
     return next(iter(type_of(settings).targets(settings).items()))
 
 
-def rival_lines(lines: Sequence["RunLine"]) -> list[ActorLine]:
+def rival_lines(lines: Sequence[RunLine]) -> list[ActorLine]:
     """The scripts of that world, the strongest first, and the runs in it, the newest first."""
-    from aimbot_lab.worlds.registry import type_of
-
     settings = _match_settings()
     if settings is None:
         return []
@@ -242,7 +234,7 @@ def rival_lines(lines: Sequence["RunLine"]) -> list[ActorLine]:
     return [*scripts, *chain.from_iterable(map(_rivals_of, runs))]
 
 
-def _rivals_of(line: "RunLine") -> Iterator[ActorLine]:
+def _rivals_of(line: RunLine) -> Iterator[ActorLine]:
     label = f"{line.name or line.run_id[:8]} ({line.run_id[:6]})"
     trains = line.state == "trains"
     words = {LAST: "newest agent", FIRST: WORDS[FIRST]} if trains else WORDS
@@ -273,9 +265,6 @@ def set_up(lab: "Lab", key: str) -> MatchSetup:
 
 
 def _against_script(key: str, settings: WorldSettings) -> MatchSetup:
-    from aimbot_lab.evaluation.matches import script_player
-    from aimbot_lab.worlds.registry import make_world, type_of
-
     kind, name = type_of(settings), key.removeprefix(SCRIPT)
     scripts = kind.baselines(settings)
     if name not in scripts:
@@ -285,10 +274,9 @@ def _against_script(key: str, settings: WorldSettings) -> MatchSetup:
     return MatchSetup(person, script_player(name, scripts[name], single), name)
 
 
-def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, "MatchPlayer"]:
+def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, MatchPlayer]:
     """The world of a run, and the player that `which` of `WORDS` means."""
     from aimbot_lab.experiment.runs.agents import fetch_agent
-    from aimbot_lab.foundation.named_code import never
     from aimbot_lab.league.league import check_worlds
     from aimbot_lab.league.opponents import Store, find_opponent
 
@@ -301,11 +289,10 @@ def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, "MatchPlay
     return found.config.env, find_opponent(found, which, store=store)
 
 
-def _of_training(folder: "RunFolder", which: str) -> tuple[WorldSettings, "MatchPlayer"]:
+def _of_training(folder: RunFolder, which: str) -> tuple[WorldSettings, MatchPlayer]:
     from aimbot_lab.panel.server.watched_agent import SnapshotParts
     from aimbot_lab.training.agents.agent_files import load_agent
     from aimbot_lab.training.self_play.players import agent_player
-    from aimbot_lab.worlds.registry import type_of
 
     saved = load_agent(present_agent(folder))
     if not type_of(saved.env).self_play_targets:
@@ -323,8 +310,6 @@ def _of_training(folder: "RunFolder", which: str) -> tuple[WorldSettings, "Match
 
 def _match_settings() -> WorldSettings | None:
     """The settings of the first world of matches that pages can show."""
-    from aimbot_lab.worlds.registry import world_types
-
     for kind in world_types().values():
         if kind.self_play_targets and kind.scenes is not None:
             found: WorldSettings = kind.match_settings(kind.settings())
@@ -334,8 +319,6 @@ def _match_settings() -> WorldSettings | None:
 
 def _for_one(settings: WorldSettings) -> WorldSettings:
     """Of one match, in which both seats are played from outside."""
-    from aimbot_lab.worlds.registry import type_of
-
     replays = type_of(settings).replays
     assert replays is not None
     one: WorldSettings = replays.row_settings(settings)

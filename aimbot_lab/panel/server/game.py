@@ -3,10 +3,11 @@
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from aimbot_lab.evaluation.matches import MatchPlayer
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import LabError
@@ -16,11 +17,9 @@ from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.foundation.world import Float32Array, Scenario, step_buffers
 from aimbot_lab.panel.server.actors import GameActor, resting_of, scenes_of
 from aimbot_lab.panel.server.result_words import ResultLine, readable
-
-if TYPE_CHECKING:
-    from aimbot_lab.evaluation.matches import MatchPlayer
-    from aimbot_lab.replay.episode import RecordedEpisode
-
+from aimbot_lab.replay.episode import About, RecordedEpisode, RowRecorder, as_replay
+from aimbot_lab.replay.files import replay_text
+from aimbot_lab.worlds.registry import make_world, spec_of
 
 MAX_DECISIONS = 10_000  # of an episode that another plays beside
 ANY = 0  # difficulty: any of the target's
@@ -60,10 +59,8 @@ class Game:
         scenario: Scenario,
         *,
         seed: int,
-        rival: "MatchPlayer | None" = None,
+        rival: MatchPlayer | None = None,
     ) -> None:
-        from aimbot_lab.worlds.registry import make_world
-
         self.actor, self.scenes = actor, scenes_of(actor.settings)
         self.world: Any = make_world(actor.settings)
         self.world.keep_endings = True
@@ -220,11 +217,8 @@ class EpisodeGame:
     """One episode of what was `chosen`, recorded as it is played; a match against `rival`."""
 
     def __init__(
-        self, actor: GameActor, chosen: ChosenEpisode, rival: "MatchPlayer | None" = None
+        self, actor: GameActor, chosen: ChosenEpisode, rival: MatchPlayer | None = None
     ) -> None:
-        from aimbot_lab.replay.episode import RowRecorder
-        from aimbot_lab.worlds.registry import spec_of
-
         scenario = scenario_of(chosen, spec_of(actor.settings).difficulties)
         self.chosen = chosen
         self.rival = rival
@@ -247,9 +241,6 @@ class EpisodeGame:
 
     def replay(self) -> str:
         """The episode as a replay file. Raises MisuseError before its end."""
-        from aimbot_lab.replay.episode import About, as_replay
-        from aimbot_lab.replay.files import replay_text
-
         if self._recorded is None:
             raise MisuseError("no replay is saved: the episode has not ended")
         about: About = {

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aimbot_lab.experiment.runs.run_record import close_orphan_runs
+from aimbot_lab.experiment.runs.run_record import close_orphan_runs, noted_in, read_record
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import TRUST, NamedCode, is_allowed
 from aimbot_lab.panel.server.curricula import Curricula
@@ -22,7 +22,10 @@ from aimbot_lab.panel.server.runs.live_run import LiveRun
 from aimbot_lab.panel.server.runs.run_list import Listed, RunList
 from aimbot_lab.panel.server.runs.trainings import Started, Trainings
 from aimbot_lab.panel.server.sweeps import Sweeps
+from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.history import read_run
+from aimbot_lab.tracking.runs.run_folder import running_run
 from aimbot_lab.tracking.ui import UiCommand, page_of, ui_command
 
 WAIT_SECONDS = 90.0  # for the page to answer, the first time
@@ -64,9 +67,6 @@ class MlflowPage:
     def _part_of(self, run_id: str) -> tuple[str, str | None]:
         """The run's part of the page, and the address of a server that has its own page."""
         self._loader.need(*STORE)
-        from aimbot_lab.tracking.address import choose_address
-        from aimbot_lab.tracking.runs.history import read_run
-
         found = read_run(self._data_folder, run_id, tracking_uri=self._tracking_uri)
         address = choose_address(self._data_folder, explicit=self._tracking_uri)
         return page_of([found]), address.shown.rstrip("/") if address.is_server else None
@@ -164,8 +164,6 @@ class Lab:
 
     def may_run(self, code: NamedCode) -> bool:
         """Whether `code` may run in a process of its own."""
-        from aimbot_lab.experiment.runs.run_record import noted_in
-
         return is_allowed(code, trusted=self._trusted) or noted_in(self.data_folder)(code)
 
     def find(self, run: str) -> str:
@@ -175,7 +173,6 @@ class Lab:
         more than one is meant.
         """
         from aimbot_lab.tracking.runs.history import find_run
-        from aimbot_lab.tracking.runs.run_folder import running_run
 
         with suppress(ConfigurationError):
             return str(running_run(self.data_folder, run).run_id)
@@ -183,8 +180,6 @@ class Lab:
 
     def more_steps(self, run_id: str) -> list[str]:
         """Words that give a run whose steps are spent as many again."""
-        from aimbot_lab.experiment.runs.run_record import read_record
-
         folder = self.run_list.find(run_id)
         record = None if folder is None else read_record(folder.checkpoints)
         spent = None if record is None else record.spent_steps

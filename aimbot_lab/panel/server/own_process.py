@@ -18,6 +18,7 @@ from weakref import finalize
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.named_code import TRUST, NamedCode
+from aimbot_lab.panel.server.loading import failure_words
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
 
@@ -101,7 +102,6 @@ class _Run:
 
 
 def _play(line: Connection, played: PlayedRun) -> None:
-    from aimbot_lab.panel.server.loading import failure_words
     from aimbot_lab.panel.server.watched_agent import WatchedAgent
 
     data_folder = DataFolder(Path(played.root))

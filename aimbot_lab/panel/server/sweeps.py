@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.named_code import never
 from aimbot_lab.panel.server.loading import SWEEPS, Loader
 from aimbot_lab.tracking.data_folder import DataFolder
 
@@ -57,7 +58,6 @@ class Sweeps:
             raise failed from error
 
     def _record(self, name: str) -> "SweepRecord":
-        from aimbot_lab.foundation.named_code import never
         from aimbot_lab.sweep.record import find_record
 
         if name not in self._files():

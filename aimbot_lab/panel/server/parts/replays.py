@@ -8,12 +8,11 @@ from pydantic.dataclasses import dataclass
 from aimbot_lab.panel.server.loading import KERNELS, in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
-from aimbot_lab.panel.server.replays import ReplayLine
+from aimbot_lab.panel.server.replays import PlayedReplay, ReplayLine
 from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
-    from aimbot_lab.panel.server.replays import PlayedReplay
 
 Key = Annotated[str, Field(min_length=1, max_length=1000)]
 
@@ -74,10 +73,8 @@ async def moments(session: Session, asked: From) -> Portion:
     return Portion(asked.first, await in_thread(played.portion, asked.first))
 
 
-def _played(lab: "Lab", key: str) -> "PlayedReplay":
+def _played(lab: "Lab", key: str) -> PlayedReplay:
     lab.loader.need(*KERNELS)
-    from aimbot_lab.panel.server.replays import PlayedReplay
-
     with lab.replays.path(key) as path:
         return PlayedReplay(path)
 

@@ -11,11 +11,11 @@ from aimbot_lab.foundation.named_code import require_allowed
 from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.loading import AGENTS, STORE, Feed, failure_words, in_thread
 from aimbot_lab.panel.server.messages import Done
+from aimbot_lab.panel.server.own_process import OwnProcess, PlayedRun
 from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
 from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 if TYPE_CHECKING:
-    from aimbot_lab.panel.server.own_process import OwnProcess
     from aimbot_lab.panel.server.watched_agent import WatchedAgent
 
 LOG = logging.getLogger(__name__)
@@ -56,8 +56,6 @@ class _Theatre:
 
     def _decided(self) -> dict[str, Any]:
         self._lab.loader.need(*STORE, *AGENTS)
-        from aimbot_lab.panel.server.own_process import OwnProcess
-
         with self._deciding:
             agent = self._agent
             if agent is None or (isinstance(agent, OwnProcess) and agent.is_over):
@@ -68,7 +66,6 @@ class _Theatre:
 
     def _begun(self) -> "WatchedAgent":
         """The agent, to play here. Raises LabError where it is begun in a process of its own."""
-        from aimbot_lab.panel.server.own_process import OwnProcess, PlayedRun
         from aimbot_lab.panel.server.watched_agent import WatchedAgent, code_of_run
 
         folder, uri = self._lab.data_folder, self._lab.tracking_uri

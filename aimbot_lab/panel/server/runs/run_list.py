@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.loading import STORE, Loader, failure_words, in_thread
@@ -13,11 +13,9 @@ from aimbot_lab.panel.server.sweeps import changed_ms
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal import stored_ending
+from aimbot_lab.tracking.runs.history import list_own_trainings, read_run
 from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
-from aimbot_lab.tracking.runs.run_summary import WORLD_TAG, saved_agents
-
-if TYPE_CHECKING:
-    from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.runs.run_summary import WORLD_TAG, RunSummary, saved_agents
 
 LOG = logging.getLogger(__name__)
 STORE_SECONDS = 5.0  # between two looks into the store, at least
@@ -183,8 +181,6 @@ class RunList:
         return lines
 
     def _ask_store(self) -> None:
-        from aimbot_lab.tracking.runs.history import list_own_trainings
-
         uri = self._tracking_uri
         try:
             self._loader.need(*STORE)
@@ -202,8 +198,6 @@ class RunList:
         self._complete = True
 
     def _looked_up(self, run_id: str) -> RunLine | None:
-        from aimbot_lab.tracking.runs.history import read_run
-
         self._loader.need(*STORE)
         try:
             return _line(read_run(self._data_folder, run_id, tracking_uri=self._tracking_uri))
@@ -211,7 +205,7 @@ class RunList:
             return None
 
 
-def _line(run: "RunSummary") -> RunLine:
+def _line(run: RunSummary) -> RunLine:
     return RunLine(
         run_id=run.run_id,
         name=run.name,

@@ -12,15 +12,17 @@ from pydantic import dataclasses as checked
 
 from aimbot_lab.curriculum.forgetting_monitor import Regression
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
+from aimbot_lab.experiment.runs.result import RESULT_NAME
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.loading import AGENTS, STORE, Feed, in_thread
 from aimbot_lab.panel.server.messages import STRICT, read_document
 from aimbot_lab.tracking.data_folder import locate_data_folder
+from aimbot_lab.tracking.runs.history import metric_history, read_run
+from aimbot_lab.tracking.runs.run_summary import MetricPoint
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
-    from aimbot_lab.tracking.runs.run_summary import MetricPoint
 
 
 SHORT = 12  # letters of a run's id, of which a few would do
@@ -168,8 +170,6 @@ def report_feed(lab: "Lab", run_id: str) -> Feed[RunReport]:
 def report_of(lab: "Lab", run_id: str) -> RunReport:
     """What the run of that id has come to. Raises LabError where the store does not know it."""
     lab.loader.need(*STORE)
-    from aimbot_lab.tracking.runs.history import read_run
-
     run = read_run(lab.data_folder, run_id, tracking_uri=lab.tracking_uri)
     result, fault = result_of(lab, run_id)
     trained, speed = run.training_seconds, run.metrics.get(names.STEPS_PER_SECOND)
@@ -191,7 +191,6 @@ def report_of(lab: "Lab", run_id: str) -> RunReport:
 
 def result_of(lab: "Lab", run_id: str) -> tuple[Result | None, str]:
     """What the run has kept of its end, if it has; and what is wrong with that."""
-    from aimbot_lab.experiment.runs.result import RESULT_NAME
     from aimbot_lab.tracking.runs.history import download_artifact
 
     uri = lab.tracking_uri
@@ -206,8 +205,6 @@ def result_of(lab: "Lab", run_id: str) -> tuple[Result | None, str]:
 
 
 def _curves(lab: "Lab", run_id: str) -> Iterator[Curve]:
-    from aimbot_lab.tracking.runs.history import metric_history
-
     for title, key in CURVES:
         history = metric_history(lab.data_folder, run_id, key=key, tracking_uri=lab.tracking_uri)
         points = thinned([point for point in history if isfinite(point.value)])
@@ -215,7 +212,7 @@ def _curves(lab: "Lab", run_id: str) -> Iterator[Curve]:
             yield Curve(title, key != names.EPISODE_RETURN, points)
 
 
-def thinned(points: Sequence["MetricPoint"], most: int = MAX_POINTS) -> list[tuple[int, float]]:
+def thinned(points: Sequence[MetricPoint], most: int = MAX_POINTS) -> list[tuple[int, float]]:
     """`points` by rising step, neighbours averaged so that `most` at most are left."""
     size = -(-len(points) // most) if points else 1
     groups = (points[start : start + size] for start in range(0, len(points), size))
