@@ -23,8 +23,8 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay.episode import RowRecorder, as_replay
 from aimbot_lab.replay.files import replay_text
-from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS as CHANNEL_SECONDS
-from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
+from aimbot_lab.tracking.control_channel import LOOK_SECONDS as CHANNEL_SECONDS
+from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.callbacks.live_publication import LivePublication
 from aimbot_lab.training.callbacks.rollout_times import rollout_times

@@ -17,7 +17,7 @@ from aimbot_lab.experiment.runs.resume import check_resume
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.experiment.runs.run_record import RunRequest, close_orphan_runs, resumable_runs
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.training.run_hooks import SilentObserver
 
 TAG = "lab.bench_self_play"

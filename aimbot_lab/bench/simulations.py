@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.bench.turns import Report, Say, Table
-from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
-from aimbot_lab.foundation.statistics.cycles import ALPHA, cycle_p
-from aimbot_lab.foundation.statistics.ratings import expected_scores, ratings_of
+from aimbot_lab.curriculum.evidence import EvidenceTest
+from aimbot_lab.foundation.statistics.ratings import ALPHA, cycle_p, expected_scores, ratings_of
 
 Outcomes = npt.NDArray[np.bool_]  # [episodes, lessons]
 Numbers = npt.NDArray[np.int64]

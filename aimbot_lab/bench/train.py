@@ -6,25 +6,26 @@ curriculum has them. Of each variant the fastest repeat counts.
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, seconds_of
+from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, seconds_of, turns
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.algorithms.models import new_policy
@@ -32,6 +33,7 @@ from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.fused.core.parts import Floats
 from aimbot_lab.training.fused.gradient import PIECE
 from aimbot_lab.training.fused.weights import NetShape
+from aimbot_lab.training.plain_ppo import PlainOutcome, learn_plain_ppo
 from aimbot_lab.training.processes.exchange import rank_from_environment
 from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.run_hooks import UNLINKED, RunLinks, SilentObserver
@@ -487,3 +489,45 @@ def _acting(kind: WorldType, sizes: Sizes, variant: Variant) -> Iterator[dict[st
         about = {"rows": rows, "networks": count, "threads": variant.threads}
         best = {"seconds_per_step": min(seconds)}
         yield {**about, **best, "ratio_to_one_network": min(seconds) / min(taken[1])}
+
+
+CURRICULUM = "curriculum"
+
+
+def bench_peer(plan: TrainingPlan, *, seeds: int, say: Say) -> Report:
+    """Both trainings for each of so many seeds; the curriculum's is compiled before the first."""
+    learners = {CURRICULUM: _ours, THEIRS: learn_plain_ppo}
+    _ours(replace(plan, train=replace(plan.train, total_steps=1)))
+    done = []
+    for turn, learner in turns(learners, seeds, alternate=False):
+        seed = plan.seed + turn
+        found = learners[learner](replace(plan, seed=seed))
+        say(f"seed {seed}, {learner}: {found.seconds:.1f} s")
+        about = {"learner": learner, "seed": seed, "steps": found.steps}
+        done.append({**about, "seconds": found.seconds, "passed": found.passed})
+    times = ratio(done)
+    line = "no seed with which both passed" if times is None else f"{times:.1f} (median over seeds)"
+    text = f"seconds of {THEIRS} over those of the curriculum: {line}"
+    title = "Until the proof of the last lesson, or until the steps were spent"
+    return Report({"trainings": done, "ratio": times}, [Table(title, done), text])
+
+
+def _ours(plan: TrainingPlan) -> PlainOutcome:
+    training = Training(plan)
+    with closing(training):
+        ended = training.learn(MemoryTracker(), SilentObserver(), lambda: False)
+    return PlainOutcome(ended.steps, ended.seconds, training.progress.finished)
+
+
+def ratio(done: Sequence[Mapping[str, Any]]) -> float | None:
+    """Median over seeds of plain stable-baselines3's seconds over the curriculum's.
+
+    Of the seeds with which both passed; None: there is none.
+    """
+    passed = {(one["learner"], one["seed"]): one["seconds"] for one in done if one["passed"]}
+    pairs = [
+        theirs / passed[CURRICULUM, seed]
+        for (learner, seed), theirs in passed.items()
+        if learner == THEIRS and (CURRICULUM, seed) in passed
+    ]
+    return median(pairs) if pairs else None

@@ -12,8 +12,8 @@ from aimbot_lab.bench import ABLATION_TASKS
 from aimbot_lab.bench.turns import Report, this_machine
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files
-from aimbot_lab.cli.views.text import Fit, print_json, table
-from aimbot_lab.cli.views.view import progress
+from aimbot_lab.cli.text import Fit, print_json, table
+from aimbot_lab.cli.view import progress
 from aimbot_lab.foundation.named_code import always
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
@@ -195,7 +195,7 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> Report:
     Example:
       aimbot-lab bench peer --seeds 5
     """
-    from aimbot_lab.bench.peer import bench_peer
+    from aimbot_lab.bench.train import bench_peer
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.training.settings import TrainingPlan
 

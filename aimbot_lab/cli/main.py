@@ -6,18 +6,15 @@ from typing import Any
 import click
 
 from aimbot_lab.cli.bench import bench
-from aimbot_lab.cli.commands.compare import compare
+from aimbot_lab.cli.commands.compare import compare, league, plot
 from aimbot_lab.cli.commands.evaluate import evaluate
 from aimbot_lab.cli.commands.explain import explain
 from aimbot_lab.cli.commands.export import export, export_player, player
 from aimbot_lab.cli.commands.files import check, convert, init, schema
-from aimbot_lab.cli.commands.league import league
 from aimbot_lab.cli.commands.pages import panel, ui
 from aimbot_lab.cli.commands.play import play
-from aimbot_lab.cli.commands.plot import plot
 from aimbot_lab.cli.commands.presets import maps, presets
-from aimbot_lab.cli.commands.record import record
-from aimbot_lab.cli.commands.replay import replay
+from aimbot_lab.cli.commands.record import record, replay
 from aimbot_lab.cli.commands.run import resume, run
 from aimbot_lab.cli.commands.runs import delete, runs, weights
 from aimbot_lab.cli.commands.sweep import sweep

@@ -16,7 +16,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import allow_everything
 from aimbot_lab.tracking.address import ENVIRONMENT_VARIABLE, without_password
 from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
-from aimbot_lab.tracking.runs.run_summary import (
+from aimbot_lab.tracking.run_summary import (
     ALLOWED,
     BEST,
     LAST,
@@ -307,6 +307,16 @@ def print_document(help_text: str) -> Callable[[Callable[..., Result]], Callable
 
 
 as_json = print_document("Print one JSON document.")
+
+
+def output(text: str, **given: Any) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """The option `-o` of a file to write, which `text` describes."""
+    return click.option(
+        "-o", "--output", type=click.Path(path_type=Path), help=text, show_default=True, **given
+    )
+
+
+written = output("The file to write, replaced where it exists. [default: standard output]")
 overrides = click.option(
     "--set",
     "overrides",
@@ -407,7 +417,7 @@ def named_runs(runs: tuple[str, ...], filters: tuple[str, ...], place: StorePlac
 
     Raises ConfigurationError where there are none.
     """
-    from aimbot_lab.tracking.runs.history import MAX_RUNS, list_runs
+    from aimbot_lab.tracking.history import MAX_RUNS, list_runs
 
     taken: list[str] = []
     if filters:

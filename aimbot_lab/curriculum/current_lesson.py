@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aimbot_lab.curriculum.episodes import Outcome
-from aimbot_lab.curriculum.promotion.rules import MlAgentsMemory, Rule, new_rule
-from aimbot_lab.curriculum.promotion.win_rate_windows import RateWindow, WinRateWindows
+from aimbot_lab.curriculum.rules import MlAgentsMemory, Rule, new_rule
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.curriculum.win_rate_windows import RateWindow, WinRateWindows
 from aimbot_lab.foundation.episodes import Cell
 
 RECENT_EPISODES = 500

@@ -16,11 +16,11 @@ from typing import Any, Literal
 import numpy as np
 
 from aimbot_lab.curriculum.episodes import Outcome
-from aimbot_lab.curriculum.promotion.evidence import Evidence, EvidenceTest
-from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, WinRateWindows
+from aimbot_lab.curriculum.evidence import Evidence, EvidenceTest
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
+from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, WinRateWindows
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.shown_numbers import shown_rate
+from aimbot_lab.foundation.shown_text import shown_rate
 
 Action = Literal["ignore", "rehearse", "demote"]
 MIN_FLOOR = 0.05  # below it, there is nothing to lose

@@ -11,7 +11,7 @@ import numpy as np
 
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.episodes import Outcome
-from aimbot_lab.curriculum.promotion.rules import (
+from aimbot_lab.curriculum.rules import (
     CompletionCriteria,
     MlAgentsMemory,
     evidence_test,

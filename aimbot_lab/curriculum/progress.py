@@ -8,9 +8,7 @@ from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.episodes import Outcome, Reader, StartOrder
 from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
 from aimbot_lab.curriculum.greedy_proof import GreedyProof
-from aimbot_lab.curriculum.mix import LiveMix, cell_shares
-from aimbot_lab.curriculum.promotion.rules import MlAgentsMemory
-from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS
+from aimbot_lab.curriculum.mix import LiveMix, WeightChange, cell_shares
 from aimbot_lab.curriculum.records import CurriculumRecord, Piece
 from aimbot_lab.curriculum.reports import (
     CellReport,
@@ -26,8 +24,9 @@ from aimbot_lab.curriculum.reports import (
     not_begun,
     view,
 )
+from aimbot_lab.curriculum.rules import MlAgentsMemory
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, checked_chain
-from aimbot_lab.curriculum.weights import WeightChange
+from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
-from aimbot_lab.curriculum.promotion.rules import PROGRESS, WIN_RATE, CompletionCriteria
-from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, RateWindow
+from aimbot_lab.curriculum.rules import PROGRESS, WIN_RATE, CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, RateWindow
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.shown_numbers import odds, odds_text
+from aimbot_lab.foundation.shown_text import odds, odds_text
 from aimbot_lab.foundation.statistics.intervals import UNKNOWN, WinRate
 from aimbot_lab.foundation.statistics.ratings import points_of
 

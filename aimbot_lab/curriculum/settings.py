@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from annotated_types import MaxLen, MinLen
 from pydantic import AfterValidator, Discriminator, Tag
 
-from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
+from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Sampler, Uniform

@@ -6,6 +6,7 @@ writing, Markdown, tags) is shown as its code.
 """
 
 import html
+import math
 import re
 import unicodedata
 
@@ -61,3 +62,73 @@ def markdown_text(text: str) -> str:
 def html_text(text: str) -> str:
     """`text` as one line of HTML, also within an attribute."""
     return html.escape(one_line(text))
+
+
+MAX_LOG = 700.0  # whose exponential is finite
+MIN_SECONDS = 1e-9  # that a speed is taken over
+
+
+def shown_ends(
+    lower: float, upper: float, *, decimals: int = 3, least: float = 0.0, most: float = 1.0
+) -> tuple[float, float]:
+    """Both ends as so many decimals show them, without claiming what is not known.
+
+    A rate that may be lower than 1 does not read as at least 1.000, nor one that may be higher
+    than 0 as at most 0.000. `least` and `most` are the values that would be certain.
+    """
+    unit = 10.0**-decimals
+    low = most - unit if lower < most == round(lower, decimals) else lower
+    high = least + unit if upper > least == round(upper, decimals) else upper
+    return low, high
+
+
+def shown_rate(rate: float | None, lower: float, upper: float) -> str:
+    """A rate with its interval, as 0.912 [0.885, 0.934]."""
+    low, high = shown_ends(lower, upper)
+    return "-" if rate is None else f"{rate:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def shown_difference(difference: float, lower: float | None, upper: float | None) -> str:
+    """A difference of rates with its interval, if it has one."""
+    if lower is None or upper is None:
+        return f"{difference:+.3f}"
+    low, high = shown_ends(lower, upper, least=-1.0)
+    return f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+def percent(rate: float | None) -> str:
+    """A rate, as 91.2 %."""
+    return "-" if rate is None else f"{100 * rate:.1f} %"
+
+
+def percent_interval(lower: float, upper: float) -> str:
+    """The interval of a rate, as 88.5 % to 93.4 %."""
+    low, high = shown_ends(lower, upper)
+    return f"{percent(low)} to {percent(high)}"
+
+
+def speed(steps: float, seconds: float) -> float:
+    """Steps a second."""
+    return steps / max(seconds, MIN_SECONDS)
+
+
+def shown_speed(steps_per_second: float) -> str:
+    """A speed, as 412,345 steps/s."""
+    return f"{steps_per_second:,.0f} steps/s"
+
+
+def odds(log_evidence: float) -> float:
+    """Evidence as odds, cut where a float would not hold it."""
+    return math.exp(min(log_evidence, MAX_LOG))
+
+
+def odds_text(value: float) -> str:
+    """Odds in few digits."""
+    return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
+
+
+def log_odds_text(log_evidence: float) -> str:
+    """Evidence as odds in few digits, however large."""
+    if log_evidence < MAX_LOG:
+        return odds_text(odds(log_evidence))
+    return f"1e+{log_evidence / math.log(10):.0f}"

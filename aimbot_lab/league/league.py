@@ -1,25 +1,223 @@
-"""A league of runs: gathered, played, each pair in the same matches, and rated."""
+"""An agent's single matches: opponents by a name, such as snapshots and scripts, and recordings."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from aimbot_lab.evaluation.episodes import FIRST_SEED
-from aimbot_lab.evaluation.matches import MatchPlayer, play_pairs, script_player
-from aimbot_lab.experiment.analysis.matches import SHORT_ID, fetch_snapshots, unlike_settings
+from aimbot_lab.evaluation.episodes import (
+    FIRST_SEED,
+    cell_scenario,
+    evaluation_seed,
+    first_episodes,
+)
+from aimbot_lab.evaluation.matches import (
+    MatchPlayer,
+    endless_match,
+    longest,
+    play_pairs,
+    script_player,
+    seated,
+)
+from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.experiment.analysis.matches import (
+    SHORT_ID,
+    TrackedPool,
+    fetch_snapshots,
+    unlike_settings,
+)
+from aimbot_lab.experiment.analysis.recording import (
+    RecordingRequest,
+    interleaved,
+    turns,
+    wanted_cells,
+)
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.world import BatchWorld, Scenario
+from aimbot_lab.foundation.named_code import MayRun
+from aimbot_lab.foundation.world import BatchWorld, Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.league.result import League, rated
+from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.run_summary import BEST, LAST
+from aimbot_lab.tracking.run_summary import BEST, LAST, is_agent_name
 from aimbot_lab.training.self_play.players import agent_player, by_kernels
 from aimbot_lab.worlds.registry import make_world, type_of
+
+FIRST = "first"  # the first snapshot of a run
+USUAL_SCRIPT = "greedy"
+SNAPSHOT = "snapshot-"
+KINDS = "first, best, last, a snapshot such as snapshot-000003, step-N, a script, or a RUN"
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where runs are looked up."""
+
+    data_folder: DataFolder
+    tracking_uri: str | None = None
+    may_run: MayRun | None = None  # as `fetch_agent` takes it
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The same as arguments of `fetch_agent`."""
+        return vars(self)
+
+
+def find_opponent(
+    agent: TrackedAgent, name: str | None, *, store: Store, temperature: Temperature | None = None
+) -> MatchPlayer:
+    """The player that `name` means to `agent`: of its own run, a script, or of another run.
+
+    A run may be followed by a colon and one of its snapshots or agents; its last agent is meant
+    without. Where no name is given it is the run's first snapshot, or `greedy` where there is none.
+    Raises ConfigurationError where there is no such player, LabError where it can't be read.
+    """
+    scripts = type_of(agent.config.env).baselines(agent.config.env)
+    if name is None:
+        name = FIRST if agent.config.self_play is not None else USUAL_SCRIPT
+    if name in scripts:
+        single = type_of(agent.config.env).single_settings(agent.config.env)
+        return script_player(name, scripts[name], make_world(single, 1))
+    if _is_own(name):
+        return _of_run(agent, name, store=store, temperature=temperature)
+    run, _, which = name.partition(":")
+    other = _other_run(run, which or LAST, known=(*scripts,), store=store)
+    check_worlds([agent, other] if other.run.run_id != agent.run.run_id else [agent])
+    found = _of_run(other, which or LAST, store=store, temperature=temperature)
+    shown = f"{found.name} of {other.run.name or 'run'} ({other.run.run_id[:SHORT_ID]})"
+    return replace(found, name=shown)
+
+
+def _is_own(name: str) -> bool:
+    return name == FIRST or name.startswith(SNAPSHOT) or is_agent_name(name)
+
+
+def _other_run(run: str, which: str, *, known: tuple[str, ...], store: Store) -> TrackedAgent:
+    if not _is_own(which):
+        raise ConfigurationError(f"--against {run}:{which}: valid after the colon are {KINDS}")
+    try:
+        return fetch_agent(run, which if is_agent_name(which) else LAST, **store.place)
+    except ConfigurationError as error:
+        valid = f"valid are {KINDS}; scripts are {', '.join(known)}"
+        raise ConfigurationError(f"--against: {error}; {valid}") from error
+
+
+def _of_run(
+    agent: TrackedAgent, which: str, *, store: Store, temperature: Temperature | None
+) -> MatchPlayer:
+    """The agent or snapshot `which` of the run of `agent`."""
+    if is_agent_name(which):
+        found = agent
+        if which != agent.which:
+            found = fetch_agent(agent.run.run_id, which, **store.place)
+        return as_player(found, temperature=temperature)
+    listed = snapshots_of(agent, store=store)
+    names = [name for name, _ in listed]
+    wanted = names[0] if which == FIRST else which
+    if wanted not in names:
+        raise ConfigurationError(
+            f"--against {which}: the run has the snapshots {names[0]} to {names[-1]}"
+        )
+    read = pool_of(agent, store=store).read(wanted)
+    run_id, step = agent.run.run_id, dict(listed)[wanted]
+    return agent_player(wanted, read, step=step, run=run_id, temperature=temperature)
+
+
+def as_player(agent: TrackedAgent, *, temperature: Temperature | None = None) -> MatchPlayer:
+    """`agent` as a player."""
+    name, run_id = f"{agent.which} agent", agent.run.run_id
+    step = agent.step
+    return agent_player(name, agent.saved.agent, step=step, run=run_id, temperature=temperature)
+
+
+def pool_of(agent: TrackedAgent, *, store: Store) -> TrackedPool:
+    """The snapshots of the run of `agent`."""
+    return TrackedPool(agent, data_folder=store.data_folder, tracking_uri=store.tracking_uri)
+
+
+def snapshots_of(agent: TrackedAgent, *, store: Store) -> list[tuple[str, int]]:
+    """Names and steps of the snapshots of a run. Raises ConfigurationError where it has none."""
+    shown = f"run {agent.run.run_id[:SHORT_ID]}"
+    if agent.config.self_play is None:
+        raise ConfigurationError(f"{shown} has no snapshots: it did not train by self-play")
+    try:
+        listed = pool_of(agent, store=store).listed()
+    except LabError as error:
+        raise ConfigurationError(f"{shown}: its snapshots can't be read: {error}") from error
+    if not listed:
+        raise ConfigurationError(f"{shown} has no snapshots")
+    return listed
+
+
+def shown_name(player: MatchPlayer) -> str:
+    """What a film calls it: its name, and at which step it was saved."""
+    return player.name if player.step is None else f"{player.name}, step {player.step:,}"
+
+
+def match_levels(agent: TrackedAgent, difficulty: int | None) -> Sequence[int]:
+    """The difficulties of the run's last lesson, or the one that is wanted.
+
+    Raises ConfigurationError where there is none such.
+    """
+    env = agent.config.env
+    count = next(iter(type_of(env).targets(env).values()))
+    if difficulty is not None:
+        if not 1 <= difficulty <= count:
+            raise ConfigurationError(f"--difficulty: there is none {difficulty}: 1 to {count}")
+        return [difficulty]
+    return sorted({cell.difficulty for cell in wanted_cells(agent, None, None)})
+
+
+def record_matches(
+    agent: TrackedAgent,
+    opponent: MatchPlayer,
+    request: RecordingRequest,
+    *,
+    on_episode: Callable[[str], None],
+) -> tuple[Replay, ...]:
+    """Matches of `agent` at home against `opponent`, under the parameters of its last lesson."""
+    home = as_player(agent, temperature=request.temperature)
+    kind, lesson = type_of(agent.config.env), agent.config.lessons[-1]
+    settings = kind.match_settings(agent.config.env)
+    target, difficulties = next(iter(kind.targets(settings).items()))
+    about = _about(agent, home, opponent, request=request)
+    columns = []
+    for level, count in turns(match_levels(agent, request.difficulty), request.episodes):
+        cell, world = Cell(target, level), make_world(settings, count)
+        world.set_scenario(cell_scenario(cell, difficulties, dict(lesson.parameters)))
+        seed, buffers = evaluation_seed(request.seed, cell), step_buffers(world)
+        act = seated(home, opponent, world, seed=seed)
+        world.reset(seed, buffers.observations)
+        error = endless_match((home, opponent))
+        steps = first_episodes(world, act, buffers, limit=longest(world), error=error)
+        played = dict(recorded_episodes(world, steps))
+        columns.append([as_replay(played[row], about) for row in range(count)])
+        for _ in played:
+            on_episode(f"difficulty {level}")
+    return interleaved(columns)
+
+
+def _about(
+    agent: TrackedAgent, home: MatchPlayer, away: MatchPlayer, *, request: RecordingRequest
+) -> About:
+    temperature = agent.saved.agent.temperature(request.temperature)
+    return {
+        "run": agent.run.run_id,
+        "name": agent.run.name,
+        "home": shown_name(home),
+        "away": shown_name(away),
+        "agent": agent.which,
+        "step": agent.step,
+        "player": temperature.label,
+        "temperature": temperature,
+        "seed": request.seed,
+    }
+
 
 MOST = 32_768  # matches at once, unless a single pair has more
 

@@ -15,11 +15,10 @@ from aimbot_lab.sweep.record import PARENT, SweepRecord
 from aimbot_lab.sweep.report import Pace, SweepReport, confirmation_cost, report, search_cost
 from aimbot_lab.sweep.settings import BEST_CONFIRMED, BEST_SEARCHED
 from aimbot_lab.sweep.storage import Presence, sweep_folder
-from aimbot_lab.sweep.worker import WorkerArguments
-from aimbot_lab.sweep.worker_pool import WorkerPool
+from aimbot_lab.sweep.worker import WorkerArguments, WorkerPool
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run, rejoin_run
+from aimbot_lab.tracking.opening import RunDescription, open_run, rejoin_run
 from aimbot_lab.tracking.tracker import Notify, RunStatus, Tracker
 
 LISTEN_SECONDS = 0.2
@@ -262,7 +261,7 @@ def _conclude(request: SweepRequest, parent: Tracker | None) -> SweepResult:
 
 def _publish(record: SweepRecord, final: SweepReport, best: Path | None, parent: Tracker) -> None:
     """Numbers, files and pictures of a sweep that is done, on its run."""
-    from aimbot_lab.sweep.plots import draw_plots  # takes a second to load
+    from aimbot_lab.sweep.outputs import draw_plots  # takes a second to load
 
     trial = final.best_trial
     if trial is not None and trial.value is not None:

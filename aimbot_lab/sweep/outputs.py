@@ -1,6 +1,15 @@
 """What a sweep leaves beside its trials: chart and note of its run, best values as a file."""
 
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import matplotlib
+import optuna
+from optuna.trial import TrialState
+from optuna.visualization import matplotlib as pictures
 
 from aimbot_lab.experiment.config.document import with_overrides
 from aimbot_lab.experiment.runs.result import markdown_table
@@ -175,3 +184,37 @@ def write_best(record: SweepRecord, report: SweepReport, folder: Path) -> Path |
 
 def _shown_values(value: float | None, *, at_least: bool) -> str:
     return "-" if value is None else ("> " if at_least else "") + f"{value:.6g}"
+
+
+MIN_TRIALS = 2
+PICTURES: Mapping[str, Callable[[optuna.Study], Any]] = MappingProxyType(
+    {
+        "history": pictures.plot_optimization_history,
+        "importances": pictures.plot_param_importances,
+        "slices": pictures.plot_slice,
+        "parallel_coordinates": pictures.plot_parallel_coordinate,
+    }
+)
+
+
+def draw_plots(study: optuna.Study, folder: Path) -> Iterator[Path]:
+    """PNG files in `folder`, of those pictures that the study's trials allow."""
+    matplotlib.use("Agg")
+    complete = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+    if len({trial.value for trial in complete}) < MIN_TRIALS:
+        return
+    for name, draw in PICTURES.items():
+        path = folder / f"{name}.png"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # these pictures are experimental in Optuna
+            _save(draw(study), path)
+        yield path
+
+
+def _save(drawn: Any, path: Path) -> None:
+    from matplotlib import pyplot
+
+    axes = drawn.flat[0] if hasattr(drawn, "flat") else drawn
+    axes.figure.set_size_inches(10, 6)
+    axes.figure.savefig(path, dpi=100, bbox_inches="tight")
+    pyplot.close(axes.figure)

@@ -28,7 +28,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.tracking.address import without_login, without_password
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
 from aimbot_lab.tracking.durable import exclusive
-from aimbot_lab.tracking.runs.ownership import Owner, this_process
+from aimbot_lab.tracking.ownership import Owner, this_process
 
 FOLDER = "sweeps"
 STUDY_FILE = "study.db"

@@ -14,7 +14,7 @@ from aimbot_lab.sweep.settings import TRAINING_VALUE, TRIAL_VALUE
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_training import TrialScore, TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run, rejoin_run
+from aimbot_lab.tracking.opening import RunDescription, open_run, rejoin_run
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
 Stage = Literal["search", "confirm"]

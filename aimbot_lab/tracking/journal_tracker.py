@@ -1,13 +1,14 @@
 """The tracker that trainings use: everything goes to a journal, and from there to the store."""
 
+import math
+import struct
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from aimbot_lab.foundation.errors import RunLostError, StoreError
-from aimbot_lab.tracking.event_file import EVENTS_NAME, EventFile
 from aimbot_lab.tracking.journal import (
     EndEntry,
     Entry,
@@ -21,7 +22,7 @@ from aimbot_lab.tracking.journal import (
     growing_entries,
     growing_file,
 )
-from aimbot_lab.tracking.runs.run_folder import RunFolder
+from aimbot_lab.tracking.run_folder import RunFolder
 from aimbot_lab.tracking.sender import FIRST_PAUSE, EntrySink, Sender
 from aimbot_lab.tracking.tracker import (
     NOTE_TAG,
@@ -36,6 +37,107 @@ from aimbot_lab.tracking.tracker import (
     name_in_folder,
     silent,
 )
+
+EVENTS_NAME = "events.out.tfevents.aimbot-lab"  # TensorBoard looks for `tfevents` in names
+_FILE_VERSION = b"brain.Event:2"
+_POLYNOMIAL = 0x82F63B78  # Castagnoli's, reflected (RFC 3720, appendix B.4)
+_MASK = 0xA282EAD8
+_VARINT, _DOUBLE, _BYTES, _FLOAT = 0, 1, 2, 5  # wire types of protocol buffers
+Write = Callable[[bytes, int], bool]  # of data at a byte offset: whether they were kept
+
+
+class EventFile:
+    """The event file of a run, which `write` keeps; it begins with all that is in `past`."""
+
+    def __init__(self, write: Write, past: Iterable[MetricsEntry], *, time_ms: int) -> None:
+        self._write = write
+        self._first = _version_record(time_ms)
+        self._size = 0
+        self._append(b"".join(map(metrics_record, past)))
+
+    def add(self, entry: MetricsEntry) -> None:
+        """Add the numbers of one step; what the disk refuses is missing."""
+        self._append(metrics_record(entry))
+
+    def _append(self, data: bytes) -> None:
+        whole = data if self._size else self._first + data
+        if self._write(whole, self._size):
+            self._size += len(whole)
+
+
+def metrics_record(entry: MetricsEntry) -> bytes:
+    """The record of an event with all numbers of `entry`; one beyond 32 bits is NaN there."""
+    values = b"".join(_field(1, _BYTES, _scalar(*one)) for one in entry.values.items())
+    return record(_event(entry.time_ms, _field(2, _VARINT, entry.step), _field(5, _BYTES, values)))
+
+
+def record(data: bytes) -> bytes:
+    """`data` in the frame of a TFRecord."""
+    length = struct.pack("<Q", len(data))
+    return length + _masked_crc(length) + data + _masked_crc(data)
+
+
+def crc32c(data: bytes) -> int:
+    """The cyclic redundancy check CRC-32C of `data`."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = (crc >> 8) ^ _TABLE[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+def _table() -> tuple[int, ...]:
+    """The remainders of all bytes."""
+    table = []
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (_POLYNOMIAL if crc & 1 else 0)
+        table.append(crc)
+    return tuple(table)
+
+
+_TABLE = _table()
+
+
+def _masked_crc(data: bytes) -> bytes:
+    crc = crc32c(data)
+    rotated = (crc >> 15) | (crc << 17)
+    return struct.pack("<I", (rotated + _MASK) & 0xFFFFFFFF)
+
+
+def _version_record(time_ms: int) -> bytes:
+    return record(_event(time_ms, _field(3, _BYTES, _FILE_VERSION)))
+
+
+def _event(time_ms: int, *fields: bytes) -> bytes:
+    return _field(1, _DOUBLE, struct.pack("<d", time_ms / 1000)) + b"".join(fields)
+
+
+def _scalar(tag: str, value: float) -> bytes:
+    try:
+        packed = struct.pack("<f", value)
+    except OverflowError:
+        packed = struct.pack("<f", math.nan)
+    return _field(1, _BYTES, tag.encode()) + _field(2, _FLOAT, packed)
+
+
+def _field(number: int, wire_type: int, value: int | bytes) -> bytes:
+    """A field of a protocol buffer: its key, and its value as the wire type says."""
+    key = _varint(number << 3 | wire_type)
+    if isinstance(value, int):
+        return key + _varint(value)
+    return key + (_varint(len(value)) if wire_type == _BYTES else b"") + value
+
+
+def _varint(number: int) -> bytes:
+    """`number`, not negative, in groups of seven bits, the lowest first."""
+    groups = bytearray()
+    while number > 0x7F:
+        groups.append(number & 0x7F | 0x80)
+        number >>= 7
+    groups.append(number)
+    return bytes(groups)
+
 
 _CONSEQUENCE = "the training goes on, untracked until that works"
 

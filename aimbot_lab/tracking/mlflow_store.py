@@ -26,8 +26,8 @@ from aimbot_lab.tracking.journal import (
     TagsEntry,
 )
 from aimbot_lab.tracking.mlflow_app import EXPERIMENT_TAGS, quieten_mlflow
-from aimbot_lab.tracking.runs.ownership import OWNER_TAG
-from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
+from aimbot_lab.tracking.ownership import OWNER_TAG
+from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
 from aimbot_lab.tracking.store_errors import (
     RunRefusedError,
     StoreRefusedError,

@@ -12,7 +12,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.mlflow_app import APP_NAME, QUIET, TOKEN_VARIABLE, VIEW, is_installed
-from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.run_summary import RunSummary
 
 # Without these a server starts ten processes for features that training does not use.
 # MLflow's page has a part for training and one for language models, which it shows by default.

@@ -19,8 +19,7 @@ from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, new_queue
-from aimbot_lab.foundation.threads.step_task import StepTask, next_task
-from aimbot_lab.foundation.threads.thread_pool import ThreadPool
+from aimbot_lab.foundation.threads.thread_pool import StepTask, ThreadPool, next_task
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,

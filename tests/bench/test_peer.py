@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aimbot_lab.bench.peer import OURS, THEIRS, bench_peer, ratio
+from aimbot_lab.bench.train import OURS, THEIRS, bench_peer, ratio
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError

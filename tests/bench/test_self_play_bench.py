@@ -9,7 +9,7 @@ from aimbot_lab.bench import self_play
 from aimbot_lab.bench.self_play import SAMPLINGS, planned_trainings, requested
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.training.run_hooks import SilentObserver
 from tests.cli.tiny_runs import invoke
 

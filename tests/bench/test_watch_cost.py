@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.bench.costs import OWN, RENEW_SECONDS, REQUEST, Watcher, bench_panel, watch_cost
-from aimbot_lab.panel.server.runs import live_run
-from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
+from aimbot_lab.panel.server import live_run
+from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 
 
 def stretches(*seconds: float) -> list[dict[str, float]]:

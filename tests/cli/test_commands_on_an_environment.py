@@ -7,7 +7,7 @@ from tiny_runs import invoke, train, write
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.settings import TrackingSettings
 
 CURRICULUM = """

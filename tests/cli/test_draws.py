@@ -7,7 +7,7 @@ import pytest
 from tiny_runs import invoke, train, write
 
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import find_run
+from aimbot_lab.tracking.history import find_run
 from tests.installed import install
 
 CURRICULUM = """

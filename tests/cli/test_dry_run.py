@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from aimbot_lab.cli.commands.run import plan_text
 from aimbot_lab.cli.main import cli
-from aimbot_lab.cli.views.plan import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import plan_curriculum
 

@@ -19,7 +19,7 @@ from aimbot_lab.experiment.runs.run_record import RunRequest
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import download_artifact, find_run
+from aimbot_lab.tracking.history import download_artifact, find_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.run_hooks import SilentObserver

@@ -9,7 +9,7 @@ from tiny_runs import CURRICULUM, invoke, train, write
 
 from aimbot_lab.replay.files import load_replay
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import download_artifact
+from aimbot_lab.tracking.history import download_artifact
 
 DUEL = """
 name: tiny duel

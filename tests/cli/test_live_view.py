@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from aimbot_lab.cli.live import LiveView
+from aimbot_lab.cli.run_text import lesson_line, promotion_line
 from aimbot_lab.cli.stopping import STOPPING
-from aimbot_lab.cli.views.live import LiveView
-from aimbot_lab.cli.views.run_text import lesson_line, promotion_line
 from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport, Measured
 from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.training.run_hooks import TrainingSnapshot

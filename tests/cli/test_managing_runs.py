@@ -9,13 +9,13 @@ import pytest
 from tiny_runs import invoke, train, write
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking import history
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs import history
-from aimbot_lab.tracking.runs.history import find_run, list_own_trainings, list_runs
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
-from aimbot_lab.tracking.runs.ownership import this_process, write_owner
-from aimbot_lab.tracking.runs.run_folder import create_run_folder, running_run
-from aimbot_lab.tracking.runs.run_summary import PARENT, RunSummary, parse_filter, selected
+from aimbot_lab.tracking.history import find_run, list_own_trainings, list_runs
+from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.ownership import this_process, write_owner
+from aimbot_lab.tracking.run_folder import create_run_folder, running_run
+from aimbot_lab.tracking.run_summary import PARENT, RunSummary, parse_filter, selected
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.store_errors import StoreRefusedError
 

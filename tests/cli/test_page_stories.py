@@ -10,7 +10,7 @@ import pytest
 from tiny_runs import CURRICULUM, invoke
 
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 PACKAGE = Path(__file__).parents[2] / "aimbot_lab"
 EVALUATION = PACKAGE / "evaluation" / "README.md"

@@ -8,7 +8,7 @@ from tiny_runs import invoke, write
 from aimbot_lab.experiment.analysis.learning_curve import read_curves
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import find_run
+from aimbot_lab.tracking.history import find_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from aimbot_lab.experiment.runs.run_record import resumable_runs
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 COMMAND = [sys.executable, "-m", "aimbot_lab"]
 CURRICULUM = """

@@ -14,7 +14,7 @@ from terminal_session import TerminalSession
 from aimbot_lab.cli.stopping import STOPPING
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import find_run, list_runs
+from aimbot_lab.tracking.history import find_run, list_runs
 from aimbot_lab.worlds.arena.settings import RewardWeights
 
 COMMAND = [sys.executable, "-m", "aimbot_lab"]

@@ -6,7 +6,7 @@ import pytest
 from tiny_runs import invoke, train, write
 
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 
 COMMANDS = (

@@ -12,10 +12,10 @@ import psutil
 import pytest
 from tiny_runs import invoke, train, write
 
-from aimbot_lab.cli import seeds
-from aimbot_lab.evaluation.training_aggregates import interquartile_mean
+from aimbot_lab.cli.training import side_by_side
+from aimbot_lab.experiment.analysis.learning_curve import interquartile_mean
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_configurations_are_told_apart_and_compared(
 
 def test_more_trainings_than_cores_never_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    assert [seeds.side_by_side(count) for count in (1, 2, 5)] == [1, 2, 2]
+    assert [side_by_side(count) for count in (1, 2, 5)] == [1, 2, 2]
 
 
 @pytest.mark.parametrize("words", [("--resume",), ("--set", "train.gama=1")])
@@ -137,7 +137,7 @@ def test_ctrl_c_stops_all_and_each_can_be_resumed(file: Path, tmp_path: Path) ->
     for line in process.stderr:
         if "steps/s" in line:
             training.add(line.split(":")[0])
-        if len(training) == seeds.side_by_side(2):
+        if len(training) == side_by_side(2):
             break
     process.send_signal(signal.SIGINT)
     output, said = process.communicate(timeout=240)

@@ -21,7 +21,7 @@ from shared_project import (
 )
 from tiny_runs import invoke_plainly
 
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 __all__ = ["alone", "project", "store"]  # fixtures
 

@@ -13,7 +13,7 @@ from aimbot_lab.experiment.runs.resume import check_resume, find_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.experiment.runs.run_record import RunRequest
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import download_artifact, find_run, list_runs
+from aimbot_lab.tracking.history import download_artifact, find_run, list_runs
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training

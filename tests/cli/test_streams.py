@@ -13,7 +13,7 @@ import ctypes, json, os, subprocess, sys
 import click
 from aimbot_lab.cli import main, options
 from aimbot_lab.cli import streams
-from aimbot_lab.cli.views.text import print_json
+from aimbot_lab.cli.text import print_json
 
 @main.cli.command()
 def work():

@@ -7,9 +7,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from aimbot_lab.cli.views.live import LiveSweepView
-from aimbot_lab.cli.views.sweep_text import report_text, short_names, state_line
-from aimbot_lab.cli.views.view import PlainSweepView
+from aimbot_lab.cli.live import LiveSweepView
+from aimbot_lab.cli.sweep_text import report_text, short_names, state_line
+from aimbot_lab.cli.view import PlainSweepView
 from aimbot_lab.sweep.coordinator import SweepSnapshot
 from aimbot_lab.sweep.report import Confirmed, SweepReport, TrialReport
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import aimbot_lab
-from aimbot_lab.cli.views.text import Fit, cut, duration, shortened_number, table
+from aimbot_lab.cli.text import Fit, cut, duration, shortened_number, table
 
 HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
 ROWS = [

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from aimbot_lab.cli.commands.evaluate import _explained
-from aimbot_lab.cli.commands.replay import _show_summary
+from aimbot_lab.cli.commands.record import _show_summary
 from aimbot_lab.cli.commands.runs import _weights_text
-from aimbot_lab.cli.views.text import table
+from aimbot_lab.cli.text import table
 from aimbot_lab.curriculum.reports import LessonReport
 from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve, draw_curves
 from aimbot_lab.experiment.config.document import load_curriculum

@@ -17,7 +17,7 @@ from ray_project import FILE, WAIT_S, RayProject, kept, trainers, worker
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 ON_RAY = ("--on", "ray")
 ROLLOUTS = 10 * 2048  # steps; more than a dead process's checkpoint can be behind

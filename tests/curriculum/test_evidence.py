@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from aimbot_lab.curriculum.promotion.evidence import RESTART_EVERY, STAKES, Evidence, EvidenceTest
+from aimbot_lab.curriculum.evidence import RESTART_EVERY, STAKES, Evidence, EvidenceTest
 
 ALPHA = 0.05
 NEVER = 10**9

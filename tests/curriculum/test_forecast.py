@@ -5,9 +5,9 @@ from typing import Literal
 
 import pytest
 
-from aimbot_lab.curriculum.promotion.evidence import STAKES, EvidenceTest
-from aimbot_lab.curriculum.promotion.forecast import Forecaster, assumed_win_rates, halfway
-from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
+from aimbot_lab.curriculum.evidence import STAKES, EvidenceTest
+from aimbot_lab.curriculum.forecast import Forecaster, assumed_win_rates, halfway
+from aimbot_lab.curriculum.rules import CompletionCriteria
 
 
 def criteria(

@@ -7,9 +7,9 @@ import pytest
 from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 
 from aimbot_lab.curriculum.episodes import Outcome
+from aimbot_lab.curriculum.evidence import EvidenceTest
 from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
 from aimbot_lab.curriculum.settings import ForgettingSettings
 from aimbot_lab.foundation.episodes import Cell
 

@@ -10,8 +10,8 @@ from aimbot_lab.cli.commands.explain import _texts
 from aimbot_lab.curriculum.episodes import Outcome
 from aimbot_lab.curriculum.greedy_proof import episodes_needed
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.promotion.rules import CompletionCriteria, evidence_test
 from aimbot_lab.curriculum.rule_replay import RecordedRun, replays
+from aimbot_lab.curriculum.rules import CompletionCriteria, evidence_test
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.world import Scenario

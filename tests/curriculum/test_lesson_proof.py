@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 
+from aimbot_lab.curriculum.evidence import EvidenceTest
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
 from aimbot_lab.curriculum.reports import LessonReport
 from tests.episode_batches import ended_batch
 

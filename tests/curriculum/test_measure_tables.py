@@ -4,9 +4,9 @@ from typing import get_args
 
 import pytest
 
+from aimbot_lab.curriculum import rules
 from aimbot_lab.curriculum.episodes import Outcome
-from aimbot_lab.curriculum.promotion import rules
-from aimbot_lab.curriculum.promotion.rules import (
+from aimbot_lab.curriculum.rules import (
     MEASURES,
     RULES,
     CompletionCriteria,

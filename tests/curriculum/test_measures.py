@@ -5,8 +5,8 @@ import pytest
 from curriculum_game import DIFFICULTIES, Game, lesson, line
 from pydantic import ValidationError
 
+from aimbot_lab.curriculum.evidence import EvidenceTest
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
 from aimbot_lab.curriculum.settings import CompletionCriteria
 from aimbot_lab.foundation.errors import ConfigurationError
 

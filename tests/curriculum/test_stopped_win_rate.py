@@ -8,9 +8,9 @@ import pytest
 
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.episodes import Outcome
-from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
-from aimbot_lab.curriculum.promotion.rules import CompletionCriteria, MlAgentsMemory
+from aimbot_lab.curriculum.evidence import EvidenceTest
 from aimbot_lab.curriculum.reports import LessonReport, cell_reports, lesson_report
+from aimbot_lab.curriculum.rules import CompletionCriteria, MlAgentsMemory
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import Cell
 

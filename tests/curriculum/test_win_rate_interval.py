@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aimbot_lab.foundation.shown_numbers import shown_difference, shown_rate
+from aimbot_lab.foundation.shown_text import shown_difference, shown_rate
 from aimbot_lab.foundation.statistics.intervals import are_alike, wilson
 
 

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from aimbot_lab.evaluation.training_aggregates import (
+from aimbot_lab.experiment.analysis.learning_curve import (
     Estimate,
     estimate,
     interquartile_mean,

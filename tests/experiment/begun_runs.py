@@ -13,7 +13,7 @@ from aimbot_lab.experiment.runs.run_record import (
     write_record,
 )
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.ownership import this_process, write_owner
+from aimbot_lab.tracking.ownership import this_process, write_owner
 from aimbot_lab.training.run_hooks import Checkpoint
 
 CURRICULUM = """

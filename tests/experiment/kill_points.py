@@ -19,11 +19,10 @@ import aimbot_lab.experiment.runs.run as run_module
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.runs import checkpoints, run_record
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs
-from aimbot_lab.tracking import durable, journal, sender
+from aimbot_lab.tracking import durable, journal, run_folder, sender
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.journal_tracker import JournalTracker
-from aimbot_lab.tracking.runs import run_folder
-from aimbot_lab.tracking.runs.history import list_runs
 
 PASSES, SPENDS = 2, 1  # seeds: the last lesson is passed, the steps are spent
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from test_environment_parameters import COURSE
 
-from aimbot_lab.curriculum.promotion.forecast import Forecaster
+from aimbot_lab.curriculum.forecast import Forecaster
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
 from aimbot_lab.experiment.ml_agents.trainer_file import PPO, RATIO, SHARED

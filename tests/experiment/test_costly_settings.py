@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD, faults
 
-from aimbot_lab.cli.views.plan import plan_text
+from aimbot_lab.cli.commands.run import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.plan import plan_curriculum

@@ -12,7 +12,7 @@ from aimbot_lab.experiment.runs.description import (
     git_tags,
     harmless_settings,
 )
-from aimbot_lab.tracking.runs.opening import RunDescription
+from aimbot_lab.tracking.opening import RunDescription
 
 TEXT = """
 name: one

@@ -7,8 +7,8 @@ from typing import Any
 
 from aimbot_lab.experiment.analysis.recording import MAX_FILMS, film_record
 from aimbot_lab.experiment.runs.agents import TrackedAgent
-from aimbot_lab.tracking.runs.history import Addition
-from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.history import Addition
+from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from tests.replay.recorded_episodes import replay_of
 

@@ -13,7 +13,7 @@ from aimbot_lab.experiment.analysis.learning_curve import (
     mean_win_rate,
 )
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
+from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NUMBERS = [(100, 1.0), (200, 2.0), (300, 2.0), (400, 3.0), (500, 3.0)]

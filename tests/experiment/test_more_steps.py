@@ -13,7 +13,7 @@ from aimbot_lab.experiment.runs.run_record import RunRequest, note_spent_steps
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import metric_history
+from aimbot_lab.tracking.history import metric_history
 from aimbot_lab.training.checkpoint.state import CODE
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.version import code_hash

@@ -12,7 +12,7 @@ import pytest
 from test_conversion import TRAINER
 from yaml_mutations import mutated
 
-from aimbot_lab.curriculum.promotion.forecast import Forecaster
+from aimbot_lab.curriculum.forecast import Forecaster
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
 from aimbot_lab.experiment.runs.plan import plan_curriculum

@@ -6,8 +6,8 @@ import pytest
 from broken_curriculum import GOOD, faults
 from click.testing import CliRunner
 
+from aimbot_lab.cli.commands.run import plan_text
 from aimbot_lab.cli.main import cli
-from aimbot_lab.cli.views.plan import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import CurriculumPlan, plan_curriculum
 from aimbot_lab.training.algorithms.models import new_policy

@@ -24,9 +24,9 @@ from aimbot_lab.experiment.runs.run_record import (
 )
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run, reopen_run
-from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.opening import RunDescription, open_run, reopen_run
+from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.tracking.settings import TrackingSettings
 
 

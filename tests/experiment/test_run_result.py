@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.cli.views.run_text import resume_command, summary, view_command
+from aimbot_lab.cli.run_text import resume_command, summary, view_command
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.experiment.runs.result import RunResult, note, outcome
 

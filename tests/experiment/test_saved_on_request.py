@@ -14,11 +14,11 @@ from aimbot_lab.experiment.runs.result import RESULT_NAME, RunResult
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.experiment.runs.run_record import RunRequest
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.tracking.control_channel import ControlChannel
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.control_channel import ControlChannel
-from aimbot_lab.tracking.runs.history import download_artifact, find_run
-from aimbot_lab.tracking.runs.run_folder import living_folders
-from aimbot_lab.tracking.runs.run_summary import saved_agents
+from aimbot_lab.tracking.history import download_artifact, find_run
+from aimbot_lab.tracking.run_folder import living_folders
+from aimbot_lab.tracking.run_summary import saved_agents
 from aimbot_lab.training.run_hooks import SilentObserver
 
 CURRICULUM = """

@@ -17,7 +17,7 @@ from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.trial import measure
 from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import download_artifact, find_run
+from aimbot_lab.tracking.history import download_artifact, find_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps
 from aimbot_lab.worlds.gorge.settings import GorgeSettings

@@ -17,9 +17,8 @@ from aimbot_lab.mlagents.messages import (
     read_build_message,
     write_trainer_message,
 )
-from aimbot_lab.mlagents.picture_codec import in_threes, png_file
 from aimbot_lab.mlagents.sensors import behavior_spec, sensors_of
-from aimbot_lab.mlagents.session import PlayerSession
+from aimbot_lab.mlagents.session import PlayerSession, in_threes, png_file
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, ObservationSettings
 from tests.mlagents.llapi_worlds import GOTO

@@ -13,8 +13,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from aimbot_lab.panel.server.access import Door
 from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.runs.trainings import PROGRAM
 from aimbot_lab.panel.server.serve import listening_socket, panel_server
+from aimbot_lab.panel.server.trainings import PROGRAM
 from aimbot_lab.tracking.data_folder import DataFolder
 
 TOKEN = "token-of-the-tests-0123456789-abcdef"

@@ -28,7 +28,7 @@ from aimbot_lab.panel.server.game import (
 )
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.replay.files import load_replay
-from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
+from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.worlds.registry import type_of
 
 SETTINGS = playable_settings()

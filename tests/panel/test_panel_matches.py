@@ -20,7 +20,7 @@ from aimbot_lab.panel.server.actors import (
 from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame, Keys
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.replays import PlayedReplay
-from aimbot_lab.panel.server.runs.run_list import RunLine
+from aimbot_lab.panel.server.run_list import RunLine
 from aimbot_lab.replay.files import load_replay
 
 

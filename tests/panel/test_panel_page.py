@@ -20,8 +20,8 @@ from panel_server import PanelUnderTest, running_panel
 from planted_sweep import add_trial, planted
 
 from aimbot_lab.experiment.runs.agents import fetch_agent
-from aimbot_lab.panel.server.runs.trainings import Started
 from aimbot_lab.panel.server.serve import PARTS
+from aimbot_lab.panel.server.trainings import Started
 from aimbot_lab.tracking.data_folder import DataFolder
 
 pytestmark = needs_chromium

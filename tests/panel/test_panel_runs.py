@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
+from aimbot_lab.panel.server.live_run import LiveRun
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.parts.watch import _Theatre
-from aimbot_lab.panel.server.runs.live_run import LiveRun
-from aimbot_lab.panel.server.runs.run_list import Listed, RunLine, RunList
+from aimbot_lab.panel.server.run_list import Listed, RunLine, RunList
+from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
-from aimbot_lab.tracking.runs.ownership import this_process
-from aimbot_lab.tracking.runs.run_folder import create_run_folder
+from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import create_run_folder
 
 TRIAL, OWN = "a" * 32, "b" * 32
 

@@ -11,7 +11,7 @@ from panel_server import Page, running_panel
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 
 pytestmark = needs_chromium

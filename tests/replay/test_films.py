@@ -12,14 +12,14 @@ import pytest
 from PIL import Image
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.replay import caption_panel
-from aimbot_lab.replay.caption_panel import bar_scale
+from aimbot_lab.replay import frames as caption_panel
 from aimbot_lab.replay.episode import replay_steps
 from aimbot_lab.replay.film import Film, check_film, write_film
 from aimbot_lab.replay.frames import (
     PANEL_SHARE,
     FrameStyle,
     Grid,
+    bar_scale,
     colours,
     frame_count,
     frames,

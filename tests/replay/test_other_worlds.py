@@ -12,7 +12,7 @@ import pytest
 from aimbot_lab.experiment.analysis.recording import RecordingRequest, record_agent
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.replay import caption_panel, files
+from aimbot_lab.replay import files
 from aimbot_lab.replay.episode import (
     Replay,
     ReplayError,
@@ -21,7 +21,7 @@ from aimbot_lab.replay.episode import (
     replay_steps,
 )
 from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
-from aimbot_lab.replay.frames import FrameStyle, colours, frames
+from aimbot_lab.replay.frames import FAINT, FrameStyle, colours, frames
 from aimbot_lab.replay.summary import summarize
 from aimbot_lab.replay.terminal import Screen, screens
 from aimbot_lab.worlds import registry
@@ -87,7 +87,7 @@ def test_a_draw_is_neither_won_nor_lost() -> None:
     *_, shown = screens(replay, Screen(columns=80, lines=24, true_colour=True))
     assert "DRAW after 12.0 s" in shown
     *_, picture = frames(replay, FrameStyle(size=240))
-    assert tuple(picture[-2, -2]) == caption_panel.FAINT
+    assert tuple(picture[-2, -2]) == FAINT
 
 
 def test_its_pictures_are_what_it_draws_beside_the_panel() -> None:

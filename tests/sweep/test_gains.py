@@ -7,7 +7,7 @@ import pytest
 import yaml
 from sweep_files import MEASURED_STEPS
 
-from aimbot_lab.sweep.gains import found_share, gain_over, mean_interval
+from aimbot_lab.sweep.report import found_share, gain_over, mean_interval
 
 # As sweeps/rewards.yaml confirms: the best two and values of its own, each with the defaults.
 ROOT = Path(__file__).parents[2]

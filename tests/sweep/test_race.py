@@ -21,7 +21,7 @@ from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_runs import Progress, WorkerContext
 from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.ownership import this_process
+from aimbot_lab.tracking.ownership import this_process
 
 ALL_STEPS = 3000
 

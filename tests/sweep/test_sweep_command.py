@@ -14,7 +14,7 @@ from sweep_files import PLANTED, RACE, SWEEP, changed, write_sweep
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 IN_AREA = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
 COMMAND = [sys.executable, "-m", "aimbot_lab"]

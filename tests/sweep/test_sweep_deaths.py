@@ -19,7 +19,7 @@ from sweep_files import PLANTED, changed, write_sweep
 from aimbot_lab.sweep.record import find_record
 from aimbot_lab.sweep.report import report
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep"]
 REPEATS = int(os.environ.get("AIMBOT_LAB_SWEEP_KILLS", "1"))  # 10 before a release

@@ -9,7 +9,7 @@ from test_trained import Watch, task_of
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.trial import measure
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 CURRICULUM = """
 name: pole

@@ -18,7 +18,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import find_record
 from aimbot_lab.sweep.storage import check_storage, choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep"]
 SHARED = changed(

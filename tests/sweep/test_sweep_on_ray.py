@@ -20,7 +20,7 @@ from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import find_record
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep", "sweep.yaml", "--json"]
 NOWHERE = "postgresql://lab@127.0.0.1:9/sweeps"

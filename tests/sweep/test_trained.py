@@ -12,7 +12,7 @@ from aimbot_lab.sweep.space import Params
 from aimbot_lab.sweep.trial import delete_checkpoints, measure
 from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 
 VALUES = params(spin_penalty=0.3, in_area=7.0)
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.sweep import worker_pool as crew_module
-from aimbot_lab.sweep.worker import WorkerArguments, WorkerMessage
-from aimbot_lab.sweep.worker_pool import MAX_FAILED_STARTS, WorkerPool
+from aimbot_lab.sweep import worker as crew_module
+from aimbot_lab.sweep.worker import MAX_FAILED_STARTS, WorkerArguments, WorkerMessage, WorkerPool
 
 ORDER = WorkerArguments("sqlite:///x", "x", Path("x"), None)
 

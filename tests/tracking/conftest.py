@@ -12,8 +12,8 @@ from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal import FileEntry, Journal, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
-from aimbot_lab.tracking.runs.ownership import OWNER_TAG, this_process
-from aimbot_lab.tracking.runs.run_folder import RunFolder
+from aimbot_lab.tracking.ownership import OWNER_TAG, this_process
+from aimbot_lab.tracking.run_folder import RunFolder
 from aimbot_lab.tracking.sender import EntrySink
 from aimbot_lab.tracking.tracker import Notify, silent
 

@@ -3,8 +3,8 @@
 import json
 import platform
 
-from aimbot_lab.tracking.runs import ownership as owner_module
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking import ownership as owner_module
+from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking.runs.history import (
+from aimbot_lab.tracking.history import (
     Addition,
     add_to_run,
     download_artifact,
     find_run,
     metric_history,
 )
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS, ControlChannel
+from aimbot_lab.tracking.control_channel import LOOK_SECONDS, ControlChannel
 
 
 class Clock:

@@ -10,7 +10,7 @@ import pytest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking import data_folder as data_folder_module
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.opening import check_destination
+from aimbot_lab.tracking.opening import check_destination
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import checked_run_name
 
@@ -74,7 +74,7 @@ def test_checking_imports_nothing_slow(tmp_path):
 import sys
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.opening import check_destination
+from aimbot_lab.tracking.opening import check_destination
 from aimbot_lab.tracking.settings import TrackingSettings
 check_destination(DataFolder(Path(sys.argv[1])), TrackingSettings())
 assert not {"mlflow", "sqlalchemy", "torch", "numpy"} & set(sys.modules)

@@ -7,9 +7,9 @@ import pytest
 from event_reader import scalars
 from fake_store import FakeStore
 
-from aimbot_lab.tracking.event_file import EVENTS_NAME, crc32c, metrics_record
 from aimbot_lab.tracking.journal import MetricsEntry, growing_file
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run, reopen_run
+from aimbot_lab.tracking.journal_tracker import EVENTS_NAME, crc32c, metrics_record
+from aimbot_lab.tracking.opening import RunDescription, open_run, reopen_run
 from aimbot_lab.tracking.settings import TrackingSettings
 
 ON = TrackingSettings(tensorboard=True)

@@ -13,8 +13,8 @@ from aimbot_lab.tracking.journal import (
     Reserve,
     TagsEntry,
 )
-from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.tracking.runs.run_folder import RunFolder
+from aimbot_lab.tracking.orphan_runs import close_orphan_runs
+from aimbot_lab.tracking.run_folder import RunFolder
 from aimbot_lab.tracking.tracker import NOTE_TAG
 
 
@@ -168,8 +168,8 @@ def test_a_listener_that_fails_stops_nothing(begin, disk):
 
 def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_folder, monkeypatch):
     from aimbot_lab.tracking import journal
-    from aimbot_lab.tracking.runs.history import list_runs
-    from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+    from aimbot_lab.tracking.history import list_runs
+    from aimbot_lab.tracking.opening import RunDescription, open_run
     from aimbot_lab.tracking.settings import TrackingSettings
 
     def full(*_):
@@ -183,7 +183,7 @@ def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_fold
 
 
 def test_a_dead_run_is_closed_on_a_full_disk(data_folder, dead_run, monkeypatch):
-    from aimbot_lab.tracking.runs.history import list_runs
+    from aimbot_lab.tracking.history import list_runs
 
     FullDisk(monkeypatch).full = True
     assert close_orphan_runs(data_folder) == [dead_run.run_id]

@@ -5,8 +5,8 @@ import pytest
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import mlflow_store
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import download_artifact, find_run, list_runs, read_run
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.history import download_artifact, find_run, list_runs, read_run
+from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.ui import ui_command
 

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from aimbot_lab.cli.commands.runs import runs as runs_command
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.tracking.runs import history
-from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking import history
+from aimbot_lab.tracking.run_summary import RunSummary
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = RunSummary("a" * 32, "one", "walks", "1", "FINISHED", NOW, NOW, {}, {})

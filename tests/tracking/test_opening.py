@@ -8,9 +8,9 @@ from aimbot_lab import __version__
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import journal_tracker
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
-from aimbot_lab.tracking.runs.ownership import read_owner
+from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.ownership import read_owner
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.version import code_hash
 

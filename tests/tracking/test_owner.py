@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import psutil
 
-from aimbot_lab.tracking.runs.ownership import read_owner, this_process, write_owner
+from aimbot_lab.tracking.ownership import read_owner, this_process, write_owner
 
 ME = this_process("token", None)
 

@@ -11,12 +11,12 @@ from dead_runs import leave_elsewhere, let_lease_end
 from owned_runs import seen_from
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.runs import ownership
-from aimbot_lab.tracking.runs.history import list_runs
-from aimbot_lab.tracking.runs.opening import claim_run
-from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.tracking.runs.ownership import this_process
-from aimbot_lab.tracking.runs.run_folder import (
+from aimbot_lab.tracking import ownership
+from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.opening import claim_run
+from aimbot_lab.tracking.orphan_runs import close_orphan_runs
+from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import (
     create_run_folder,
     find_run_folder,
     living_folders,
@@ -57,8 +57,8 @@ def test_a_killed_process_frees_its_run_by_its_death(data_folder):
     script = f"""
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.ownership import this_process
-from aimbot_lab.tracking.runs.run_folder import create_run_folder
+from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import create_run_folder
 create_run_folder(DataFolder(Path({str(data_folder.root)!r})), this_process("x", None))
 print("held", flush=True)
 input()

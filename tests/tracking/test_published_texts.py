@@ -49,7 +49,7 @@ def test_passwords_reach_neither_artifacts_nor_the_description(tmp_path, monkeyp
 
 @pytest.mark.filterwarnings("ignore:Query string argument")
 def test_an_open_run_shows_its_address_without_the_password(data_folder):
-    from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+    from aimbot_lab.tracking.opening import RunDescription, open_run
     from aimbot_lab.tracking.settings import TrackingSettings
 
     uri = f"sqlite:///{data_folder.database}?timeout=5&password=secret"

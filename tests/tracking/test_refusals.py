@@ -21,9 +21,9 @@ from aimbot_lab.tracking.journal import (
     TagsEntry,
     count_waiting,
 )
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
-from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.tracking.runs.ownership import OWNER_TAG, this_process
+from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.orphan_runs import close_orphan_runs
+from aimbot_lab.tracking.ownership import OWNER_TAG, this_process
 from aimbot_lab.tracking.sender import deliver_batch
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.store_errors import (

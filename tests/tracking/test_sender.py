@@ -4,7 +4,7 @@ import pytest
 from fake_store import FakeStore
 
 from aimbot_lab.tracking.journal import Journal
-from aimbot_lab.tracking.runs.run_folder import left_over_folders
+from aimbot_lab.tracking.run_folder import left_over_folders
 from aimbot_lab.tracking.sender import deliver_batch
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.ownership import this_process
-from aimbot_lab.tracking.runs.run_folder import create_run_folder, run_folders
+from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import create_run_folder, run_folders
 
 
 @pytest.mark.parametrize("settled", [True, False])

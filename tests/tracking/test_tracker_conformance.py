@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from aimbot_lab.tracking.address import embedded_address
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import MemoryTracker, Tracker
 

@@ -10,16 +10,16 @@ import pytest
 
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.mlflow_store import connect
-from aimbot_lab.tracking.runs.history import list_runs
-from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.tracking.orphan_runs import close_orphan_runs
 
 OPEN = """
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 folder = DataFolder(Path(sys.argv[1]))
 tracker = open_run(folder, TrackingSettings(), RunDescription("child"))
@@ -88,10 +88,10 @@ def test_four_processes_may_come_first_at_the_same_time(tmp_path):
 @pytest.mark.parametrize(
     "call",
     [
-        "import aimbot_lab.tracking.runs.opening, aimbot_lab.tracking.ui",
-        "from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs as close; "
+        "import aimbot_lab.tracking.opening, aimbot_lab.tracking.ui",
+        "from aimbot_lab.tracking.orphan_runs import close_orphan_runs as close; "
         "assert close(folder) == []",
-        "from aimbot_lab.tracking.runs.history import *; assert list_runs(folder) == []",
+        "from aimbot_lab.tracking.history import *; assert list_runs(folder) == []",
     ],
     ids=["importing", "nothing to reap", "no store"],
 )

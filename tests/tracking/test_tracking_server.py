@@ -12,7 +12,7 @@ from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking import mlflow_store
 from aimbot_lab.tracking.address import TrackingAddress
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.store_errors import LOGIN, store_error
 
 

@@ -9,8 +9,8 @@ import aimbot_lab.tracking.mlflow_app
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.mlflow_app import APP_NAME, EXPERIMENT_TAGS, TOKEN_VARIABLE, create_app
-from aimbot_lab.tracking.runs.ownership import OWNER_TAG
-from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.ownership import OWNER_TAG
+from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
 
 

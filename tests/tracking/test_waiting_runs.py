@@ -10,8 +10,8 @@ from dead_runs import leave_folder
 from aimbot_lab.cli.commands.runs import MAX_WAITING, runs
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal import EndEntry, Journal, MetricsEntry
-from aimbot_lab.tracking.runs.ownership import this_process
-from aimbot_lab.tracking.runs.run_folder import WaitingRun, create_run_folder, waiting_runs
+from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import WaitingRun, create_run_folder, waiting_runs
 
 NOWHERE = "http://me:secret@127.0.0.1:9"
 

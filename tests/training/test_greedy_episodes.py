@@ -3,7 +3,7 @@
 import pytest
 from tiny_training import Sink, plan
 
-from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
+from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.world import Scenario

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
+from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.replay.episode import Replay
 from aimbot_lab.replay.files import load_replay

@@ -9,7 +9,7 @@ import pytest
 from tiny_training import Sink, plan
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.tracking.runs.control_channel import LiveFolder
+from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.callbacks.live_publication import (
     AGENT_SECONDS,

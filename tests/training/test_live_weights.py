@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from aimbot_lab.curriculum.mix import WeightChange
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.curriculum.weights import WeightChange
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import StepBuffers, new_step_buffers
-from aimbot_lab.tracking.runs.control_channel import ControlChannel
+from aimbot_lab.tracking.control_channel import ControlChannel
 from aimbot_lab.training.callbacks.lesson_callback import LiveWeights
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan, TrainSettings

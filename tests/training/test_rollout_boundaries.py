@@ -11,8 +11,8 @@ from tiny_training import ROWS, Sink, plan
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.episodes import Outcome, StartOrder
-from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
+from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.checkpoint.packing import pack, unpack

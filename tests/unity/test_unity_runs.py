@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.cli.views.view import PlainView
+from aimbot_lab.cli.view import PlainView
 from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.trial import measure
 from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import find_run, metric_history
-from aimbot_lab.tracking.runs.run_summary import saved_agents
+from aimbot_lab.tracking.history import find_run, metric_history
+from aimbot_lab.tracking.run_summary import saved_agents
 from aimbot_lab.training.callbacks import lesson_callback
 from tests.cli.tiny_runs import invoke, train, write
 from tests.unity.stand_in_build import write_build

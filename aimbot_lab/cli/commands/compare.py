@@ -1,6 +1,7 @@
 """`aimbot-lab compare`: which of these runs is better, and is that sure?"""
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,19 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.views.text import check_output, print_json, table, write_output
-from aimbot_lab.cli.views.view import progress
-from aimbot_lab.tracking.runs.history import Addition, add_to_run
+from aimbot_lab.cli.text import check_output, print_json, table, write_output
+from aimbot_lab.cli.view import progress
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.history import Addition, add_to_run
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest
     from aimbot_lab.experiment.analysis.configurations import ComparedConfigurations
+if TYPE_CHECKING:
+    from aimbot_lab.league.league import LeagueRequest, PlannedLeague
+    from aimbot_lab.league.result import League
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
 
 ARTIFACT_FOLDER = "comparisons"
 IDS_IN_A_NAME = 4
@@ -44,7 +51,7 @@ IDS_IN_A_NAME = 4
     help="Each run against the first; or runs that differ in their seed alone as one, with the "
     "mean, the interquartile mean and intervals over trainings.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the page is saved.")
+@options.output("Where the page is saved.")
 @options.as_json
 @options.trust
 @options.place
@@ -196,3 +203,156 @@ def show_configurations(found: "ComparedConfigurations") -> None:
         rows = [(key, *values) for key, values in found.settings.items()]
         click.echo(table(("setting", *labels), rows))
     click.echo(f"\n{tables.method(found)}", err=True)
+
+
+FOLDER = "league"  # among the artifacts of each run
+
+
+@click.command(short_help="Rate runs and snapshots by their matches.")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_runs)
+@click.option(
+    "--games",
+    default=200,
+    show_default=True,
+    type=click.IntRange(2, 8192),
+    help="Matches of each pair; every pair plays from the same starts.",
+)
+@click.option(
+    "--snapshots",
+    default=8,
+    show_default=True,
+    type=click.IntRange(2, 64),
+    help="Snapshots of each run, evenly spaced; the first and the last always.",
+)
+@click.option("--difficulty", type=click.IntRange(min=1), help="Of all matches. [default: all]")
+@options.seed
+@options.output("Save a page here, too.")
+@options.as_json
+@options.trust
+@options.place
+def league(
+    runs: tuple[str, ...],
+    output: Path | None,
+    as_json: bool,
+    place: options.StorePlace,
+    **given: Any,
+) -> None:
+    """Rate the agents of each RUN: ids, their beginnings, or "latest".
+
+    Players are the last and the best agent of each run, snapshots of its self-play, and the
+    scripted players of the world. Ratings are of all games at once (Bradley-Terry, a draw is half a
+    win), with 95 % intervals; greedy has 1200. It says whether there are cycles that ratings can't
+    tell, and the weights of the mixture that no player beats. Each run keeps page and numbers.
+
+    \b
+    Example:
+      aimbot-lab league latest
+      aimbot-lab league 3f2a 9c01 --games 400 -o league.html
+    """
+    from aimbot_lab.league.league import LeagueRequest, plan_league
+    from aimbot_lab.league.result import league_page
+
+    if output is not None:
+        check_output(output)
+    request = LeagueRequest(**given)
+    plan = plan_league(runs, request, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    found = _played(plan, request)
+    print_json(found.as_json()) if as_json else _show_league(found)
+    page = league_page(found)
+    if output is not None:
+        write_output(page, output)
+    _keep_league(found, page, plan, place)
+
+
+def _played(plan: "PlannedLeague", request: "LeagueRequest") -> "League":
+    from aimbot_lab.league.league import play_league
+
+    with progress(f"{request.games} games a pair", plan.pairs) as advance:
+        return play_league(plan, on_pair=advance)
+
+
+def _show_league(found: "League") -> None:
+    from aimbot_lab.league.result import HEAD, rating_rows, score_rows
+
+    click.echo(table(HEAD, rating_rows(found)))
+    click.echo()
+    click.echo(table(*score_rows(found)))
+    click.echo(f"\n{found.verdict}")
+    for line in found.left_out:
+        click.echo(f"left out: {line}", err=True)
+
+
+def _keep_league(
+    found: "League", page: str, plan: "PlannedLeague", place: options.StorePlace
+) -> None:
+    """Leave page, numbers and games with every run."""
+    texts = {
+        f"{FOLDER}/league.json": json.dumps(found.as_json(), indent=1),
+        f"{FOLDER}/league.html": page,
+        f"{FOLDER}/games.csv": found.games_text(),
+    }
+    for run_id in plan.run_ids:
+        add_to_run(place.folder, run_id, Addition(texts=texts), tracking_uri=place.tracking_uri)
+
+
+@click.command(short_help="Draw learning curves.")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
+@options.output("The picture: a .png, .svg or .pdf file.", required=True)
+@options.filters
+@options.trust
+@options.place
+def plot(
+    runs: tuple[str, ...], output: Path, filters: tuple[str, ...], place: options.StorePlace
+) -> None:
+    """Draw the win rate while learning of each RUN, and of the runs that every --filter takes.
+
+    Runs that differ in their seed alone are one line: their mean, with its 95 % interval over
+    trainings (bootstrap).
+
+    \b
+    Examples:
+      aimbot-lab plot 3f2a 9c01 -o curve.png
+      aimbot-lab plot --filter experiment=goto -o curves.svg
+    """
+    from aimbot_lab.experiment.analysis.learning_curve import SUFFIXES, draw_curves, mean_curve
+
+    if output.suffix.lower() not in SUFFIXES:
+        raise ConfigurationError(f"--output {output}: must end with {', '.join(SUFFIXES)}")
+    check_output(output)
+    groups = _curves(options.named_runs(runs, filters, place), place)
+    if not any(mean_curve(curves, points=2) for curves in groups.values()):
+        raise ConfigurationError("the runs have recorded no win rate over steps that all share")
+    draw_curves(groups, output)
+    click.echo(f"written to {output}", err=True)
+
+
+def _curves(runs: list[str], place: options.StorePlace) -> "dict[str, list[LearningCurve]]":
+    """The curves of each configuration by its name."""
+    from aimbot_lab.experiment.analysis.configurations import (
+        CONFIG_TAG,
+        NamedRun,
+        configuration_names,
+    )
+    from aimbot_lab.experiment.analysis.learning_curve import read_curves
+    from aimbot_lab.experiment.runs.run_record import stored_curriculum
+    from aimbot_lab.tracking.history import download_artifact, find_run
+
+    played, groups = [], defaultdict[str, list[NamedRun]](list)
+    for name in runs:
+        run = find_run(place.folder, name, tracking_uri=place.tracking_uri)
+
+        def fetch(artifact: str, run_id: str = run.run_id) -> Path:
+            return download_artifact(
+                place.folder, run_id, name=artifact, tracking_uri=place.tracking_uri
+            )
+
+        config = stored_curriculum(fetch).config
+        played.append((run, config))
+        named = NamedRun(run.name, config.seed, config.name)
+        groups[run.tags.get(CONFIG_TAG, run.run_id)].append(named)
+    names = configuration_names(groups)
+    curves = read_curves(played, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    found: dict[str, list[LearningCurve]] = {name: [] for name in names.values()}
+    for (run, _), curve in zip(played, curves, strict=True):
+        found[names[run.tags.get(CONFIG_TAG, run.run_id)]].append(curve)
+    return found

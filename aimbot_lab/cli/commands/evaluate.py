@@ -7,11 +7,10 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.views.text import print_json, shortened_number, table
-from aimbot_lab.cli.views.view import progress
-from aimbot_lab.foundation.shown_numbers import shown_rate
-from aimbot_lab.foundation.shown_text import one_line
-from aimbot_lab.tracking.runs.history import add_to_run
+from aimbot_lab.cli.text import print_json, shortened_number, table
+from aimbot_lab.cli.view import progress
+from aimbot_lab.foundation.shown_text import one_line, shown_rate
+from aimbot_lab.tracking.history import add_to_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.views.text import print_json, table
-from aimbot_lab.foundation.shown_numbers import log_odds_text, shown_rate
-from aimbot_lab.foundation.shown_text import terminal_lines
+from aimbot_lab.cli.text import print_json, table
+from aimbot_lab.foundation.shown_text import log_odds_text, shown_rate, terminal_lines
 from aimbot_lab.tracking.data_folder import locate_data_folder
 
 if TYPE_CHECKING:

@@ -33,13 +33,7 @@ AS_UNITY = {
 
 @click.command(short_help="Write a run's agent as ONNX or safetensors.")
 @click.argument("run", shell_complete=complete_runs)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="An .onnx file, or a folder for agent.safetensors and agent.json.",
-)
+@options.output("An .onnx file, or a folder for agent.safetensors and agent.json.", required=True)
 @options.agent
 @options.temperature
 @options.trust

@@ -17,7 +17,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files
-from aimbot_lab.cli.views.text import print_json, write_output
+from aimbot_lab.cli.text import print_json, write_output
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import NamedCode, allow
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
@@ -259,12 +259,7 @@ DOCUMENTS: Mapping[str, Document] = MappingProxyType(
 
 @click.command(short_help="Print the JSON Schema of our files.")
 @click.argument("kind", type=click.Choice(list(DOCUMENTS)), default="curriculum")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="The file to write, replaced where it exists. [default: standard output]",
-)
+@options.written
 def schema(kind: str, output: Path | None) -> None:
     """Print the JSON Schema of a KIND of file (by default: curriculum).
 
@@ -286,12 +281,7 @@ def schema(kind: str, output: Path | None) -> None:
 
 @click.command(short_help="Make a curriculum of an ML-Agents file.")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="The file to write, replaced where it exists. [default: standard output]",
-)
+@options.written
 @click.option(
     "--target",
     "targets",

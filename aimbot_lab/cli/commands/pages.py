@@ -27,7 +27,7 @@ from aimbot_lab.cli.tied_process import tied
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened, terminal_lines
 from aimbot_lab.panel.server.access import Door, is_loopback
-from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.tracking.ui import page_of, page_of_experiment
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # variables that say there is a browser
@@ -222,13 +222,13 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
 
 
 def _found(runs: Sequence[str], place: options.StorePlace) -> list[RunSummary]:
-    from aimbot_lab.tracking.runs.history import find_run
+    from aimbot_lab.tracking.history import find_run
 
     return [find_run(place.folder, run, tracking_uri=place.tracking_uri) for run in runs]
 
 
 def _part(runs: Sequence[RunSummary], place: options.StorePlace) -> str:
-    from aimbot_lab.tracking.runs.history import list_runs
+    from aimbot_lab.tracking.history import list_runs
 
     if runs:
         return page_of(runs)

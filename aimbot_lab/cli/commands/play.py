@@ -18,7 +18,7 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.stopping import handled_signals
 from aimbot_lab.cli.streams import document_stream
-from aimbot_lab.cli.views.text import check_output, write_output
+from aimbot_lab.cli.text import check_output, write_output
 from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import AbortedError, ConfigurationError
 from aimbot_lab.foundation.shown_text import one_line, shortened

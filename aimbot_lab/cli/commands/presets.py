@@ -1,150 +1,100 @@
 """`aimbot-lab presets` and `aimbot-lab maps`: the files that a world's settings name."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.views.text import print_json, table
+from aimbot_lab.cli.text import print_json, table
 from aimbot_lab.foundation.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from aimbot_lab.foundation.world_type import KeptFiles
 
-
-PRESETS = "presets"  # of the settings of a world that has such files
-
+PRESETS, MAP = "presets", "map"  # keys of the settings of worlds that have such files
+MAX_SEED = 2**63 - 1
 any_files = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 
-MAP = "map"  # of the settings that name such files
-MAX_SEED = 2**63 - 1
 
-
-@click.group(short_help="List, check or draw target blocks.")
-def presets() -> None:
-    """List, check or draw target blocks.
-
-    FILES are preset files or folders of *.yaml and *.yml files; without any, the shipped presets.
-
-    \b
-    Example:
-      aimbot-lab presets list
-    """
-
-
-@presets.command("list", short_help="List presets.")
-@any_files
-@options.as_json
-def list_presets(files: tuple[Path, ...], as_json: bool) -> None:
-    """List the presets of FILES, or the shipped ones: what they are called and what they hold.
-
-    \b
-    Example:
-      aimbot-lab presets list --json
-    """
-    show_files(_presets(), files, as_json=as_json)
-
-
-@presets.command("check", short_help="List the faults of preset files.")
-@any_files
-def check_presets(files: tuple[Path, ...]) -> None:
-    """Check the presets of FILES, or the shipped ones, and list every fault with its place.
-
-    Exit code 0 when every preset obeys the rules and none has the name of another, the shipped
-    ones among them; 2 otherwise.
-
-    \b
-    Example:
-      aimbot-lab presets check my_presets/
-    """
-    check_files(_presets(), files, noun="preset")
-
-
-@presets.command("draw", short_help="Draw presets on one sheet.")
-@any_files
-@click.option(
-    "-o",
-    "--output",
-    default="presets.png",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="The PNG file to write; one that exists is replaced.",
-)
-def draw_presets(files: tuple[Path, ...], output: Path) -> None:
-    """Draw the presets of FILES, or the shipped ones, on one sheet.
-
-    \b
-    Example:
-      aimbot-lab presets draw my_presets/ -o sheet.png
-    """
-    save_sheet(_presets(), files, output)
-
-
-def _presets() -> "KeptFiles":
+def _kept(key: str) -> "KeptFiles":
     from aimbot_lab.worlds.registry import files_of_key
 
-    return files_of_key(PRESETS)
+    return files_of_key(key)
 
 
-@click.group(short_help="List, check, draw or make maps.")
-def maps() -> None:
-    """List, check, draw or make maps.
+def file_commands(key: str, *, noun: str, heading: str, rules: str) -> click.Group:
+    """The commands that list, check and draw files of a kind, which `key` of a world names.
 
-    FILES are map files or folders of *.yaml and *.yml files; without any, the shipped maps.
-
-    \b
-    Example:
-      aimbot-lab maps list
+    `heading` says it all in a line, `rules` when the exit code is 0.
     """
+    many = f"{noun}s"
+
+    def example(words: str) -> str:
+        return f"\n\n\b\nExample:\n  aimbot-lab {many} {words}"
+
+    about = (
+        f"{heading}\n\nFILES are {noun} files or folders of *.yaml and *.yml files; without any, "
+        f"the shipped {many}.{example('list')}"
+    )
+    group = click.Group(many, help=about, short_help=heading)
+    listing = f"List the {many} of FILES, or the shipped ones: what they are called and what they "
+    checking = (
+        f"Check the {many} of FILES, or the shipped ones, and list every fault with its place."
+    )
+    drawing = f"Draw the {many} of FILES, or the shipped ones, on one sheet."
+
+    @group.command(
+        "list", short_help=f"List {many}.", help=f"{listing}hold.{example('list --json')}"
+    )
+    @any_files
+    @options.as_json
+    def show(files: tuple[Path, ...], as_json: bool) -> None:
+        found = _kept(key).listed(files)
+        if as_json:
+            print_json(found.documents)
+        else:
+            click.echo(table(found.head, found.rows))
+
+    @group.command(
+        short_help=f"List the faults of {noun} files.",
+        help=f"{checking}\n\nExit code 0 when {rules}{example(f'check my_{many}/')}",
+    )
+    @any_files
+    def check(files: tuple[Path, ...]) -> None:
+        count = _kept(key).count(files)
+        click.echo(f"{count} {f'{noun} is' if count == 1 else f'{many} are'} fit to use")
+
+    @group.command(
+        short_help=f"Draw {many} on one sheet.",
+        help=drawing + example(f"draw my_{many}/ -o sheet.png"),
+    )
+    @any_files
+    @options.output("The PNG file to write; one that exists is replaced.", default=f"{many}.png")
+    def draw(files: tuple[Path, ...], output: Path) -> None:
+        sheet = _kept(key).draw(files)
+        try:
+            sheet.save(output, format="PNG")
+        except OSError as error:
+            raise unwritten(output, error) from error
+        click.echo(f"the sheet is {output}")
+
+    return group
 
 
-@maps.command("list", short_help="List maps.")
-@any_files
-@options.as_json
-def list_maps(files: tuple[Path, ...], as_json: bool) -> None:
-    """List the maps of FILES, or the shipped ones: what they are called and what they hold.
-
-    \b
-    Example:
-      aimbot-lab maps list --json
-    """
-    show_files(_map_files(), files, as_json=as_json)
-
-
-@maps.command("check", short_help="List the faults of map files.")
-@any_files
-def check_maps(files: tuple[Path, ...]) -> None:
-    """Check the maps of FILES, or the shipped ones, and list every fault with its place.
-
-    Exit code 0 when every map obeys the rules, 2 otherwise.
-
-    \b
-    Example:
-      aimbot-lab maps check my_maps/
-    """
-    check_files(_map_files(), files, noun="map")
-
-
-@maps.command("draw", short_help="Draw maps on one sheet.")
-@any_files
-@click.option(
-    "-o",
-    "--output",
-    default="maps.png",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="The PNG file to write; one that exists is replaced.",
+presets = file_commands(
+    PRESETS,
+    noun="preset",
+    heading="List, check or draw target blocks.",
+    rules="every preset obeys the rules and none has the name of another, the shipped ones among "
+    "them; 2 otherwise.",
 )
-def draw_maps(files: tuple[Path, ...], output: Path) -> None:
-    """Draw the maps of FILES, or the shipped ones, on one sheet.
-
-    \b
-    Example:
-      aimbot-lab maps draw my_maps/ -o sheet.png
-    """
-    save_sheet(_map_files(), files, output)
+maps = file_commands(
+    MAP,
+    noun="map",
+    heading="List, check, draw or make maps.",
+    rules="every map obeys the rules, 2 otherwise.",
+)
 
 
 @maps.command("make", short_help="Write a generated map.")
@@ -169,12 +119,7 @@ def draw_maps(files: tuple[Path, ...], output: Path) -> None:
     type=click.IntRange(1, 10),
     help="Treasure sites.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="The file to write, replaced where it exists. [default: standard output]",
-)
+@options.written
 def make_map(seed: int, obstacle_share: float, sites: int, output: Path | None) -> None:
     """Write the map that the generator makes of a seed, the same everywhere.
 
@@ -182,7 +127,7 @@ def make_map(seed: int, obstacle_share: float, sites: int, output: Path | None) 
     Example:
       aimbot-lab maps make --seed 7 -o my.yaml
     """
-    make = _map_files().make
+    make = _kept(MAP).make
     assert make is not None
     text = make(seed, {"obstacle_share": obstacle_share, "sites": sites})
     if output is None:
@@ -193,37 +138,6 @@ def make_map(seed: int, obstacle_share: float, sites: int, output: Path | None) 
     except OSError as error:
         raise unwritten(output, error) from error
     click.echo(f"the map is {output}")
-
-
-def _map_files() -> "KeptFiles":
-    from aimbot_lab.worlds.registry import files_of_key
-
-    return files_of_key(MAP)
-
-
-def show_files(kept: "KeptFiles", files: Sequence[Path], *, as_json: bool) -> None:
-    """Print what is in `files`, as a table or as JSON."""
-    found = kept.listed(files)
-    if as_json:
-        print_json(found.documents)
-    else:
-        click.echo(table(found.head, found.rows))
-
-
-def check_files(kept: "KeptFiles", files: Sequence[Path], *, noun: str) -> None:
-    """Print how many of what `noun` calls are in `files`. Raises what is wrong with them."""
-    count = kept.count(files)
-    click.echo(f"{count} {f'{noun} is' if count == 1 else f'{noun}s are'} fit to use")
-
-
-def save_sheet(kept: "KeptFiles", files: Sequence[Path], output: Path) -> None:
-    """Draw what is in `files` on one sheet and write it to `output`."""
-    sheet = kept.draw(files)
-    try:
-        sheet.save(output, format="PNG")
-    except OSError as error:
-        raise unwritten(output, error) from error
-    click.echo(f"the sheet is {output}")
 
 
 def unwritten(output: Path, error: OSError) -> ConfigurationError:

@@ -1,15 +1,19 @@
 """`aimbot-lab run` and `aimbot-lab resume`: train by a curriculum."""
 
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files, complete_runs
-from aimbot_lab.cli.seeds import SeedsRequest, train_seeds
+from aimbot_lab.cli.run_text import SHORT_ID
+from aimbot_lab.cli.text import print_json, terminal_width
 from aimbot_lab.cli.training import (
+    SeedsRequest,
     begun_run,
     is_one_of_several,
     launch_training,
@@ -17,10 +21,10 @@ from aimbot_lab.cli.training import (
     run_key,
     take_part,
     train,
+    train_seeds,
 )
-from aimbot_lab.cli.views.plan import show_plan
-from aimbot_lab.cli.views.run_text import SHORT_ID
 from aimbot_lab.foundation.named_code import always
+from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import checked_run_name
 
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.resume import Change
     from aimbot_lab.experiment.runs.run_record import InitialAgent, ResumableRun, RunRequest
     from aimbot_lab.training.processes.exchange import Rank
+if TYPE_CHECKING:
+    from aimbot_lab.curriculum.forecast import Expectation
+    from aimbot_lab.experiment.runs.plan import CurriculumPlan, PlannedCell, PlannedLesson
 
 
 class RunOptions(TypedDict):
@@ -266,7 +273,7 @@ def _store(curriculum: "LoadedCurriculum", given: RunOptions) -> str | None:
 
 def _destination(curriculum: "LoadedCurriculum", given: RunOptions) -> DataFolder:
     """The data folder, once all about where the run goes is found to be usable."""
-    from aimbot_lab.tracking.runs.opening import check_destination
+    from aimbot_lab.tracking.opening import check_destination
 
     checked_run_name(curriculum.name if given["name"] is None else given["name"])
     place = given["place"]
@@ -382,3 +389,99 @@ def _of(request: "RunRequest", changes: "tuple[Change, ...]") -> "tuple[RunReque
     assert run is not None
     changed = "".join(f"; {change}" for change in changes)
     return request, f"resuming run {run.run_id[:SHORT_ID]} ({run.record.name}){changed}"
+
+
+MARGIN = 13  # characters before what is said of a lesson
+WIDEST = 100
+
+
+def show_plan(plan: "CurriculumPlan", *, as_json: bool) -> None:
+    """Print `plan` on standard output, and its warnings also on standard error."""
+    for warning in plan.warnings:
+        click.echo(one_line(f"warning: {warning}"), err=True)
+    if as_json:
+        print_json(plan.as_json())
+    else:
+        click.echo("\n\n".join(plan_text(plan, terminal_width() or WIDEST)))
+
+
+def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
+    """Head, lessons and the whole configuration, in lines of at most `width` characters."""
+    config = plan.curriculum.config
+    count = len(plan.lessons)
+    yield (
+        f"{config.name}: {count} {'lesson' if count == 1 else 'lessons'}, at most "
+        f"{config.train.total_steps:,} steps, seed {config.seed}; nothing was created"
+    )
+    yield "\n".join(textwrap.wrap(str(plan.cost), max(width, 3 * MARGIN)))
+    keep = config.train.samples.keep
+    if keep > 1:
+        steps = f"{plan.epoch_samples:,} steps"
+        yield f"samples: an epoch passes over the last {keep} rollouts, {steps}"
+    yield "\n".join(textwrap.wrap(f"scaling: {plan.scaling}", max(width, 3 * MARGIN)))
+    if plan.sharing is not None:
+        yield "\n".join(textwrap.wrap(str(plan.sharing), max(width, 3 * MARGIN)))
+    if plan.network:
+        yield "\n".join(_network_lines(plan))
+    for number, planned in enumerate(plan.lessons, start=1):
+        lines = [f"lesson {number}/{count} {planned.lesson.name!r}"]
+        for head, text in _lesson_lines(planned):
+            lines += textwrap.wrap(
+                text,
+                max(width, 3 * MARGIN),
+                initial_indent=f"  {head}".ljust(MARGIN),
+                subsequent_indent=" " * MARGIN,
+            )
+        yield "\n".join(lines)
+    yield f"the whole configuration:\n\n{plan.curriculum.resolved_text}".rstrip()
+
+
+def _network_lines(plan: "CurriculumPlan") -> Iterator[str]:
+    weights = sum(part.weights for part in plan.network)
+    yield f"network: {weights:,} weights, engine {plan.engine}"
+    for part in plan.network:
+        yield f"  {part.name:<19} {part.inputs:>5} -> {part.outputs:<5} {part.weights:>10,} weights"
+
+
+def _lesson_lines(planned: "PlannedLesson") -> Iterator[tuple[str, str]]:
+    yield "mix", ", ".join(map(_cell, planned.cells))
+    if planned.lesson.parameters:
+        parameters = planned.lesson.parameters.items()
+        yield "parameters", ", ".join(f"{name} {_parameter(value)}" for name, value in parameters)
+    criteria = planned.lesson.completion_criteria
+    if criteria is None:
+        yield "ends", "when all steps are taken"
+        return
+    yield "ends", criteria.ending
+    if planned.expected:
+        yield "takes", _takes(planned.expected)
+
+
+def _cell(cell: "PlannedCell") -> str:
+    from aimbot_lab.experiment.runs.result import cell_name
+
+    return f"{cell_name(cell.target, cell.difficulty)} {100 * cell.share:.3g}%"
+
+
+def _parameter(value: Any) -> str:
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    from dataclasses import asdict
+
+    document = asdict(value)
+    return f"{document['sampler_type']} ({_pairs(document['sampler_parameters'])})"
+
+
+def _pairs(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in parameters.items() if value is not None)
+
+
+def _takes(expected: "Sequence[Expectation]") -> str:
+    first, *rest = expected
+    takes = [f"{_count(one)} at {one.win_rate:.4g}" for one in rest]
+    start = f"{_count(first)} episodes at a true win rate of {first.win_rate:.4g}"
+    return f"{', '.join([start, *takes])} (medians)"
+
+
+def _count(expected: "Expectation") -> str:
+    return "too many" if expected.episodes is None else f"{expected.episodes:,}"

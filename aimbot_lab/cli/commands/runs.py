@@ -10,22 +10,22 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.views.run_text import SHORT_ID
-from aimbot_lab.cli.views.text import duration, print_json, table
-from aimbot_lab.curriculum.weights import WeightChange
+from aimbot_lab.cli.run_text import SHORT_ID
+from aimbot_lab.cli.text import duration, print_json, table
+from aimbot_lab.curriculum.mix import WeightChange
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.tracking.control_channel import ControlChannel
 from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
-from aimbot_lab.tracking.runs.control_channel import ControlChannel
-from aimbot_lab.tracking.runs.history import Deletion, delete_run, plan_deletion
-from aimbot_lab.tracking.runs.run_folder import (
+from aimbot_lab.tracking.history import Deletion, delete_run, plan_deletion
+from aimbot_lab.tracking.run_folder import (
     WaitingRun,
     damaged_owner_files,
     running_run,
     waiting_runs,
 )
-from aimbot_lab.tracking.runs.run_summary import RunSummary, selected
+from aimbot_lab.tracking.run_summary import RunSummary, selected
 
 STATUSES = ("RUNNING", "FINISHED", "FAILED", "KILLED")
 MAX_WAITING = 5  # runs that are reported one by one
@@ -78,7 +78,7 @@ def runs(
       aimbot-lab runs --experiment goto --filter "name=walker*" --top 5
     """
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
-    from aimbot_lab.tracking.runs.history import MAX_RUNS, list_runs
+    from aimbot_lab.tracking.history import MAX_RUNS, list_runs
 
     folder = place.folder
     faults: dict[str, str] = {}

@@ -22,8 +22,7 @@ from aimbot_lab.experiment.analysis.matches import HEAD as MATCH_HEAD
 from aimbot_lab.experiment.analysis.matches import match_rows
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.shown_numbers import shown_difference, shown_rate
-from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.foundation.shown_text import one_line, shown_difference, shown_rate
 
 Rows = list[tuple[str, ...]]
 

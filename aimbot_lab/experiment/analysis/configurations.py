@@ -10,14 +10,6 @@ import numpy as np
 
 from aimbot_lab.evaluation.episodes import CellEpisodes, score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.evaluation.training_aggregates import (
-    Estimate,
-    Scores,
-    estimate,
-    interquartile_mean,
-    mean,
-    probability_of_improvement,
-)
 from aimbot_lab.experiment.analysis.charts import (
     COLOURS,
     Interval,
@@ -34,10 +26,18 @@ from aimbot_lab.experiment.analysis.comparison import (
     why_unpaired,
 )
 from aimbot_lab.experiment.analysis.evaluation import PlayerScores
+from aimbot_lab.experiment.analysis.learning_curve import (
+    Estimate,
+    Scores,
+    estimate,
+    interquartile_mean,
+    mean,
+    probability_of_improvement,
+)
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.description import config_hash, settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
-from aimbot_lab.foundation.shown_numbers import shown_rate
+from aimbot_lab.foundation.shown_text import shown_rate
 from aimbot_lab.foundation.statistics.intervals import wilson
 
 TAG_LETTERS = 6

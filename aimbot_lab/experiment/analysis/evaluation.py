@@ -30,10 +30,10 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.shown_numbers import percent, percent_interval
+from aimbot_lab.foundation.shown_text import percent, percent_interval
 from aimbot_lab.foundation.world import closing
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
-from aimbot_lab.tracking.runs.history import Addition
+from aimbot_lab.tracking.history import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.worlds.registry import content_of, evaluated, make_world, spec_of, type_of

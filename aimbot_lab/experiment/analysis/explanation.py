@@ -13,9 +13,9 @@ from aimbot_lab.experiment.runs.agents import find_training
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs, stored_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import download_artifact
 from aimbot_lab.tracking.journal import growing_file
-from aimbot_lab.tracking.runs.history import download_artifact
-from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.worlds.registry import seats_in, spec_of
 
 

@@ -1,23 +1,85 @@
 """How a tracked run learned: its win rate by step, when it passed each lesson, and a picture."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.evaluation.training_aggregates import estimate, mean
 from aimbot_lab.experiment.analysis.charts import COLOURS, plain_label
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import metric_history
-from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
+from aimbot_lab.tracking.history import metric_history
+from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
+
+Scores = npt.NDArray[np.float64]  # [R, C]
+Statistic = Callable[..., float]  # of as many arrays of scores as there are configurations
+RESAMPLES = 2_000
+LEVEL = 0.95
+
+
+class Estimate(NamedTuple):
+    """A value with its interval over runs; NaN where they do not vary."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+def mean(scores: Scores) -> float:
+    """The mean over runs and cells."""
+    return float(np.mean(scores))
+
+
+def interquartile_mean(scores: Scores) -> float:
+    """The mean of the middle half of all scores [R, C]: a quarter is cut at each end.
+
+    The cut is rounded down to whole scores: of fewer than four none is cut.
+    """
+    ordered = np.sort(scores, axis=None)
+    cut = len(ordered) // 4
+    return float(np.mean(ordered[cut : len(ordered) - cut]))
+
+
+def probability_of_improvement(scores: Scores, others: Scores) -> float:
+    """How probable it is that a training of `scores` [R, C] beats one of `others` [S, C].
+
+    In each cell the share of all R x S pairs that are won, half of those that are even (the
+    Mann-Whitney U statistic over R S), then the mean over cells.
+    """
+    pairs = scores[:, None, :] - others[None, :, :]  # [R, S, C]
+    return float(np.mean((np.sign(pairs) + 1) / 2))
+
+
+def estimate(
+    statistic: Statistic, *groups: Scores, seed: int = 0, resamples: int = RESAMPLES
+) -> Estimate:
+    """`statistic` of the groups [R, C], with its bootstrap percentile interval at 95 %.
+
+    Each of `resamples` draws as many runs of each group as it has, with replacement. A
+    single run in every group says nothing about others, nor do runs that are all alike:
+    the interval is NaN.
+    """
+    value = statistic(*groups)
+    if all(len(scores) < 2 for scores in groups):
+        return Estimate(value, float("nan"), float("nan"))
+    rng = np.random.default_rng(seed)
+    drawn = [statistic(*(_resampled(scores, rng) for scores in groups)) for _ in range(resamples)]
+    lower, upper = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    if lower == upper:
+        return Estimate(value, float("nan"), float("nan"))
+    return Estimate(value, float(lower), float(upper))
+
+
+def _resampled(scores: Scores, rng: np.random.Generator) -> Any:
+    return scores[rng.integers(len(scores), size=len(scores))]
+
 
 MEASURES = names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE, names.LESSON_WIN_RATE  # the best first
 MIN_POINTS = 2

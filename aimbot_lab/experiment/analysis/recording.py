@@ -32,7 +32,7 @@ from aimbot_lab.foundation.world import (
     step_buffers,
 )
 from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
-from aimbot_lab.tracking.runs.history import Addition
+from aimbot_lab.tracking.history import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.tracking.ui import page_of_artifact
 from aimbot_lab.worlds.registry import make_world, spec_of

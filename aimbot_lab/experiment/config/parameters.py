@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import MinLen
 from pydantic import Discriminator, Tag
 
-from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
+from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson, Name, Parameter, kind_of_parameter
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, starts_with
 from aimbot_lab.experiment.config.pydantic_errors import advice

@@ -26,8 +26,8 @@ from aimbot_lab.foundation.named_code import MayRun
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import MAX_RUNS, download_artifact, find_run, list_runs
-from aimbot_lab.tracking.runs.run_summary import (
+from aimbot_lab.tracking.history import MAX_RUNS, download_artifact, find_run, list_runs
+from aimbot_lab.tracking.run_summary import (
     AGENT_FOLDER,
     PARENT,
     RunSummary,

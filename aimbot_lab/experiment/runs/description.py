@@ -14,8 +14,8 @@ from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import RunResult, outcome
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef
-from aimbot_lab.tracking.runs.opening import RunDescription
-from aimbot_lab.tracking.runs.run_summary import TRAINING_SECONDS_TAG, WORLD_TAG, RunSummary
+from aimbot_lab.tracking.opening import RunDescription
+from aimbot_lab.tracking.run_summary import TRAINING_SECONDS_TAG, WORLD_TAG, RunSummary
 from aimbot_lab.training.algorithms.registry import any_threads
 from aimbot_lab.training.settings import TrainSettings
 

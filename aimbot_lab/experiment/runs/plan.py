@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from aimbot_lab.curriculum.promotion.forecast import (
+from aimbot_lab.curriculum.forecast import (
     Expectation,
     Forecaster,
     assumed_win_rates,

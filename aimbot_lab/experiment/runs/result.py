@@ -7,8 +7,7 @@ from typing import Any
 
 from aimbot_lab.curriculum.forgetting_monitor import Regression
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
-from aimbot_lab.foundation.shown_numbers import percent, percent_interval
-from aimbot_lab.foundation.shown_text import markdown_text
+from aimbot_lab.foundation.shown_text import markdown_text, percent, percent_interval
 from aimbot_lab.tracking.tracker import RunStatus
 
 RESULT_NAME = "result.json"  # among the run's artifacts

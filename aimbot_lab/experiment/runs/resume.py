@@ -26,10 +26,10 @@ from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.tracking.address import choose_address, without_password
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import find_run
-from aimbot_lab.tracking.runs.opening import check_reopening, claim_run, reopen_run
-from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME, refuse_unless_free
-from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.history import find_run
+from aimbot_lab.tracking.opening import check_reopening, claim_run, reopen_run
+from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME, refuse_unless_free
+from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.tracking.tracker import Notify, Tracker, silent
 from aimbot_lab.training.checkpoint.state import CODE, versions
 from aimbot_lab.training.run_hooks import Observer

@@ -30,12 +30,12 @@ from aimbot_lab.experiment.runs.run_record import (
     write_record,
 )
 from aimbot_lab.foundation.errors import AbortedError, ForeignCodeError, LabError, RunLostError
-from aimbot_lab.foundation.shown_numbers import speed
+from aimbot_lab.foundation.shown_text import speed
 from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.address import without_password
-from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS, ControlChannel, LiveFolder
-from aimbot_lab.tracking.runs.opening import open_run
-from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
+from aimbot_lab.tracking.control_channel import LOOK_SECONDS, ControlChannel, LiveFolder
+from aimbot_lab.tracking.opening import open_run
+from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.tracker import Notify, RunStatus, Tracker, silent
 from aimbot_lab.training.callbacks.live_publication import LivePublication
 from aimbot_lab.training.checkpoint.state import versions

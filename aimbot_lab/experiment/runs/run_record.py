@@ -21,11 +21,11 @@ from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.named_code import MayRun, NamedCode, is_allowed, never
 from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.tracking import orphan_runs as orphans
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import put_file
-from aimbot_lab.tracking.runs import orphan_runs as orphans
-from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
+from aimbot_lab.tracking.run_folder import RunFolder, run_folders
 from aimbot_lab.tracking.tracker import RunStatus
 from aimbot_lab.worlds.registry import code_of, kept_spec, stored_spec
 

@@ -16,10 +16,10 @@ from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.panel.server.loading import AGENTS, KERNELS, STORE
-from aimbot_lab.panel.server.runs.run_list import RunLine
-from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
-from aimbot_lab.tracking.runs.run_folder import RunFolder
-from aimbot_lab.tracking.runs.run_summary import BEST, LAST
+from aimbot_lab.panel.server.run_list import RunLine
+from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
+from aimbot_lab.tracking.run_folder import RunFolder
+from aimbot_lab.tracking.run_summary import BEST, LAST
 from aimbot_lab.worlds.registry import default_settings, make_world, type_of, world_types
 
 if TYPE_CHECKING:
@@ -277,8 +277,7 @@ def _against_script(key: str, settings: WorldSettings) -> MatchSetup:
 def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, MatchPlayer]:
     """The world of a run, and the player that `which` of `WORDS` means."""
     from aimbot_lab.experiment.runs.agents import fetch_agent
-    from aimbot_lab.league.league import check_worlds
-    from aimbot_lab.league.opponents import Store, find_opponent
+    from aimbot_lab.league.league import Store, check_worlds, find_opponent
 
     folder = lab.run_list.find(run)
     if folder is not None and not folder.is_free:

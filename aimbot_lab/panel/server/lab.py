@@ -16,16 +16,16 @@ from aimbot_lab.experiment.runs.run_record import close_orphan_runs, noted_in, r
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import TRUST, NamedCode, is_allowed
 from aimbot_lab.panel.server.curricula import Curricula
+from aimbot_lab.panel.server.live_run import LiveRun
 from aimbot_lab.panel.server.loading import STORE, Feed, Loader, in_thread
 from aimbot_lab.panel.server.replays import ReplayList
-from aimbot_lab.panel.server.runs.live_run import LiveRun
-from aimbot_lab.panel.server.runs.run_list import Listed, RunList
-from aimbot_lab.panel.server.runs.trainings import Started, Trainings
+from aimbot_lab.panel.server.run_list import Listed, RunList
 from aimbot_lab.panel.server.sweeps import Sweeps
+from aimbot_lab.panel.server.trainings import Started, Trainings
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import read_run
-from aimbot_lab.tracking.runs.run_folder import running_run
+from aimbot_lab.tracking.history import read_run
+from aimbot_lab.tracking.run_folder import running_run
 from aimbot_lab.tracking.ui import UiCommand, page_of, ui_command
 
 WAIT_SECONDS = 90.0  # for the page to answer, the first time
@@ -172,7 +172,7 @@ class Lab:
         One that trains here counts before all others. Raises ConfigurationError where no run or
         more than one is meant.
         """
-        from aimbot_lab.tracking.runs.history import find_run
+        from aimbot_lab.tracking.history import find_run
 
         with suppress(ConfigurationError):
             return str(running_run(self.data_folder, run).run_id)

@@ -20,7 +20,7 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.named_code import TRUST, NamedCode
 from aimbot_lab.panel.server.loading import failure_words
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
+from aimbot_lab.tracking.run_folder import RunFolder, run_folders
 
 ANSWER_SECONDS = 120.0  # that a scene may take, the first one with the world's start
 IDLE_SECONDS = 60.0  # without a request, after which it ends

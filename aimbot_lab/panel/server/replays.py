@@ -63,7 +63,7 @@ class ReplayList:
 
     def of_run(self, run_id: str) -> list[ReplayLine]:
         """Those that a run has kept: of each lesson a few."""
-        from aimbot_lab.tracking.runs.history import download_artifact
+        from aimbot_lab.tracking.history import download_artifact
 
         self._loader.need(*STORE)
         try:

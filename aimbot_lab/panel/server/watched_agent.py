@@ -25,14 +25,14 @@ from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BoolArray, Scenario, StepBuffers, step_buffers
 from aimbot_lab.foundation.world_type import Act
-from aimbot_lab.league.opponents import Store, pool_of, snapshots_of
+from aimbot_lab.league.league import Store, pool_of, snapshots_of
 from aimbot_lab.panel.server.result_words import ResultLine, readable
 from aimbot_lab.panel.server.scene_document import Show, shower
+from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.control_channel import LiveFolder
-from aimbot_lab.tracking.runs.history import download_artifact
-from aimbot_lab.tracking.runs.run_folder import RunFolder
-from aimbot_lab.tracking.runs.run_summary import LAST
+from aimbot_lab.tracking.history import download_artifact
+from aimbot_lab.tracking.run_folder import RunFolder
+from aimbot_lab.tracking.run_summary import LAST
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, SavedAgent, load_agent
 from aimbot_lab.training.self_play.players import agent_player

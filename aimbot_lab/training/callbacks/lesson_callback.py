@@ -12,8 +12,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.greedy_proof import GreedyPlay
+from aimbot_lab.curriculum.mix import WeightChange
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.weights import WeightChange
 from aimbot_lab.foundation.episodes import EpisodeBatch, oldest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld, save_commands

@@ -14,10 +14,10 @@ from math import inf, isfinite
 from typing import Any
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.foundation.shown_numbers import speed
+from aimbot_lab.foundation.shown_text import speed
 from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.tracking.durable import swap_file
-from aimbot_lab.tracking.runs.control_channel import LiveFolder
 from aimbot_lab.training.agents.agent_files import DISK_ERRORS, save_agent
 from aimbot_lab.training.settings import TrainSettings
 

@@ -17,11 +17,11 @@ from stable_baselines3.common.logger import Logger
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.episodes import Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS
 from aimbot_lab.curriculum.reports import CurriculumView
+from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
-from aimbot_lab.foundation.shown_numbers import speed
+from aimbot_lab.foundation.shown_text import speed
 from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES, wilson
 from aimbot_lab.foundation.statistics.measures import Measure
 from aimbot_lab.foundation.world import WorldSpec, dropped_episodes, logged_errors, new_notices

@@ -18,7 +18,7 @@ from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
 from aimbot_lab.panel.server.real_time import RealTime, game_asks, open_game
 from aimbot_lab.panel.server.result_words import ResultLine
-from aimbot_lab.panel.server.runs.run_report import keep_agent
+from aimbot_lab.panel.server.run_report import keep_agent
 from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 NAME = "test"

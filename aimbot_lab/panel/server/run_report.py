@@ -18,8 +18,8 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.loading import AGENTS, STORE, Feed, in_thread
 from aimbot_lab.panel.server.messages import STRICT, read_document
 from aimbot_lab.tracking.data_folder import locate_data_folder
-from aimbot_lab.tracking.runs.history import metric_history, read_run
-from aimbot_lab.tracking.runs.run_summary import MetricPoint
+from aimbot_lab.tracking.history import metric_history, read_run
+from aimbot_lab.tracking.run_summary import MetricPoint
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
@@ -191,7 +191,7 @@ def report_of(lab: "Lab", run_id: str) -> RunReport:
 
 def result_of(lab: "Lab", run_id: str) -> tuple[Result | None, str]:
     """What the run has kept of its end, if it has; and what is wrong with that."""
-    from aimbot_lab.tracking.runs.history import download_artifact
+    from aimbot_lab.tracking.history import download_artifact
 
     uri = lab.tracking_uri
     try:

@@ -13,12 +13,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from aimbot_lab.cli.run_text import measured_text, promotion_line, time_left
 from aimbot_lab.cli.stopping import quiet_keys
-from aimbot_lab.cli.views.run_text import measured_text, promotion_line, time_left
-from aimbot_lab.cli.views.sweep_text import fresh, number, short_names, state_line, value
-from aimbot_lab.cli.views.text import duration
-from aimbot_lab.foundation.shown_numbers import shown_rate, shown_speed
-from aimbot_lab.foundation.shown_text import one_line, terminal_lines
+from aimbot_lab.cli.sweep_text import fresh, number, short_names, state_line, value
+from aimbot_lab.cli.text import duration
+from aimbot_lab.foundation.shown_text import one_line, shown_rate, shown_speed, terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport

@@ -17,12 +17,12 @@ from aimbot_lab.tracking.address import choose_address, kept_address, without_pa
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import exclusive
 from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
-from aimbot_lab.tracking.runs.ownership import (
+from aimbot_lab.tracking.ownership import (
     OWNER_TAG,
     Owner,
     this_process,
 )
-from aimbot_lab.tracking.runs.run_folder import (
+from aimbot_lab.tracking.run_folder import (
     RunFolder,
     create_run_folder,
     find_run_folder,

@@ -11,9 +11,9 @@ from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal import Entry, FileEntry, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.journal_tracker import now_ms
-from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.tracking.runs.run_folder import LATEST, find_run_folder, refuse_unless_free
-from aimbot_lab.tracking.runs.run_summary import (
+from aimbot_lab.tracking.orphan_runs import close_orphan_runs
+from aimbot_lab.tracking.run_folder import LATEST, find_run_folder, refuse_unless_free
+from aimbot_lab.tracking.run_summary import (
     OWN_TRAINING,
     PARENT,
     MetricPoint,

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.curriculum.promotion.evidence import RESTART_EVERY
+from aimbot_lab.curriculum.evidence import RESTART_EVERY
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.statistics.intervals import WinRate
 

@@ -12,10 +12,10 @@ from aimbot_lab.panel.server.loading import STORE, Loader, failure_words, in_thr
 from aimbot_lab.panel.server.sweeps import changed_ms
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_own_trainings, read_run
 from aimbot_lab.tracking.journal import stored_ending
-from aimbot_lab.tracking.runs.history import list_own_trainings, read_run
-from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
-from aimbot_lab.tracking.runs.run_summary import WORLD_TAG, RunSummary, saved_agents
+from aimbot_lab.tracking.run_folder import RunFolder, run_folders
+from aimbot_lab.tracking.run_summary import WORLD_TAG, RunSummary, saved_agents
 
 LOG = logging.getLogger(__name__)
 STORE_SECONDS = 5.0  # between two looks into the store, at least

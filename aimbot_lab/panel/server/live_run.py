@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from aimbot_lab.curriculum.mix import Key, MixWeights
 from aimbot_lab.curriculum.reports import CellReport, LessonReport, Measured
-from aimbot_lab.curriculum.weights import Key, MixWeights
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import plain, read_document
-from aimbot_lab.panel.server.runs.run_list import RunList
-from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
-from aimbot_lab.tracking.runs.run_folder import RunFolder
+from aimbot_lab.panel.server.run_list import RunList
+from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
+from aimbot_lab.tracking.run_folder import RunFolder
 
 WATCH_SECONDS = 15.0  # for which one request has a run show itself
 RENEW_SECONDS = 5.0

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aimbot_lab.cli.views.text import Fit, cut, duration, print_json, table, terminal_width
-from aimbot_lab.foundation.shown_numbers import shown_rate, shown_speed
-from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.cli.text import Fit, cut, duration, print_json, table, terminal_width
+from aimbot_lab.foundation.shown_text import one_line, shown_rate, shown_speed
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CurriculumView, LessonReport

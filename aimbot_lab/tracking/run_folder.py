@@ -16,7 +16,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, RunLostError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import disk_error, replace_file, sync_file
 from aimbot_lab.tracking.journal import JOURNAL_NAME, RESERVE_NAME, count_waiting, detach_growing
-from aimbot_lab.tracking.runs.ownership import (
+from aimbot_lab.tracking.ownership import (
     LEASE_SECONDS,
     OWNER_NAME,
     UNKNOWN,

@@ -11,8 +11,8 @@ from typing import TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
-from aimbot_lab.curriculum.promotion.rules import CompletionCriteria
+from aimbot_lab.curriculum.evidence import EvidenceTest
+from aimbot_lab.curriculum.rules import CompletionCriteria
 
 FloatArray = npt.NDArray[np.float64]
 

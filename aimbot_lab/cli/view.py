@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aimbot_lab.cli.views.run_text import progress_line, promotion_line
-from aimbot_lab.cli.views.sweep_text import fresh, params_text, state_line, value
+from aimbot_lab.cli.run_text import progress_line, promotion_line
+from aimbot_lab.cli.sweep_text import fresh, params_text, state_line, value
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def training_view(name: str) -> "Iterator[Observer]":
     if wants_plain_lines():
         yield PlainView()
         return
-    from aimbot_lab.cli.views.live import LiveView, drawn
+    from aimbot_lab.cli.live import LiveView, drawn
 
     with drawn(LiveView(name)) as view:
         yield view
@@ -47,7 +47,7 @@ def sweep_view(name: str) -> "Iterator[SweepObserver]":
     if wants_plain_lines():
         yield PlainSweepView()
         return
-    from aimbot_lab.cli.views.live import LiveSweepView, drawn
+    from aimbot_lab.cli.live import LiveSweepView, drawn
 
     with drawn(LiveSweepView(name)) as view:
         yield view

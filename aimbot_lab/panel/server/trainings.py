@@ -21,7 +21,7 @@ from aimbot_lab.panel.server.loading import STORE, Loader
 from aimbot_lab.panel.server.messages import read_document
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import exclusive, put_file
-from aimbot_lab.tracking.runs.run_folder import living_folders
+from aimbot_lab.tracking.run_folder import living_folders
 
 FOLDER, STATE_NAME, LOG_NAME, LOCK_NAME = "panel", "started.json", "training.log", "start.lock"
 PROGRAM = (sys.executable, "-P", "-m", "aimbot_lab")
@@ -122,7 +122,7 @@ class Trainings:
             return replace(started, run_id=next((one for one in ids if one), None))
         if not started.key:  # of an older version
             return started
-        from aimbot_lab.tracking.runs.history import list_runs
+        from aimbot_lab.tracking.history import list_runs
 
         try:
             self._loader.need(*STORE)

@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from aimbot_lab.curriculum.episodes import Order, Outcome
-from aimbot_lab.curriculum.promotion.evidence import RESTART_EVERY, Evidence, EvidenceTest
-from aimbot_lab.curriculum.promotion.win_rate_windows import ALL_CELLS, RateWindow
+from aimbot_lab.curriculum.evidence import RESTART_EVERY, Evidence, EvidenceTest
+from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, RateWindow
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
-from aimbot_lab.foundation.shown_numbers import odds, odds_text
+from aimbot_lab.foundation.shown_text import odds, odds_text
 from aimbot_lab.foundation.statistics.intervals import WinRate
 from aimbot_lab.foundation.statistics.ratings import expected_score
 

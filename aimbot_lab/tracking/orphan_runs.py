@@ -10,8 +10,8 @@ from aimbot_lab.tracking.address import kept_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import exclusive
 from aimbot_lab.tracking.journal import EndEntry, Journal, growing_entries
-from aimbot_lab.tracking.runs.ownership import this_process
-from aimbot_lab.tracking.runs.run_folder import RunFolder, left_over_folders
+from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import RunFolder, left_over_folders
 from aimbot_lab.tracking.sender import EntrySink, Refuse, deliver_batch, send_files, send_group
 from aimbot_lab.tracking.store_errors import FilesHeldError, RunRefusedError
 from aimbot_lab.tracking.tracker import RunStatus

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from aimbot_lab.cli.views.text import duration, table
-from aimbot_lab.foundation.shown_numbers import shown_difference, shown_rate
+from aimbot_lab.cli.text import duration, table
+from aimbot_lab.foundation.shown_text import shown_difference, shown_rate
 
 MANY = 1000  # from here on a value is a count of steps, not a rate
 

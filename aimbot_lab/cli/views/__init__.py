@@ -1,1 +1,0 @@
-"""What a person sees: live views of trainings and sweeps, tables, texts."""

@@ -1,1 +1,0 @@
-"""When a lesson is passed: rules, their evidence, and forecasts of how long they take."""

@@ -1,1 +1,0 @@
-"""Kernels of the bridge to ML-Agents."""

@@ -1,1 +1,0 @@
-"""Runs as the panel sees them: which there are, how one stands, what it came to, and new ones."""
