@@ -164,14 +164,29 @@ def bench_ratings(plan: RatingsPlan, say: Say) -> Report:
     for rung in plan.rungs:
         for draws in plan.draws:
             say(f"intervals: {rung:g} points a rung, {draws:.0%} draws")
-            share = _covered(plan, rung, draws, random)
+            points = rung * np.arange(plan.players, dtype=np.float64)
+            held = []
+            for _ in range(plan.tables):
+                ratings = ratings_of(
+                    drawn_table(expected_scores(points), plan.games, draws, random)
+                )
+                held.append(np.abs(ratings.above(0) - points)[1:] <= ratings.error_above(0)[1:])
+            share = float(np.mean(held))
             coverage.append({"rung": rung, "draws": draws, "share": share})
     for bend in plan.bends:  # 0: there is no cycle
         for draws in plan.draws[:2]:
             say(f"cycles: bent by {bend:g}, {draws:.0%} draws")
-            cycles.append(
-                {"bend": bend, "draws": draws, "share": _found(plan, bend, draws, random)}
+            scores = expected_scores(
+                plan.cycle_rung * np.arange(plan.cycle_players, dtype=np.float64)
             )
+            for one, other in CYCLE:
+                scores[one, other] += bend
+                scores[other, one] -= bend
+            hits = 0
+            for table in range(plan.cycle_tables):
+                counts = drawn_table(scores, plan.games, draws, random)
+                hits += cycle_p(counts, seed=plan.seed + table, tables=plan.drawn_tables) <= ALPHA
+            cycles.append({"bend": bend, "draws": draws, "share": (hits / plan.cycle_tables)})
     covered = (
         f"95 % intervals of differences to the first player that hold: {plan.players} players, "
         f"{plan.games} games a pair,\n{plan.tables} tables each"
@@ -184,27 +199,6 @@ def bench_ratings(plan: RatingsPlan, say: Say) -> Report:
         {"plan": asdict(plan), "coverage": coverage, "cycles": cycles},
         [Table(covered, coverage, ("draws", "share")), Table(found, cycles, ("draws", "share"))],
     )
-
-
-def _covered(plan: RatingsPlan, rung: float, draws: float, random: np.random.Generator) -> float:
-    points = rung * np.arange(plan.players, dtype=np.float64)
-    held = []
-    for _ in range(plan.tables):
-        ratings = ratings_of(drawn_table(expected_scores(points), plan.games, draws, random))
-        held.append(np.abs(ratings.above(0) - points)[1:] <= ratings.error_above(0)[1:])
-    return float(np.mean(held))
-
-
-def _found(plan: RatingsPlan, bend: float, draws: float, random: np.random.Generator) -> float:
-    scores = expected_scores(plan.cycle_rung * np.arange(plan.cycle_players, dtype=np.float64))
-    for one, other in CYCLE:
-        scores[one, other] += bend
-        scores[other, one] -= bend
-    hits = 0
-    for table in range(plan.cycle_tables):
-        counts = drawn_table(scores, plan.games, draws, random)
-        hits += cycle_p(counts, seed=plan.seed + table, tables=plan.drawn_tables) <= ALPHA
-    return hits / plan.cycle_tables
 
 
 def drawn_table(scores: Floats, games: int, draws: float, random: np.random.Generator) -> Numbers:

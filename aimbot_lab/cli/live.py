@@ -194,7 +194,14 @@ class LiveSweepView(Drawing):
             parts.append(self._trials(snapshot))
         parts += [cut_line(text) for text in _confirmed(snapshot)]
         if snapshot.report.status == "confirming":
-            parts.append(_confirming(snapshot))
+            report = snapshot.report
+            at_work = [
+                share for (stage, _), share in snapshot.at_work.items() if stage == "confirm"
+            ]
+            share = (report.confirm_ended + sum(at_work)) / max(report.to_confirm, 1)
+            drawn = Table.grid(padding=(0, 1))
+            drawn.add_row("confirming", share_bar(share, CONFIRM_BAR), f"{share:.0%}")
+            parts.append(drawn)
         return parts
 
     def _trials(self, snapshot: "SweepSnapshot") -> Table:
@@ -234,13 +241,3 @@ def _confirmed(snapshot: "SweepSnapshot") -> Iterator[str]:
         yield f"trial {one.label} on fresh seeds: {fresh(one)}"
     for lost in snapshot.report.unconfirmed:
         yield lost.line
-
-
-def _confirming(snapshot: "SweepSnapshot") -> Table:
-    """How much of the confirmation is done, with the parts of what is at work."""
-    report = snapshot.report
-    at_work = [share for (stage, _), share in snapshot.at_work.items() if stage == "confirm"]
-    share = (report.confirm_ended + sum(at_work)) / max(report.to_confirm, 1)
-    drawn = Table.grid(padding=(0, 1))
-    drawn.add_row("confirming", share_bar(share, CONFIRM_BAR), f"{share:.0%}")
-    return drawn

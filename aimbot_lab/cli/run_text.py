@@ -80,14 +80,6 @@ def show_result(result: "RunResult", data_dir: Path | None, *, as_json: bool) ->
         click.echo(summary(result, terminal_width()))
     if result.status != "FINISHED":
         click.echo(one_line(outcome(result)), err=True)
-    for line in _shortcomings(result):
-        click.echo(one_line(line), err=True)
-    if way := resume_command(result, data_dir):
-        click.echo(f"To resume it: {way}", err=True)
-    click.echo(f"{LOOK}{view_command(result.tracking_uri, data_dir)}", err=as_json)
-
-
-def _shortcomings(result: "RunResult") -> list[str]:
     lines = []
     why = f" ({result.tracking_fault})" if result.tracking_fault else ""
     if result.entries_waiting:
@@ -101,7 +93,11 @@ def _shortcomings(result: "RunResult") -> list[str]:
         lines.append(f"{result.entries_dropped} entries were not tracked: no room for them")
     if result.agent_folder is not None:
         lines.append(f"the agent is not with the run, but in {result.agent_folder}")
-    return lines
+    for line in lines:
+        click.echo(one_line(line), err=True)
+    if way := resume_command(result, data_dir):
+        click.echo(f"To resume it: {way}", err=True)
+    click.echo(f"{LOOK}{view_command(result.tracking_uri, data_dir)}", err=as_json)
 
 
 def resume_command(result: "RunResult", data_dir: Path | None) -> str:

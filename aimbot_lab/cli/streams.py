@@ -59,7 +59,12 @@ class DataFile(io.FileIO):
 
 def guard_streams() -> None:
     """Make standard output and standard error outlive their readers; call it once."""
-    _fill_closed_descriptors()
+    # Else the next file that is opened, a database say, gets what is meant for a closed stream.
+    for descriptor in range(STDERR + 1):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
     sys.stdout = _text(DataFile(STDOUT), sys.stdout)
     sys.stderr = _text(MessageFile(STDERR), sys.stderr)
 
@@ -105,15 +110,6 @@ def _descriptor(stream: TextIO) -> int | None:
         return stream.fileno()
     except (OSError, ValueError):  # it is no file
         return None
-
-
-def _fill_closed_descriptors() -> None:
-    # Else the next file that is opened, a database say, gets what is meant for a closed stream.
-    for descriptor in range(STDERR + 1):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
 
 
 def _text(file: io.FileIO, like: TextIO) -> io.TextIOWrapper:

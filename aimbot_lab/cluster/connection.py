@@ -35,29 +35,25 @@ def connected(processes: int) -> Iterator[Any]:
     ray = _ray()
     # To which Ray would write of its own accord, pages of it where a machine is lost.
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
-        yield from _initialised(ray, address, processes)
-
-
-def _initialised(ray: Any, address: str | None, processes: int) -> Iterator[Any]:
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
-    try:
-        if address is None:
-            ray.init(address="local", num_cpus=processes, include_dashboard=False, **quiet)
-        else:
-            _require_answer(address)
-            ray.init(address=address, **quiet)
-    except FAILURES as error:
-        where = "Ray can't be started" if address is None else f"{ADDRESS}={address}: no answer"
-        why = one_line(str(error).strip().partition("\n")[0])
-        raise ConfigurationError(f"--on ray: {where}: {why}") from error
-    try:
-        yield ray
-    except HeadLostError:
-        raise  # Ray would wait for its head for a minute, and then end our process
-    except BaseException:
+        quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
+        try:
+            if address is None:
+                ray.init(address="local", num_cpus=processes, include_dashboard=False, **quiet)
+            else:
+                _require_answer(address)
+                ray.init(address=address, **quiet)
+        except FAILURES as error:
+            where = "Ray can't be started" if address is None else f"{ADDRESS}={address}: no answer"
+            why = one_line(str(error).strip().partition("\n")[0])
+            raise ConfigurationError(f"--on ray: {where}: {why}") from error
+        try:
+            yield ray
+        except HeadLostError:
+            raise  # Ray would wait for its head for a minute, and then end our process
+        except BaseException:
+            _leave(ray)
+            raise
         _leave(ray)
-        raise
-    _leave(ray)
 
 
 def _leave(ray: Any) -> None:

@@ -192,9 +192,7 @@ class StartOrder:
             if scenario >= self.first and outcome is not None:
                 heappush(self._waiting, (rank, outcome))
         running = batch.running_order[batch.running_scenario >= self.first]
-        return self._release(int(running.min()) if running.size else None)
-
-    def _release(self, oldest_running: int | None) -> list[Outcome]:
+        oldest_running = int(running.min()) if running.size else None
         released = []
         while self._waiting and (oldest_running is None or self._waiting[0][0] < oldest_running):
             released.append(heappop(self._waiting)[1])

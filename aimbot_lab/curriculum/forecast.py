@@ -68,26 +68,24 @@ class Forecaster:
         """What a lesson takes whose cells get these `shares` of its episodes."""
         key = criteria.threshold, criteria.alpha, win_rate
         if key not in self._times:
-            self._times[key] = self._simulated(EvidenceTest(*key[:2]), win_rate)
+            # Episodes until `test` passed [LESSONS], inf where it never did.
+            test = EvidenceTest(*key[:2])
+            source = np.random.default_rng(1)
+            times = np.full(LESSONS, inf)
+            evidence = test.start((LESSONS,))
+            for episode, look in _looks(min(LONGEST, self._left)):
+                evidence = test.fold(evidence, source.random(LESSONS) < win_rate)
+                self._left -= 1
+                if look:
+                    passed = test.log_evidence(evidence) >= test.log_bound
+                    times[passed & (times == inf)] = episode
+                    if np.mean(times < inf) >= CERTAIN:
+                        break
+            self._times[key] = times
         whole = _whole_lessons(self._times[key], shares if criteria.every_cell else (1.0,))
         median = float(np.quantile(whole, 0.5, method="higher"))
         episodes = None if median > TOO_LONG else max(ceil(median), criteria.min_lesson_length)
         return Expectation(win_rate, episodes)
-
-    def _simulated(self, test: EvidenceTest, win_rate: float) -> FloatArray:
-        """Episodes until `test` passed [LESSONS], inf where it never did."""
-        source = np.random.default_rng(1)
-        times = np.full(LESSONS, inf)
-        evidence = test.start((LESSONS,))
-        for episode, look in _looks(min(LONGEST, self._left)):
-            evidence = test.fold(evidence, source.random(LESSONS) < win_rate)
-            self._left -= 1
-            if look:
-                passed = test.log_evidence(evidence) >= test.log_bound
-                times[passed & (times == inf)] = episode
-                if np.mean(times < inf) >= CERTAIN:
-                    break
-        return times
 
 
 def _looks(count: int) -> Iterator[tuple[int, bool]]:

@@ -250,7 +250,11 @@ class CurriculumProgress:
         for outcome in released:
             regression = self._watch(outcome)
             if regression is not None and regression.demotes:
-                return self._go_back(regression.lesson)
+                check = self._check("demote")
+                self._record.lesson_end(check, following=regression.lesson)
+                self._path.go_back(regression.lesson)
+                self._open_lesson()
+                return check
             self._show(outcome)
             if self._open.passed:
                 return self._move_on()
@@ -309,14 +313,6 @@ class CurriculumProgress:
             self._order.begin(None)
         else:
             self._open_lesson()
-        return check
-
-    def _go_back(self, lesson: int) -> Check | None:
-        """End the lesson, unpassed, and begin the earlier `lesson` again."""
-        check = self._check("demote")
-        self._record.lesson_end(check, following=lesson)
-        self._path.go_back(lesson)
-        self._open_lesson()
         return check
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
-from aimbot_lab.curriculum.rules import PROGRESS, WIN_RATE, CompletionCriteria
+from aimbot_lab.curriculum.rules import WIN_RATE, CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, RateWindow
 from aimbot_lab.foundation.episodes import Cell
@@ -76,6 +76,7 @@ class LessonReport:
     evidence: float | None = None  # odds, of the weakest cell, at most 1e304; None: no test judges
     evidence_needed: float | None = None  # 1 / alpha
     value: float | None = None  # of the measure, where no test judges
+    rule: str | None = None  # that judges episodes without a test
 
     @property
     def asked(self) -> str:
@@ -104,7 +105,7 @@ class LessonReport:
         `win_rate` is shown with it where the test was about it.
         """
         if self.evidence is None:
-            rule = "" if self.measure == PROGRESS.name else ", by rule ml-agents"
+            rule = "" if self.rule is None else f", by rule {self.rule}"
             return "" if self.value is None else self._claim(f" {self.value:.4g}") + rule
         of_wins = win_rate and self.measure == WIN_RATE.name
         return f"{self._claim(f' {win_rate}' if of_wins else '')}, evidence {self.found}"
@@ -231,6 +232,7 @@ def not_begun(lesson: Lesson) -> LessonReport:
         measure=criteria.measure,
         threshold=criteria.threshold,
         every_cell=criteria.every_cell,
+        rule=None if criteria.by_evidence or not criteria.measured.of_episodes else criteria.rule,
     )
 
 

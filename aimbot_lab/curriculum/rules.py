@@ -6,12 +6,12 @@ name in `RuleName`; a new measure is an entry of `MEASURES` and a name in `Measu
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 
@@ -75,10 +75,11 @@ MEASURES: Mapping[str, LessonMeasure] = MappingProxyType(
 )
 
 
-class Rule(ABC):
+class Rule(Protocol):
     """The open question whether a lesson is passed, by the criteria that it is made of.
 
-    One that needs what outlives a lesson keeps it in `memory`.
+    One that needs what outlives a lesson keeps it in `memory`. What has no `abstractmethod` is what
+    most rules do.
     """
 
     order: Order = "beginnings"  # in which it wants episodes: as they began, or as they end
@@ -136,10 +137,10 @@ class Rule(ABC):
         """Log of the evidence that passes; None: no test."""
         return self.bound if self.is_test else None
 
-    def look(self, share: float) -> None:  # noqa: B027 not every rule needs it
+    def look(self, share: float) -> None:
         """A step of the world is over; `share` of all training steps are taken."""
 
-    def ask(self, cells: Sequence[Cell]) -> None:  # noqa: B027 not every rule needs it
+    def ask(self, cells: Sequence[Cell]) -> None:
         """The lesson's mix is made of `cells` now."""
 
     def lacks(self, cell: Cell) -> bool:  # noqa: ARG002
@@ -164,7 +165,7 @@ class Rule(ABC):
         """What only reports need, and nothing that is learned depends on, as plain JSON values."""
         return {}
 
-    def resume_tally(self, tally: Mapping[str, Any]) -> None:  # noqa: B027 as above
+    def resume_tally(self, tally: Mapping[str, Any]) -> None:
         """Go on from what `tally()` gave; empty: it is not known."""
 
 

@@ -148,6 +148,7 @@ def play_scenario(
     world.set_scenario(scenario)
     rows, spec, buffers = world.num_envs, world.spec, step_buffers(world)
     world.reset(seed, buffers.observations)
+    by_row = buffers.observations.reshape(-1, rows, buffers.observations.shape[-1]).swapaxes(0, 1)
     played = CellEpisodes(
         name,
         won=np.zeros(rows, np.bool_),
@@ -155,7 +156,7 @@ def play_scenario(
         returns=np.zeros(rows),
         drawn=np.zeros(rows, np.bool_),
         columns={column: np.zeros(rows) for column in spec.episode_columns},
-        starts=_hashed(buffers.observations, rows),
+        starts=tuple(hashlib.blake2b(seen.tobytes(), digest_size=8).digest() for seen in by_row),
         measures=spec.measures,
     )
     limit = longest_episode(spec, max_steps)
@@ -190,12 +191,6 @@ def traced(
         for shown in (buffers.observations, buffers.rewards, starts):
             digest.update(shown.tobytes())
     return digest.digest()
-
-
-def _hashed(observations: Float32Array, rows: int) -> tuple[bytes, ...]:
-    """A hash of what all agents of each row see."""
-    by_row = observations.reshape(-1, rows, observations.shape[-1]).swapaxes(0, 1)
-    return tuple(hashlib.blake2b(seen.tobytes(), digest_size=8).digest() for seen in by_row)
 
 
 def _note(batch: EpisodeBatch, played: CellEpisodes, first: Int64Array, *, spec: WorldSpec) -> None:

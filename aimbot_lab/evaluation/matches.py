@@ -64,7 +64,6 @@ class Players(Protocol):
 
         The players `kept` will sit somewhere soon.
         """
-        ...
 
     def act(
         self, observations: Float32Array, masks: BoolArray, starts: BoolArray, actions: Float32Array
@@ -73,7 +72,6 @@ class Players(Protocol):
 
         `observations` [B, D], `masks` [B, choices] and `starts` [B] are those of all rows.
         """
-        ...
 
 
 class EachAlone:

@@ -9,11 +9,9 @@ _KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))
 def is_of_the_kernel(path: Path) -> bool:
     """Whether the kernel makes up what is at `path`: reading it may wait for ever."""
     found = path.resolve()
-    return any(folder in found.parents for folder in _KERNEL) and not _is_on_a_disk(found)
-
-
-def _is_on_a_disk(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
+    return any(folder in found.parents for folder in _KERNEL) and not (
+        found.is_file() and found.stat().st_size > 0
+    )
 
 
 def read_bounded(path: Path, most: int) -> bytes:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import walk_tb
-from types import FrameType
 from typing import NamedTuple
 
 from aimbot_lab.foundation.shown_text import one_line, shortened
@@ -137,11 +136,7 @@ def _places(error: BaseException) -> Iterator[_Place]:
     for frame, line in walk_tb(error.__traceback__):
         file = Path(frame.f_code.co_filename)
         if not file.is_relative_to(OURS) and not str(file).startswith("<"):
-            yield _Place(file, line, _package(frame))
-
-
-def _package(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            yield _Place(file, line, str(frame.f_globals.get("__name__", "")).partition(".")[0])
 
 
 def _is_installed(file: Path) -> bool:

@@ -41,12 +41,10 @@ class Named(Protocol):
     @property
     def name(self) -> str:
         """Its name."""
-        ...
 
     @property
     def settings(self) -> type[Any]:
         """A frozen pydantic dataclass."""
-        ...
 
 
 Entry = TypeVar("Entry", bound=Named)

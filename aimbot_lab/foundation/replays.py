@@ -87,17 +87,14 @@ class ReplayRow(Protocol):
     @property
     def world(self) -> BatchWorld:
         """The world."""
-        ...
 
     def beginning(self) -> Scene:
         """The row before the first decision."""
-        ...
 
     def decide(self, actions: Float32Array, buffers: StepBuffers) -> tuple[Scene, EpisodeBatch]:
         """The row after world `actions` [agents, A], at its end where the episode ended, and what
         ended.
         """
-        ...
 
 
 class SceneRenderer(Protocol):
@@ -105,7 +102,6 @@ class SceneRenderer(Protocol):
 
     def picture(self, scene: Scene, *, size: int, coarse: bool = False) -> Picture:
         """`scene`, [size, size, 3]; with `coarse` so that few pixels still show what matters."""
-        ...
 
 
 class FilmPainter(Protocol):
@@ -113,11 +109,9 @@ class FilmPainter(Protocol):
 
     def shape(self, size: int) -> tuple[int, int]:
         """Height and width of a frame in which the picture from above has `size` pixels a side."""
-        ...
 
     def frame(self, scene: Scene, *, size: int, ended: bool) -> Picture:
         """`scene`, of that shape; `ended`: it is how the episode ended."""
-        ...
 
 
 class WorldReplays(ABC):

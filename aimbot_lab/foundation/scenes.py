@@ -120,55 +120,43 @@ class SceneEditor(Protocol):
     @property
     def menu(self) -> Sequence[MenuEntry]:
         """What can be placed."""
-        ...
 
     @property
     def buttons(self) -> Sequence[SceneButton]:
         """What can be done beside that."""
-        ...
 
     def fault(self, row: int, placement: Placement) -> str | None:
         """Why `place` would refuse; None: it would not."""
-        ...
 
     def place(self, row: int, placement: Placement) -> None:
         """Place a thing; where it comes with a target, that is assigned at once."""
-        ...
 
     def press(self, row: int, button: str) -> None:
         """Do what the button of that key does."""
-        ...
 
     def rests(self, row: int) -> bool:
         """Whether the row has no target: there is nothing to do until one is assigned."""
-        ...
 
     def floor(self, row: int) -> Any:
         """What stands in `row` now, for `restore_floor`."""
-        ...
 
     def restore_floor(self, row: int, floor: Any) -> None:
         """Let it stand there again; the agent stays where it is."""
-        ...
 
     def carry_on(self, row: int) -> None:
         """After a step that ended the row's episode: the row as it ended, at rest."""
-        ...
 
     def observe(self, row: int, observations: Float32Array) -> None:
         """Write what `row` sees now into `observations` [N, D], as the last step left it."""
-        ...
 
     def text(self, row: int, name: str) -> str:
         """The row as a file's text, which `load` reads."""
-        ...
 
     def load(self, row: int, text: str) -> None:
         """Make the row what `text` says.
 
         Raises ConfigurationError with every fault of the text, each with its line and column.
         """
-        ...
 
 
 class Mouse(NamedTuple):

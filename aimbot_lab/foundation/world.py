@@ -331,7 +331,6 @@ class RestartingWorld(Protocol):
 
         Writes `observations` [N, D]; [N] True where an episode began. A notice reports these.
         """
-        ...
 
 
 class BatchWorld(Protocol):
@@ -345,18 +344,15 @@ class BatchWorld(Protocol):
     @property
     def scenario_number(self) -> int:
         """Number of the scenario in force; 0 until one is set, and then nothing is played."""
-        ...
 
     def set_scenario(self, scenario: Scenario) -> int:
         """Number of the scenario that every episode from now on is drawn from.
 
         Higher than every number before it.
         """
-        ...
 
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first episodes in all rows from `seed`; `observations` [N, D] is overwritten."""
-        ...
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
         """Episodes that ended in this step.
@@ -365,18 +361,15 @@ class BatchWorld(Protocol):
         continuous columns. Raises ActionError, leaving the world as it was, where an action
         is not finite or a branch index does not exist.
         """
-        ...
 
     def action_masks(self, masks: BoolArray) -> None:
         """Write `masks` [N, sum of branches], True where a branch index makes sense now.
 
         No branch is ever masked as a whole.
         """
-        ...
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """A copy of everything that the future depends on, the scenario included, by name."""
-        ...
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on from `snapshot` of a world with the same settings, bit for bit.
@@ -384,11 +377,9 @@ class BatchWorld(Protocol):
         Without the ability `snapshot` only counters and the scenario are restored, and
         `RestartingWorld.resume_episodes` is due before the next step.
         """
-        ...
 
     def draw(self, row: int, *, ending: bool = False) -> Picture:
         """Row `row` as a person would look at it; with `ending` as its last episode ended.
 
         Endings are kept where `keep_endings` was set before the step.
         """
-        ...

@@ -45,12 +45,10 @@ class WorldSettings(Protocol):
     @property
     def world(self) -> str:
         """The world's name in the registry."""
-        ...
 
     @property
     def num_envs(self) -> int:
         """Rows that are stepped together."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -114,34 +112,27 @@ class Opponents(Protocol):
     @property
     def needs_masks(self) -> bool:
         """Whether `act` reads the masks."""
-        ...
 
     def begin(self, matches: int) -> None:
         """There are `matches` matches, and no player sits in any yet."""
-        ...
 
     def seat(self, matches: Int64Array, kinds: Sequence[str]) -> None:
         """Choose who plays each of `matches` [R], which begin now and are of `kinds` [R]."""
-        ...
 
     def act(self, observations: Float32Array, masks: BoolArray, actions: Float32Array) -> None:
         """Write the `actions` [B, A] of the matches that these play, and of no other.
 
         They see `observations` [B, D] and the world's `masks` [B, choices] of these seats.
         """
-        ...
 
     def ended(self, matches: Int64Array, scores: np.ndarray) -> None:
         """These `matches` [R] ended, with `scores` [R] of the learner: 1 won, 0.5 drawn, 0 lost."""
-        ...
 
     def state(self) -> dict[str, Any]:
         """Everything that the future depends on."""
-        ...
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave."""
-        ...
 
 
 class WorldType(ABC):

@@ -42,7 +42,7 @@ from aimbot_lab.foundation.named_code import MayRun
 from aimbot_lab.foundation.world import BatchWorld, Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.league.result import League, rated
-from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
+from aimbot_lab.replay.episode import Replay, as_replay, recorded_episodes
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.run_summary import BEST, LAST, is_agent_name
 from aimbot_lab.training.self_play.players import agent_player, by_kernels
@@ -185,7 +185,18 @@ def record_matches(
     kind, lesson = type_of(agent.config.env), agent.config.lessons[-1]
     settings = kind.match_settings(agent.config.env)
     target, difficulties = next(iter(kind.targets(settings).items()))
-    about = _about(agent, home, opponent, request=request)
+    temperature = agent.saved.agent.temperature(request.temperature)
+    about = {
+        "run": agent.run.run_id,
+        "name": agent.run.name,
+        "home": shown_name(home),
+        "away": shown_name(opponent),
+        "agent": agent.which,
+        "step": agent.step,
+        "player": temperature.label,
+        "temperature": temperature,
+        "seed": request.seed,
+    }
     columns = []
     for level, count in turns(match_levels(agent, request.difficulty), request.episodes):
         cell, world = Cell(target, level), make_world(settings, count)
@@ -200,23 +211,6 @@ def record_matches(
         for _ in played:
             on_episode(f"difficulty {level}")
     return interleaved(columns)
-
-
-def _about(
-    agent: TrackedAgent, home: MatchPlayer, away: MatchPlayer, *, request: RecordingRequest
-) -> About:
-    temperature = agent.saved.agent.temperature(request.temperature)
-    return {
-        "run": agent.run.run_id,
-        "name": agent.run.name,
-        "home": shown_name(home),
-        "away": shown_name(away),
-        "agent": agent.which,
-        "step": agent.step,
-        "player": temperature.label,
-        "temperature": temperature,
-        "seed": request.seed,
-    }
 
 
 MOST = 32_768  # matches at once, unless a single pair has more

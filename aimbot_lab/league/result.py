@@ -186,12 +186,6 @@ def trails(league: League) -> list[Trail]:
     ]
 
 
-def _over_steps(league: League) -> list[str]:
-    chart = trail_chart(trails(league), x_name="environment steps", y_name="rating")
-    note = "Snapshots, last and best agent of each run, with 95 % intervals."
-    return [heading("Ratings over steps"), chart, paragraph(note, quiet=True)]
-
-
 def league_page(league: League) -> str:
     """The whole page, in one text."""
     head, rows = score_rows(league)
@@ -199,6 +193,8 @@ def league_page(league: League) -> str:
     intervals = [
         Interval(one.name, one.rating, one.lower, one.upper, COLOUR) for one in league.players
     ]
+    chart = trail_chart(trails(league), x_name="environment steps", y_name="rating")
+    note = "Snapshots, last and best agent of each run, with 95 % intervals."
     return page(
         "League",
         [
@@ -206,7 +202,7 @@ def league_page(league: League) -> str:
             paragraph(f"{league.anchor} has 1200 points.", quiet=True),
             html_table(HEAD, rating_rows(league)),
             interval_chart(intervals, low=min(ends), high=max(ends), zero=None),
-            *_over_steps(league),
+            *[heading("Ratings over steps"), chart, paragraph(note, quiet=True)],
             heading("Scores"),
             html_table(head, rows),
             *(paragraph(f"Left out: {line}") for line in league.left_out),

@@ -42,27 +42,24 @@ def play(session: PlayerSession, port: int, *, wait_s: float) -> None:
             raise LabError(
                 f"no trainer listens on port {port}: start it first, or give its --mlagents-port"
             ) from None
-        _talk(session, channel.unary_unary(f"/{SERVICE}/{METHOD}"), grpc)
-
-
-def _talk(session: PlayerSession, exchange: Any, grpc: Any) -> None:
-    message: bytes | None = session.begin()
-    try:
-        while message is not None:
-            given = exchange(message)
-            try:
-                message = session.answer(given)
-            except LabError:
-                with suppress(grpc.RpcError):
-                    exchange(session.end(), timeout=FAREWELL)
-                raise
-    except grpc.RpcError as error:
-        if error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
-            raise LabError(
-                f"the trainer took no message of {len(message or b'') / 2**20:.1f} MiB; it takes "
-                f"{MAX_MESSAGE // 2**20} MiB: play fewer agents"
-            ) from error
-        LOG.info("the trainer is gone (%s)", error.code().name)
+        exchange = channel.unary_unary(f"/{SERVICE}/{METHOD}")
+        message: bytes | None = session.begin()
+        try:
+            while message is not None:
+                given = exchange(message)
+                try:
+                    message = session.answer(given)
+                except LabError:
+                    with suppress(grpc.RpcError):
+                        exchange(session.end(), timeout=FAREWELL)
+                    raise
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
+                raise LabError(
+                    f"the trainer took no message of {len(message or b'') / 2**20:.1f} MiB; it "
+                    f"takes {MAX_MESSAGE // 2**20} MiB: play fewer agents"
+                ) from error
+            LOG.info("the trainer is gone (%s)", error.code().name)
 
 
 def grpc_module() -> Any:

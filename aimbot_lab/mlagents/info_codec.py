@@ -254,7 +254,14 @@ class InfoLayout:
         if masked:
             layout.add("forbidden", tag(MASK, LENGTH) + write_varint(choices), size=choices)
         for number, sensor in enumerate(self._sensors):
-            _add_sensor(layout, f"obs{number}", sensor)
+            size = 4 * math.prod(sensor.shape)
+            floats = write_bytes(FLOATS, write_bytes(1, bytes(size)))
+            tail = write_packed(DIMENSIONS, map(int, sensor.dimension_property))
+            if sensor.observation_type != ObservationType.DEFAULT:
+                tail += tag(KIND, VARINT) + write_varint(sensor.observation_type.value)
+            tail += write_bytes(NAME, sensor.name.encode("utf-8"))
+            whole = write_bytes(OBSERVATION, write_packed(SHAPE, sensor.shape) + floats + tail)
+            layout.add(f"obs{number}", whole[: len(whole) - len(tail) - size], size=size, tail=tail)
         if grouped:
             layout.add("group_id", tag(GROUP_ID, VARINT), size=ID_BYTES)
             layout.add("group_reward", tag(GROUP_REWARD, FIXED32), size=4)
@@ -328,17 +335,6 @@ class InfoLayout:
             if grouped
             else np.zeros(count, np.float32),
         )
-
-
-def _add_sensor(layout: RowLayout, name: str, sensor: ObservationSpec) -> None:
-    size = 4 * math.prod(sensor.shape)
-    floats = write_bytes(FLOATS, write_bytes(1, bytes(size)))
-    tail = write_packed(DIMENSIONS, map(int, sensor.dimension_property))
-    if sensor.observation_type != ObservationType.DEFAULT:
-        tail += tag(KIND, VARINT) + write_varint(sensor.observation_type.value)
-    tail += write_bytes(NAME, sensor.name.encode("utf-8"))
-    whole = write_bytes(OBSERVATION, write_packed(SHAPE, sensor.shape) + floats + tail)
-    layout.add(name, whole[: len(whole) - len(tail) - size], size=size, tail=tail)
 
 
 def _padded(numbers: Int32Array) -> Bytes:

@@ -77,7 +77,22 @@ class ReceivedParameters:
     def _set(self, taken: Mapping[str, ParameterValue], weights: Mapping[str, float]) -> None:
         changed = replace(self._scenario, parameters={**self._scenario.parameters, **taken})
         if weights != self._weights:
-            changed = _weighted(changed, weights, self._world.spec.difficulties)
+            # A target without weight is left out.
+            difficulties = self._world.spec.difficulties
+            targets = {
+                target: weight
+                for target in difficulties
+                if (weight := weights[_target_parameter(target)])
+            }
+            difficulty = {
+                target: tuple(
+                    weights[_difficulty_parameter(target, level)]
+                    for level in range(1, difficulties[target] + 1)
+                )
+                for target in targets
+                if difficulties[target]
+            }
+            changed = replace(changed, targets=targets, difficulty=difficulty)
         try:
             self._world.set_scenario(changed)
         except LabError as error:
@@ -94,24 +109,6 @@ def weights_of(scenario: Scenario, difficulties: Mapping[str, int]) -> dict[str,
         for level, weight in enumerate(given, start=1):
             weights[_difficulty_parameter(target, level)] = weight
     return weights
-
-
-def _weighted(
-    scenario: Scenario, weights: Mapping[str, float], difficulties: Mapping[str, int]
-) -> Scenario:
-    """`scenario` with other weights; a target without weight is left out."""
-    targets = {
-        target: weight for target in difficulties if (weight := weights[_target_parameter(target)])
-    }
-    difficulty = {
-        target: tuple(
-            weights[_difficulty_parameter(target, level)]
-            for level in range(1, difficulties[target] + 1)
-        )
-        for target in targets
-        if difficulties[target]
-    }
-    return replace(scenario, targets=targets, difficulty=difficulty)
 
 
 def parameters_of(messages: list[Message]) -> dict[str, ParameterValue]:
@@ -132,7 +129,10 @@ def read_parameter(message: bytes) -> tuple[str, ParameterValue]:
     name, kind = read.read_string(), read.read_int32()
     try:
         if kind == _TYPES.FLOAT:
-            return name, _finite(read.read_float32())
+            value = read.read_float32()
+            if value - value != 0.0:
+                raise ValueError(f"must be finite (got {value})")
+            return name, value
         if kind == _TYPES.SAMPLER:
             return name, _sampler(read, max(read.read_int32(), -1))
         raise ValueError(f"the kind of value {kind} is unknown")
@@ -141,12 +141,6 @@ def read_parameter(message: bytes) -> tuple[str, ParameterValue]:
     except ValueError as error:
         fault = str(error)
     raise UnitySideChannelException(f"environment parameter {name!a:.60}: {fault}")
-
-
-def _finite(value: float) -> float:
-    if value - value != 0.0:
-        raise ValueError(f"must be finite (got {value})")
-    return value
 
 
 def _sampler(read: IncomingMessage, seed: int) -> ParameterValue:

@@ -82,16 +82,14 @@ def _sensor(name: str, blocks: dict[ObservationBlock, Int64Array]) -> Sensor:
         columns = np.concatenate(list(blocks.values()))
         return Sensor(_flat(full, len(columns)), columns)
     columns = np.concatenate([c.reshape(block.shape) for block, c in blocks.items()], axis=2)
-    return Sensor(_picture(full, columns.shape), columns.flatten())
+    properties = MOVABLE, MOVABLE, DimensionProperty.NONE
+    return Sensor(
+        ObservationSpec(columns.shape, properties, ObservationType.DEFAULT, full), columns.flatten()
+    )
 
 
 def _flat(name: str, size: int) -> ObservationSpec:
     return ObservationSpec((size,), (DimensionProperty.NONE,), ObservationType.DEFAULT, name)
-
-
-def _picture(name: str, shape: tuple[int, ...]) -> ObservationSpec:
-    properties = MOVABLE, MOVABLE, DimensionProperty.NONE
-    return ObservationSpec(shape, properties, ObservationType.DEFAULT, name)
 
 
 def _with_channels_first(sensor: Sensor) -> Sensor:

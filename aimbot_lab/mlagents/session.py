@@ -191,13 +191,17 @@ class PlayerSession:
         describes: bool = False,
     ) -> None:
         spec = behavior_spec(world.spec)
-        self._codec = PictureInfoCodec if png and _first_is_picture(spec) else InfoCodec
+        self._codec = (
+            PictureInfoCodec if png and (len(spec.observation_specs[0].shape) == 3) else InfoCodec
+        )
         self._infos, self._actions = self._codec(spec), ActionCodec(spec.action_spec)
         _refuse_long_messages(self._infos, world)
         self._world, self._name, self._spec, self._reports = world, name, spec, reports
         self._teams = teams_of(world, name)
         parameters = ReceivedParameters(world, scenario)
-        self._channels = PlayerChannels(world, parameters, log=_log_of(reports))
+        self._channels = PlayerChannels(
+            world, parameters, log=next((channel for channel in reports if channel != STATS), None)
+        )
         self._player: BehaviorPlayer | None = None
         self._introduced, self._describes = False, describes
 
@@ -273,15 +277,6 @@ class PlayerSession:
             told.append((DESCRIPTION, describe(self._world.spec)))
         self._introduced = True
         return write_build_message(BuildMessage(OK, infos, framed(told), news))
-
-
-def _first_is_picture(spec: BehaviorSpec) -> bool:
-    return len(spec.observation_specs[0].shape) == 3
-
-
-def _log_of(reports: Collection[uuid.UUID]) -> uuid.UUID | None:
-    """The one of `reports` that lines go over; None: none does."""
-    return next((channel for channel in reports if channel != STATS), None)
 
 
 def _refuse_long_messages(codec: InfoCodec | PictureInfoCodec, world: BatchWorld) -> None:

@@ -165,7 +165,10 @@ def replay_steps(episode: RecordedEpisode) -> Iterator[ReplayStep]:
     last = len(episode.actions) - 1
     for number, step in enumerate(_steps(row, episode.actions), -1):
         if number >= 0 and (step.line is not None) != (number == last):
-            raise _other_end(number, last)
+            raise ReplayError(
+                f"the replay plays another episode than was recorded: it had {last + 1} decisions, "
+                f"here it {'ends after' if number < last else 'goes on after'} {number + 1}"
+            )
         yield step
 
 
@@ -196,13 +199,6 @@ def _line(spec: WorldSpec, batch: EpisodeBatch) -> str:
     return result_line(batch, int(np.flatnonzero(batch.agent == 0)[0]), spec.result_columns)
 
 
-def _other_end(number: int, last: int) -> ReplayError:
-    return ReplayError(
-        f"the replay plays another episode than was recorded: it had {last + 1} decisions, here "
-        f"it {'ends after' if number < last else 'goes on after'} {number + 1}"
-    )
-
-
 def trajectory_sha256(episode: RecordedEpisode) -> str:
     """The hash of all that happens: poses, observations, rewards, the result.
 
@@ -210,22 +206,17 @@ def trajectory_sha256(episode: RecordedEpisode) -> str:
     """
     digest = hashlib.sha256()
     for step in replay_steps(episode):
-        add_to(digest, step)
+        for array in step.scene.trajectory:
+            digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        digest.update(step.observations.astype("<f4", copy=False).tobytes())
+        digest.update(step.rewards.astype("<f8").tobytes())
+        digest.update((step.line or "").encode())
         if step.line is not None and step.line != episode.line:
             raise ReplayError(
                 "the replay plays another episode than was recorded: it ended with "
                 f"{episode.line!r:.120}, here with {step.line!r}"
             )
     return digest.hexdigest()
-
-
-def add_to(digest: "hashlib._Hash", step: ReplayStep) -> None:
-    """Count `step` into the hash of a trajectory."""
-    for array in step.scene.trajectory:
-        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
-    digest.update(step.observations.astype("<f4", copy=False).tobytes())
-    digest.update(step.rewards.astype("<f8").tobytes())
-    digest.update((step.line or "").encode())
 
 
 def as_replay(episode: RecordedEpisode, about: About) -> Replay:

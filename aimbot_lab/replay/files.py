@@ -61,6 +61,7 @@ FAULTS = (
 def replay_text(replay: Replay) -> str:
     """`replay` as a JSON document."""
     episode = replay.episode
+    columns = np.ascontiguousarray(episode.actions.T, "<f4")  # by column, which packs best
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -70,7 +71,7 @@ def replay_text(replay: Replay) -> str:
         "settings": as_dict(episode.settings),
         "start": {name: array.tolist() for name, array in episode.start.items()},
         "decisions": len(episode.actions),
-        "actions": _packed(episode.actions),
+        "actions": base64.b64encode(zlib.compress(columns.tobytes(), 9)).decode("ascii"),
         "trajectory_sha256": replay.trajectory_sha256,
     }
     document |= {CONTENT: content} if (content := content_of(episode.settings)) else {}
@@ -91,7 +92,24 @@ def load_replay(path: Path) -> Replay:
     try:
         document = json.loads(data.decode("utf-8"))
         version = _other_version(document)
-        replay = _replay(document)
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise ReplayError("this is not a replay")
+        if document.get("version") != VERSION:
+            raise ReplayError(f"a replay of another format than {VERSION}")
+        if document.keys() - {CONTENT} != KEYS or document.pop(SEAL) != _seal(document):
+            raise ReplayError("the replay was altered after it was recorded")
+        settings = _settings(document["settings"])
+        if fault := content_fault(document.get(CONTENT), settings):
+            raise OtherContentError(fault)
+        if settings.num_envs != 1 or not isinstance(document["about"], dict):
+            raise ReplayError("this is not a replay")
+        episode = RecordedEpisode(
+            settings=settings,
+            start=_start(document["start"], settings),
+            actions=_unpacked(document["actions"], document["decisions"], settings),
+            line=str(document["result"]),
+        )
+        replay = Replay(episode, document["about"], str(document["trajectory_sha256"]))
         verify(replay)
     except (LabError, *FAULTS) as error:
         if version and not isinstance(error, OtherContentError):
@@ -120,27 +138,6 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, LabError) else "this is not a replay"
 
 
-def _replay(document: Any) -> Replay:
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ReplayError("this is not a replay")
-    if document.get("version") != VERSION:
-        raise ReplayError(f"a replay of another format than {VERSION}")
-    if document.keys() - {CONTENT} != KEYS or document.pop(SEAL) != _seal(document):
-        raise ReplayError("the replay was altered after it was recorded")
-    settings = _settings(document["settings"])
-    if fault := content_fault(document.get(CONTENT), settings):
-        raise OtherContentError(fault)
-    if settings.num_envs != 1 or not isinstance(document["about"], dict):
-        raise ReplayError("this is not a replay")
-    episode = RecordedEpisode(
-        settings=settings,
-        start=_start(document["start"], settings),
-        actions=_unpacked(document["actions"], document["decisions"], settings),
-        line=str(document["result"]),
-    )
-    return Replay(episode, document["about"], str(document["trajectory_sha256"]))
-
-
 def _seal(document: dict[str, Any]) -> str:
     """The hash of all of `document`, however it is laid out."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
@@ -161,11 +158,6 @@ def _start(given: dict[str, Any], settings: WorldSettings) -> RowArrays:
     kinds = replays_of(settings).start_types(settings, make_world)
     with np.errstate(over="raise"):
         return {name: np.array(values, kinds[name]) for name, values in given.items()}
-
-
-def _packed(actions: Float32Array) -> str:
-    columns = np.ascontiguousarray(actions.T, "<f4")  # by column, which packs best
-    return base64.b64encode(zlib.compress(columns.tobytes(), 9)).decode("ascii")
 
 
 def _unpacked(text: str, decisions: int, settings: WorldSettings) -> Float32Array:

@@ -66,7 +66,26 @@ class Panel:
         self.picture = Image.new("RGB", (width, height), PAPER)
         self._draw = ImageDraw.Draw(self.picture)
         self._head()
-        self._controls(top=ACTION_TOP)
+        # Arrow keys on the left, all else below each other.
+        self._rule(ACTION_TOP)
+        controls = self._content.controls
+        keys = [control for control in controls if isinstance(control, ArrowKeys)]
+        others = [control for control in controls if not isinstance(control, ArrowKeys)]
+        if keys:
+            self._keys(keys[0], (self._left + 2.6 * self._line, ACTION_TOP + 2.9))
+        left = self._left + (KEYS_WIDTH * self._line if keys else 0.0)
+        first = ACTION_TOP + 1.6
+        room = REWARDS_TOP - 1.6 - first  # for all but the last
+        each = min(MAX_PER_CONTROL, room / max(len(others) - 1, 1))
+        for place, control in enumerate(others):
+            at = left, first + each * place
+            if isinstance(control, Gauge):
+                self._gauge(control, at)
+            elif isinstance(control, Indicator):
+                self._indicator(control, at)
+            else:
+                shown = "" if control.number is None else f" {control.number}"
+                self._text(at, f"{control.name}{shown}")
         self._rewards(top=REWARDS_TOP)
         self._result(top=RESULT_TOP)
 
@@ -85,28 +104,6 @@ class Panel:
         self._text((self._left, 2.1), content.cell)
         self._text((self._left, 3.0), content.goal, fill=FAINT)
         self._text((self._left, 3.9), content.player, fill=FAINT)
-
-    def _controls(self, top: float) -> None:
-        """Arrow keys on the left, all else below each other."""
-        self._rule(top)
-        controls = self._content.controls
-        keys = [control for control in controls if isinstance(control, ArrowKeys)]
-        others = [control for control in controls if not isinstance(control, ArrowKeys)]
-        if keys:
-            self._keys(keys[0], (self._left + 2.6 * self._line, top + 2.9))
-        left = self._left + (KEYS_WIDTH * self._line if keys else 0.0)
-        first = top + 1.6
-        room = REWARDS_TOP - 1.6 - first  # for all but the last
-        each = min(MAX_PER_CONTROL, room / max(len(others) - 1, 1))
-        for place, control in enumerate(others):
-            at = left, first + each * place
-            if isinstance(control, Gauge):
-                self._gauge(control, at)
-            elif isinstance(control, Indicator):
-                self._indicator(control, at)
-            else:
-                shown = "" if control.number is None else f" {control.number}"
-                self._text(at, f"{control.name}{shown}")
 
     def _keys(self, keys: ArrowKeys, middle: Place) -> None:
         self._key(middle, (0, -1), pressed=keys.up)
@@ -359,7 +356,8 @@ def grid_frames(replays: Sequence[Replay], grid: Grid, style: FrameStyle) -> Ite
                 shown[pane], moved = _on_white(picture, empty), True
         if not moved:
             return
-        yield _together(shown, grid)
+        lines = [shown[row * grid.columns : (row + 1) * grid.columns] for row in range(grid.rows)]
+        yield np.concatenate([np.concatenate(line, axis=1) for line in lines], axis=0)
 
 
 def frame_count(replays: Sequence[Replay], grid: Grid) -> int:
@@ -387,8 +385,3 @@ def _on_white(picture: Picture, empty: Picture) -> Picture:
     whole = empty.copy()
     whole[: picture.shape[0], : picture.shape[1]] = picture
     return whole
-
-
-def _together(shown: Sequence[Picture], grid: Grid) -> Picture:
-    lines = [shown[row * grid.columns : (row + 1) * grid.columns] for row in range(grid.rows)]
-    return np.concatenate([np.concatenate(line, axis=1) for line in lines], axis=0)

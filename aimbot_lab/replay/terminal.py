@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.replays import Scene
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import Picture
-from aimbot_lab.replay.episode import Replay, ReplayStep, replay_steps
+from aimbot_lab.replay.episode import Replay, replay_steps
 from aimbot_lab.replay.frames import term_scale
 from aimbot_lab.replay.summary import cell_words, lesson_title, player_words
 
@@ -47,9 +46,26 @@ def screens(replay: Replay, screen: Screen) -> Iterator[str]:
     for step in replay_steps(replay.episode):
         drawn = renderer.picture(step.scene, size=side * FINER, coarse=True)
         picture = np.array(Image.fromarray(drawn).reduce(FINER))
-        yield _beside(
-            half_blocks(picture, true_colour=screen.true_colour), _words(replay, step, scale)
-        )
+        scene, world, spec = step.scene, replay.episode.world, replay.episode.spec
+        words = [
+            f"{BOLD}{one_line(lesson_title(replay))}{RESET}",
+            one_line(cell_words(replay)),
+            *(one_line(words) for words in [player_words(replay)] if words),
+            scene.goal,
+            _time(scene, spec.time_unit),
+            "",
+            world.action_words(spec, step.action, scene),
+            "",
+            "reward so far",
+        ]
+        for term in np.flatnonzero(scale):
+            words += _bar(spec.reward_terms[term], float(scene.terms[term]), float(scale[term]))
+        words += ["", f"total {scene.terms.sum():+,.0f}"]
+        if step.line is not None:
+            result = replay.episode.result
+            ending = world.ending_words(result.outcome, scene.seconds)
+            words += ["", f"{OUTCOMES[result.outcome]}{BOLD}{ending}{RESET}"]
+        yield _beside(half_blocks(picture, true_colour=screen.true_colour), words)
 
 
 def half_blocks(picture: Picture, *, true_colour: bool) -> Sequence[str]:
@@ -70,29 +86,6 @@ def _colour(ground: int, colour: Sequence[int], true_colour: bool) -> str:
         return f"\x1b[{ground};2;{colour[0]};{colour[1]};{colour[2]}m"
     red, green, blue = (min(range(6), key=lambda k: abs(CUBE[k] - part)) for part in colour)
     return f"\x1b[{ground};5;{16 + 36 * red + 6 * green + blue}m"
-
-
-def _words(replay: Replay, step: ReplayStep, scale: npt.NDArray[np.float64]) -> Sequence[str]:
-    scene, world, spec = step.scene, replay.episode.world, replay.episode.spec
-    words = [
-        f"{BOLD}{one_line(lesson_title(replay))}{RESET}",
-        one_line(cell_words(replay)),
-        *(one_line(words) for words in [player_words(replay)] if words),
-        scene.goal,
-        _time(scene, spec.time_unit),
-        "",
-        world.action_words(spec, step.action, scene),
-        "",
-        "reward so far",
-    ]
-    for term in np.flatnonzero(scale):
-        words += _bar(spec.reward_terms[term], float(scene.terms[term]), float(scale[term]))
-    words += ["", f"total {scene.terms.sum():+,.0f}"]
-    if step.line is not None:
-        result = replay.episode.result
-        ending = world.ending_words(result.outcome, scene.seconds)
-        words += ["", f"{OUTCOMES[result.outcome]}{BOLD}{ending}{RESET}"]
-    return words
 
 
 def _time(scene: Scene, unit: str) -> str:

@@ -86,11 +86,9 @@ class SweepObserver(Protocol):
 
     def progress(self, snapshot: SweepSnapshot) -> None:
         """It goes on."""
-        ...
 
     def notice(self, text: str) -> None:
         """Something happened that a person should read."""
-        ...
 
 
 class Workers(Protocol):
@@ -99,24 +97,19 @@ class Workers(Protocol):
     @property
     def at_work(self) -> Mapping[tuple[str, int], float]:
         """Shares of the trials in hand that are done, by stage and number."""
-        ...
 
     @property
     def is_done(self) -> bool:
         """Whether all have gone."""
-        ...
 
     def listen(self, seconds: float) -> None:
         """Take in what they say for at most `seconds`. Raises LabError where all must end."""
-        ...
 
     def stop(self) -> None:
         """Have each leave its trial for later once its update is done."""
-        ...
 
     def kill(self) -> None:
         """End them all at once."""
-        ...
 
 
 class StartWorkers(Protocol):
@@ -124,7 +117,6 @@ class StartWorkers(Protocol):
 
     def __call__(self, arguments: WorkerArguments, size: int, /, *, notify: Notify) -> Workers:
         """So many workers; `notify` is told what a person should read."""
-        ...
 
 
 @dataclass(frozen=True)

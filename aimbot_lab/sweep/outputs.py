@@ -116,7 +116,12 @@ class Chart:
         record = self._record
         with record.storage.alone(record.name):  # several coordinators may share a run
             before = int(record.study.user_attrs.get(CHARTED, 0))
-            ended = _ended_in_order(now)
+            # Up to the first that has not ended.
+            ended = []
+            for trial in now.trials:
+                if trial.state in ("running", "waiting"):
+                    break
+                ended.append(trial)
             if len(ended) > before:
                 record.study.set_user_attr(CHARTED, len(ended))
         points = best_so_far(ended, maximizes=now.maximizes)
@@ -133,16 +138,6 @@ def best_so_far(trials: list[TrialReport], *, maximizes: bool) -> list[tuple[int
         if best is not None:
             points.append((trial.number, best))
     return points
-
-
-def _ended_in_order(now: SweepReport) -> list[TrialReport]:
-    """The trials from the first to the last before one that has not ended."""
-    found = []
-    for trial in now.trials:
-        if trial.state in ("running", "waiting"):
-            break
-        found.append(trial)
-    return found
 
 
 def best_text(record: SweepRecord, report: SweepReport) -> str | None:
@@ -207,14 +202,11 @@ def draw_plots(study: optuna.Study, folder: Path) -> Iterator[Path]:
         path = folder / f"{name}.png"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # these pictures are experimental in Optuna
-            _save(draw(study), path)
+            drawn = draw(study)
+            from matplotlib import pyplot
+
+            axes = drawn.flat[0] if hasattr(drawn, "flat") else drawn
+            axes.figure.set_size_inches(10, 6)
+            axes.figure.savefig(path, dpi=100, bbox_inches="tight")
+            pyplot.close(axes.figure)
         yield path
-
-
-def _save(drawn: Any, path: Path) -> None:
-    from matplotlib import pyplot
-
-    axes = drawn.flat[0] if hasattr(drawn, "flat") else drawn
-    axes.figure.set_size_inches(10, 6)
-    axes.figure.savefig(path, dpi=100, bbox_inches="tight")
-    pyplot.close(axes.figure)

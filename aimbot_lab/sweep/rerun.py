@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import SweepRecord
@@ -80,7 +80,16 @@ def rerun(
     Raises ConfigurationError where there is no such trial or it has no value.
     """
     record, number = request.record, request.number
-    trial = _complete(record, number)
+    trials = record.study.get_trials(deepcopy=False)
+    if not 0 <= number < len(trials):
+        last = f"its trials are 0 to {len(trials) - 1}" if trials else "it has no trials yet"
+        raise ConfigurationError(f"sweep {record.name!r} has no trial {number}; {last}")
+    if trials[number].state != TrialState.COMPLETE:
+        raise ConfigurationError(
+            f"trial {number} of sweep {record.name!r} has no value to compare with: it is "
+            f"{trials[number].state.name.lower()}"
+        )
+    trial = trials[number]
     monitor = _WorkerMonitor(on_share, should_stop)
     context = WorkerContext(record, request.data_folder, request.tracking_uri, monitor)
     seeds = seeds_of(record.config, "search")
@@ -97,16 +106,3 @@ def rerun(
         scores.append(score)
     before = [TrialScore(**kept) for kept in trainings(trial)]
     return Rerun(number, float(trial.value or 0.0), value_of(scores), before, scores)
-
-
-def _complete(record: SweepRecord, number: int) -> FrozenTrial:
-    trials = record.study.get_trials(deepcopy=False)
-    if not 0 <= number < len(trials):
-        last = f"its trials are 0 to {len(trials) - 1}" if trials else "it has no trials yet"
-        raise ConfigurationError(f"sweep {record.name!r} has no trial {number}; {last}")
-    if trials[number].state != TrialState.COMPLETE:
-        raise ConfigurationError(
-            f"trial {number} of sweep {record.name!r} has no value to compare with: it is "
-            f"{trials[number].state.name.lower()}"
-        )
-    return trials[number]

@@ -30,15 +30,12 @@ class TrialSchedule(Protocol):
 
     def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
         """The trial that follows `trials`, None if there is none, or none yet."""
-        ...
 
     def is_due(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether `due` would give a trial; costs nothing."""
-        ...
 
     def total(self, trials: Sequence[FrozenTrial]) -> int:
         """How many trials there will be."""
-        ...
 
 
 @dataclass(frozen=True)

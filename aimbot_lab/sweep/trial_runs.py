@@ -36,11 +36,9 @@ class WorkerMonitor(Protocol):
 
     def should_stop(self) -> bool:
         """Whether it is to leave its trial for later."""
-        ...
 
     def progress(self, progress: Progress) -> None:
         """Where its trial stands."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,6 @@ class TrainingMonitor(Protocol):
 
     def should_stop(self) -> bool:
         """Whether it is to be interrupted now."""
-        ...
 
     def at(self, step: int, steps: int, win_rate: float | None) -> None:
         """It has taken `step` of `steps`."""
-        ...

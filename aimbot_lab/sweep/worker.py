@@ -66,14 +66,11 @@ class CoordinatorLink:
         try:
             self._connection.recv()
         except (EOFError, OSError):
-            self._leave_in_time()
+            # Whatever hangs: an orphaned worker must not hold its trial for ever.
+            timer = threading.Timer(GRACE_SECONDS, os._exit, [1])
+            timer.daemon = True
+            timer.start()
         self.stopped.set()
-
-    def _leave_in_time(self) -> None:
-        # Whatever hangs: an orphaned worker must not hold its trial for ever.
-        timer = threading.Timer(GRACE_SECONDS, os._exit, [1])
-        timer.daemon = True
-        timer.start()
 
     def should_stop(self) -> bool:
         """Whether the coordinator says so, or is gone."""
@@ -95,7 +92,10 @@ def work(connection: Connection, arguments: WorkerArguments) -> None:
     """Work until every trial has ended, or the coordinator says so or dies."""
     collect_seldom()
     line = CoordinatorLink(connection)
-    _ignore_signals(line)
+    # A terminal's Ctrl-C reaches all its processes; the coordinator says what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: line.stopped.set())
     try:
         storage = open_storage(StorageAddress(arguments.storage))
         os.environ[TRUST] = arguments.trusted
@@ -103,13 +103,6 @@ def work(connection: Connection, arguments: WorkerArguments) -> None:
     except (LabError, *STORAGE_ERRORS) as error:
         line.say(WorkerMessage("error", text=str(storage_error(error) or error)))
         raise SystemExit(ERROR_EXIT_CODE) from None
-
-
-def _ignore_signals(line: CoordinatorLink) -> None:
-    # A terminal's Ctrl-C reaches all its processes; the coordinator says what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: line.stopped.set())
 
 
 def _work_through(record: SweepRecord, arguments: WorkerArguments, line: CoordinatorLink) -> None:
@@ -205,7 +198,11 @@ class WorkerPool:
 
     def _receive(self, worker: _PooledWorker) -> None:
         was_silent = worker.last is None
-        _read(worker)
+        try:
+            while worker.is_open and worker.connection.poll():
+                worker.last = worker.connection.recv()
+        except (EOFError, OSError):
+            worker.is_open = False
         if was_silent and worker.last is not None:
             self._failed_starts = 0  # workers can start, so those before it had their own reasons
 
@@ -250,14 +247,6 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[key]
             else:
                 os.environ[key] = value
-
-
-def _read(worker: _PooledWorker) -> None:
-    try:
-        while worker.is_open and worker.connection.poll():
-            worker.last = worker.connection.recv()
-    except (EOFError, OSError):
-        worker.is_open = False
 
 
 def _cause(code: int | None) -> str:

@@ -128,10 +128,23 @@ def checked_uri(uri: str) -> str:
         shown = without_login(uri)
         raise ValueError(f"tracking address {shown!r} is not usable; it must begin with {allowed}")
     if kind == "sqlite":
-        return _absolute_sqlite(uri)
+        found = _SQLITE.fullmatch(uri)
+        path = found[2] if found else ""
+        if not path or path.startswith((":memory:", "file:")):
+            raise ValueError(
+                f"tracking address {uri!r} must name a file: sqlite:///FOLDER/mlflow.db"
+            )
+        return uri if path.startswith("/") else f"{sqlite_uri(Path.cwd())}/{path}"
     if not parts.hostname:
         raise ValueError(f"tracking address {without_login(uri)!r} names no host")
-    _check_port(parts)
+    try:
+        _ = parts.port
+    except ValueError:
+        # What stands there may be a part of a password, and is not shown.
+        raise ValueError(
+            "the port of the tracking address is not a number from 0 to 65535 (a / or # in a "
+            "password must be written as %2F or %23)"
+        ) from None
     return uri
 
 
@@ -141,22 +154,3 @@ def _split(uri: str) -> SplitResult:
     except ValueError as error:
         reason = without_login(str(error))
         raise ValueError(f"the tracking address is not an address: {reason}") from None
-
-
-def _check_port(parts: SplitResult) -> None:
-    try:
-        _ = parts.port
-    except ValueError:
-        # What stands there may be a part of a password, and is not shown.
-        raise ValueError(
-            "the port of the tracking address is not a number from 0 to 65535 (a / or # in a "
-            "password must be written as %2F or %23)"
-        ) from None
-
-
-def _absolute_sqlite(uri: str) -> str:
-    found = _SQLITE.fullmatch(uri)
-    path = found[2] if found else ""
-    if not path or path.startswith((":memory:", "file:")):
-        raise ValueError(f"tracking address {uri!r} must name a file: sqlite:///FOLDER/mlflow.db")
-    return uri if path.startswith("/") else f"{sqlite_uri(Path.cwd())}/{path}"

@@ -216,19 +216,15 @@ def plan_deletion(
         level = {run.run_id for run in next_level}
     deletion = Deletion(tuple(named.values()), tuple(below.values()))
     for run in deletion.runs:
-        _refuse_living(run, data_folder)
+        folder = find_run_folder(data_folder, run.run_id)
+        if folder is not None:
+            refuse_unless_free(folder)
+        elif run.status == "RUNNING":
+            raise ConfigurationError(
+                f"run {run.run_id} is RUNNING and has no folder in {data_folder.runs}: it may be "
+                "trained elsewhere"
+            )
     return deletion
-
-
-def _refuse_living(run: RunSummary, data_folder: DataFolder) -> None:
-    folder = find_run_folder(data_folder, run.run_id)
-    if folder is not None:
-        refuse_unless_free(folder)
-    elif run.status == "RUNNING":
-        raise ConfigurationError(
-            f"run {run.run_id} is RUNNING and has no folder in {data_folder.runs}: it may be "
-            "trained elsewhere"
-        )
 
 
 def delete_run(

@@ -51,7 +51,7 @@ class EventFile:
 
     def __init__(self, write: Write, past: Iterable[MetricsEntry], *, time_ms: int) -> None:
         self._write = write
-        self._first = _version_record(time_ms)
+        self._first = record(_event(time_ms, _field(3, _BYTES, _FILE_VERSION)))
         self._size = 0
         self._append(b"".join(map(metrics_record, past)))
 
@@ -103,10 +103,6 @@ def _masked_crc(data: bytes) -> bytes:
     crc = crc32c(data)
     rotated = (crc >> 15) | (crc << 17)
     return struct.pack("<I", (rotated + _MASK) & 0xFFFFFFFF)
-
-
-def _version_record(time_ms: int) -> bytes:
-    return record(_event(time_ms, _field(3, _BYTES, _FILE_VERSION)))
 
 
 def _event(time_ms: int, *fields: bytes) -> bytes:
@@ -303,7 +299,15 @@ class JournalTracker:
             except RunLostError:
                 self._sender.stop()
                 delivered = False
-            self._report = self._current_report(status)
+            ending = self._journal.ending
+            reasons = (self._reason, self._sender.failure)
+            self._report = FinishReport(
+                status=ending.status if ending else status,
+                waiting=self._journal.waiting,
+                refused=self._sender.refused,
+                dropped=self._dropped + self._sender.unsent,
+                failure="; ".join(reason for reason in reasons if reason) or None,
+            )
             self._journal.close()
             if delivered:
                 self._folder.settle(self._report.status)
@@ -342,17 +346,6 @@ class JournalTracker:
             else:
                 return True
         return False
-
-    def _current_report(self, status: RunStatus) -> FinishReport:
-        ending = self._journal.ending
-        reasons = (self._reason, self._sender.failure)
-        return FinishReport(
-            status=ending.status if ending else status,
-            waiting=self._journal.waiting,
-            refused=self._sender.refused,
-            dropped=self._dropped + self._sender.unsent,
-            failure="; ".join(reason for reason in reasons if reason) or None,
-        )
 
 
 def start_tracker(

@@ -66,7 +66,15 @@ def connect(data_folder: DataFolder, address: TrackingAddress) -> "MlflowStore":
     """
     with _translated(address):
         if address.is_server:
-            _ask(address.uri)
+            # Real requests may take long; whether someone answers is known soon.
+            http_request_safe(  # type: ignore[no-untyped-call]
+                get_default_host_creds(address.uri),  # type: ignore[no-untyped-call]
+                "/api/2.0/mlflow/experiments/search",
+                "POST",
+                json={"max_results": 1},
+                timeout=ANSWER_SECONDS,
+                max_retries=0,
+            )
             client = MlflowClient(tracking_uri=address.uri)
         else:
             client = _database_client(data_folder, address)
@@ -287,47 +295,37 @@ def _copies() -> Path:
     return folder
 
 
-def _ask(uri: str) -> None:
-    # Real requests may take long; whether someone answers is known soon.
-    http_request_safe(  # type: ignore[no-untyped-call]
-        get_default_host_creds(uri),  # type: ignore[no-untyped-call]
-        "/api/2.0/mlflow/experiments/search",
-        "POST",
-        json={"max_results": 1},
-        timeout=ANSWER_SECONDS,
-        max_retries=0,
-    )
-
-
 def _database_client(data_folder: DataFolder, address: TrackingAddress) -> MlflowClient:
     if not address.embedded or data_folder.database.exists():
-        _probe(address.uri)
+        # MLflow itself would try for minutes to reach a database that is not there.
+        engine = create_sqlalchemy_engine(address.uri)  # type: ignore[no-untyped-call]
+        try:
+            with engine.connect() as connection:
+                engine.dialect.has_table(connection, "experiments")
+        finally:
+            engine.dispose()
     data_folder.create()
     # MLflow makes and migrates tables without a lock: processes that come together would fail.
     with exclusive(data_folder.lock):
         if address.embedded and not data_folder.database.exists():
-            _make_database(data_folder)
+            # Made elsewhere and renamed: a crash in between leaves no half-made store.
+            nursery = data_folder.root / "store.new"
+            shutil.rmtree(nursery, ignore_errors=True)
+            nursery.mkdir()
+            path = nursery / data_folder.database.name
+            artifacts = data_folder.artifacts.as_uri()
+            if not _copied(path, artifacts):
+                event.listen(Engine, "connect", _write_without_waiting)
+                try:
+                    store = SqlAlchemyStore(sqlite_uri(path), artifacts)  # type: ignore[no-untyped-call]
+                    store.engine.dispose()
+                finally:
+                    event.remove(Engine, "connect", _write_without_waiting)
+                _keep_copy(path)
+            sync_file(path)
+            path.replace(data_folder.database)
+            shutil.rmtree(nursery)
         return MlflowClient(tracking_uri=address.uri)
-
-
-def _make_database(data_folder: DataFolder) -> None:
-    # Made elsewhere and renamed: a crash in between leaves no half-made store.
-    nursery = data_folder.root / "store.new"
-    shutil.rmtree(nursery, ignore_errors=True)
-    nursery.mkdir()
-    path = nursery / data_folder.database.name
-    artifacts = data_folder.artifacts.as_uri()
-    if not _copied(path, artifacts):
-        event.listen(Engine, "connect", _write_without_waiting)
-        try:
-            store = SqlAlchemyStore(sqlite_uri(path), artifacts)  # type: ignore[no-untyped-call]
-            store.engine.dispose()
-        finally:
-            event.remove(Engine, "connect", _write_without_waiting)
-        _keep_copy(path)
-    sync_file(path)
-    path.replace(data_folder.database)
-    shutil.rmtree(nursery)
 
 
 def _kept_copy() -> Path:
@@ -368,16 +366,6 @@ def _write_without_waiting(connection: object, _record: object) -> None:
     # The schema's hundred steps would each wait for the disk; one wait at the end does.
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA synchronous = OFF")
-
-
-def _probe(uri: str) -> None:
-    # MLflow itself would try for minutes to reach a database that is not there.
-    engine = create_sqlalchemy_engine(uri)  # type: ignore[no-untyped-call]
-    try:
-        with engine.connect() as connection:
-            engine.dialect.has_table(connection, "experiments")
-    finally:
-        engine.dispose()
 
 
 def _summary(run: Run, experiment: str) -> RunSummary:

@@ -16,7 +16,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking.address import choose_address, kept_address, without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import exclusive
-from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
+from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
 from aimbot_lab.tracking.ownership import (
     OWNER_TAG,
     Owner,
@@ -80,7 +80,10 @@ def open_run(
     Raises ConfigurationError for an address that can't be used, StoreError where the store or
     the data folder can't, ValueError for a name that MLflow refuses; then no run is left behind.
     """
-    params = _checked_params(description.params)
+    texts = {
+        checked_key(key): without_password(str(value)) for key, value in description.params.items()
+    }
+    params = {key: shortened(text, MAX_PARAM) for key, text in texts.items()}
     tags = checked_tags({k: without_password(tag) for k, tag in description.tags.items()})
     address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
     # MLflow takes a second to import: only what needs it pays.
@@ -144,11 +147,6 @@ def _undo(store: "MlflowStore", folder: RunFolder) -> None:
         folder.release()
     else:
         folder.remove()
-
-
-def _checked_params(params: Mapping[str, object]) -> dict[str, str]:
-    texts = {checked_key(key): without_password(str(value)) for key, value in params.items()}
-    return {key: shortened(text, MAX_PARAM) for key, text in texts.items()}
 
 
 def _own_tags(owner: Owner) -> dict[str, str]:
@@ -251,7 +249,12 @@ def reopen_run(
             folder.part()
         folder.unsettle()
         data_folder.drop_unfinished_copies(run_id)
-        tracker = _start(run, folder, store, on_outage=on_outage)
+        sink = store.run(run.run_id, folder.path)
+        monitor_end = store.monitor_system(run.run_id, resumed=True)
+        tracker = start_tracker(
+            run, folder, sink=sink, notify=never_raising(on_outage), resumed=True
+        )
+        tracker = tracker.finishing(monitor_end)
     except BaseException:
         if claimed is None:
             folder.give_back()
@@ -294,12 +297,3 @@ def _successor(folder: RunFolder, tracking_uri: str | None) -> Owner:
     if before.is_unknown:
         return this_process(str(folder.run_id), tracking_uri)
     return this_process(before.token, before.tracking_uri)
-
-
-def _start(
-    run: RunAddress, folder: RunFolder, store: "MlflowStore", *, on_outage: Notify
-) -> JournalTracker:
-    sink = store.run(run.run_id, folder.path)
-    monitor_end = store.monitor_system(run.run_id, resumed=True)
-    tracker = start_tracker(run, folder, sink=sink, notify=never_raising(on_outage), resumed=True)
-    return tracker.finishing(monitor_end)

@@ -27,7 +27,6 @@ class EntrySink(Protocol):
         Raises StoreRefusedError where the store will never take them, FilesHeldError where it
         takes no files now, and any other StoreError where it is worth trying again.
         """
-        ...
 
 
 def deliver_batch(
@@ -191,7 +190,16 @@ class Sender:
         pause = self._first_pause
         while self._wait_for_work():
             try:
-                self._attempt()
+                self._check_owner()
+                self._attempt_began = time.monotonic()
+                try:
+                    self._deliver()
+                finally:
+                    self._attempt_began = None
+                if not (self._journal.entries_wait or self._last):
+                    self._outage.end("the tracking store works again; all that waited has arrived")
+                with self._changed:
+                    self._changed.notify_all()
                 pause = self._first_pause
             except RunLostError:
                 return
@@ -200,18 +208,6 @@ class Sender:
                 hurried = self._hurry.wait(pause)
                 self._hurry.clear()
                 pause = self._first_pause if hurried else min(2 * pause, MAX_PAUSE)
-
-    def _attempt(self) -> None:
-        self._check_owner()
-        self._attempt_began = time.monotonic()
-        try:
-            self._deliver()
-        finally:
-            self._attempt_began = None
-        if not (self._journal.entries_wait or self._last):
-            self._outage.end("the tracking store works again; all that waited has arrived")
-        with self._changed:
-            self._changed.notify_all()
 
     def _deliver(self) -> None:
         due = time.monotonic() >= self._files_due

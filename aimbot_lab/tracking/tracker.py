@@ -49,17 +49,14 @@ class Tracker(Protocol):
     @property
     def run_id(self) -> str:
         """The store's id of the run."""
-        ...
 
     @property
     def experiment_id(self) -> str:
         """The store's id of the run's experiment."""
-        ...
 
     @property
     def tracking_uri(self) -> str:
         """The store's address, without a password."""
-        ...
 
     def log_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
         """Keep numbers measured at environment step `step`.
@@ -67,26 +64,21 @@ class Tracker(Protocol):
         Values that are not finite are kept as NaN. The UI draws 2,500 points of a key: callers
         log on a grid that stays below that.
         """
-        ...
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags; values are cut at 8,000 characters."""
-        ...
 
     def set_note(self, markdown: str) -> None:
         """Set the text shown on top of the run, cut at 8,000 characters."""
-        ...
 
     def log_text(self, text: str, name: str) -> bool:
         """Keep `text` as the artifact `name`, a relative path; whether the disk took it."""
-        ...
 
     def log_file(self, path: Path, folder: str = "") -> bool:
         """Keep a copy of the file at `path` as the artifact `folder`/its name.
 
         Whether the disk took it. Raises OSError where the file can't be read.
         """
-        ...
 
     def grow(self, name: str, text: str, *, place: int) -> bool:
         """Write `text` into the file `name`, which becomes an artifact when the run ends.
@@ -94,25 +86,21 @@ class Tracker(Protocol):
         At byte `place`, with nothing left behind it; at the end where the file is shorter. Whether
         the disk took it: it is not waited for, but the death of this process leaves it whole.
         """
-        ...
 
     def sync(self) -> None:
         """Wait until what `grow` was given is on the disk, as far as that works."""
-        ...
 
     def check_owner(self, *, anew: bool = True) -> None:
         """Raise RunLostError where another process has taken the run over.
 
         With `anew` the owner file is read, else the last known state counts, which costs nothing.
         """
-        ...
 
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
         """End the run and wait at most `wait_seconds` until all has arrived.
 
         A second call does not change the status; it reports again.
         """
-        ...
 
 
 METRICS_PER_CALL = 1000

@@ -261,7 +261,13 @@ def league(
     page = league_page(found)
     if output is not None:
         write_output(page, output)
-    _keep_league(found, page, plan, place)
+    texts = {
+        f"{FOLDER}/league.json": json.dumps(found.as_json(), indent=1),
+        f"{FOLDER}/league.html": page,
+        f"{FOLDER}/games.csv": found.games_text(),
+    }
+    for run_id in plan.run_ids:
+        add_to_run(place.folder, run_id, Addition(texts=texts), tracking_uri=place.tracking_uri)
 
 
 def _played(plan: "PlannedLeague", request: "LeagueRequest") -> "League":
@@ -280,19 +286,6 @@ def _show_league(found: "League") -> None:
     click.echo(f"\n{found.verdict}")
     for line in found.left_out:
         click.echo(f"left out: {line}", err=True)
-
-
-def _keep_league(
-    found: "League", page: str, plan: "PlannedLeague", place: options.StorePlace
-) -> None:
-    """Leave page, numbers and games with every run."""
-    texts = {
-        f"{FOLDER}/league.json": json.dumps(found.as_json(), indent=1),
-        f"{FOLDER}/league.html": page,
-        f"{FOLDER}/games.csv": found.games_text(),
-    }
-    for run_id in plan.run_ids:
-        add_to_run(place.folder, run_id, Addition(texts=texts), tracking_uri=place.tracking_uri)
 
 
 @click.command(short_help="Draw learning curves.")

@@ -68,7 +68,16 @@ def evaluate(
     if as_json:
         print_json(found.as_json())
     else:
-        _show(found, spec_of(fetched.config.env).measures)
+        measures = spec_of(fetched.config.env).measures
+        click.echo(_scores(found, measures))
+        if found.matches:
+            from aimbot_lab.experiment.analysis import matches
+
+            click.echo()
+            click.echo(table(matches.HEAD, matches.match_rows(found.matches)))
+        for line in found.left_out:
+            click.echo(one_line(f"left out: {line}"), err=True)
+        click.echo(_explained(found, measures), err=True)
     record = evaluation_record(found, fetched.run.tags.get(NOTE_TAG, ""))
     add_to_run(place.folder, found.run_id, record, tracking_uri=place.tracking_uri)
 
@@ -93,18 +102,6 @@ def _evaluated(
         return evaluation.evaluate_agent(
             fetched, wanted, matches=matches, on_cell=lambda who, cell: advance(f"{who}, {cell}")
         )
-
-
-def _show(found: "Evaluated", measures: "Sequence[Measure]") -> None:
-    click.echo(_scores(found, measures))
-    if found.matches:
-        from aimbot_lab.experiment.analysis import matches
-
-        click.echo()
-        click.echo(table(matches.HEAD, matches.match_rows(found.matches)))
-    for line in found.left_out:
-        click.echo(one_line(f"left out: {line}"), err=True)
-    click.echo(_explained(found, measures), err=True)
 
 
 def _scores(found: "Evaluated", measures: "Sequence[Measure]") -> str:

@@ -212,7 +212,13 @@ def _lesson_document(
         "criteria": None if own is None else asdict(own.criteria),
     }
     if own is not None:
-        document |= _checks_document(own, every=every)
+        from aimbot_lab.experiment.analysis.explanation import informative_checks
+
+        shown = own.checks if every else informative_checks(own)
+        document |= {
+            "checks_made": len(own.checks),
+            "checks": [_check_document(check) for check in shown],
+        }
         step = None if own.passed is None else own.passed.step
         document["report"] = asdict(lesson_report(own.lesson, step))
         document["missing"] = missing(own.lesson)
@@ -223,16 +229,6 @@ def _lesson_document(
     if refused:
         document["what_if"] = {"refused": refused}
     return document
-
-
-def _checks_document(replay: "RuleReplay", *, every: bool) -> dict[str, Any]:
-    from aimbot_lab.experiment.analysis.explanation import informative_checks
-
-    shown = replay.checks if every else informative_checks(replay)
-    return {
-        "checks_made": len(replay.checks),
-        "checks": [_check_document(check) for check in shown],
-    }
 
 
 def _check_document(check: "Check") -> dict[str, Any]:

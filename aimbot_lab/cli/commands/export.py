@@ -15,7 +15,6 @@ from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 
 if TYPE_CHECKING:
-    from aimbot_lab.training.agents.agent_files import SavedAgent
     from aimbot_lab.training.agents.onnx_export import OnnxCheck
 
 
@@ -69,30 +68,32 @@ def export(
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
     try:
         if suffix == ONNX:
-            _write_onnx(fetched.saved, output, temperature)
+            from aimbot_lab.training.agents.onnx_export import export_onnx
+
+            played = fetched.saved.agent.temperature(temperature)
+            check = export_onnx(fetched.saved, output, temperature=played)
+            episodes, steps = check.observations // check.steps, check.steps
+            what = (
+                f"{episodes} episodes of {steps} steps, from memory to memory,"
+                if steps > 1
+                else (f"{check.observations:,} observations")
+            )
+            click.echo(
+                f"written to {output}, {played.label}; onnxruntime plays {what} as torch does: "
+                f"{shown_differences(check)}",
+                err=True,
+            )
         else:
-            _write(fetched.saved, output)
+            saved = fetched.saved
+            from aimbot_lab.training.agents.agent_files import save_agent
+
+            paths = save_agent(
+                saved.agent.policy, output, env=saved.env, train=saved.train, about=saved.about
+            )
+            click.echo(f"written to {' and '.join(map(str, paths))}", err=True)
     except OSError as error:
         reason = error.strerror or error
         raise ConfigurationError(f"--output {output}: can't be written: {reason}") from error
-
-
-def _write_onnx(saved: "SavedAgent", output: Path, temperature: Temperature | None) -> None:
-    from aimbot_lab.training.agents.onnx_export import export_onnx
-
-    played = saved.agent.temperature(temperature)
-    check = export_onnx(saved, output, temperature=played)
-    episodes, steps = check.observations // check.steps, check.steps
-    what = (
-        f"{episodes} episodes of {steps} steps, from memory to memory,"
-        if steps > 1
-        else (f"{check.observations:,} observations")
-    )
-    click.echo(
-        f"written to {output}, {played.label}; onnxruntime plays {what} as torch does: "
-        f"{shown_differences(check)}",
-        err=True,
-    )
 
 
 def shown_differences(check: "OnnxCheck") -> str:
@@ -101,15 +102,6 @@ def shown_differences(check: "OnnxCheck") -> str:
     if check.steps == 1:
         return apart
     return f"{apart}, memory at the end within {check.memory_difference:.1g}"
-
-
-def _write(saved: "SavedAgent", output: Path) -> None:
-    from aimbot_lab.training.agents.agent_files import save_agent
-
-    paths = save_agent(
-        saved.agent.policy, output, env=saved.env, train=saved.train, about=saved.about
-    )
-    click.echo(f"written to {' and '.join(map(str, paths))}", err=True)
 
 
 def size(

@@ -149,19 +149,16 @@ class RunningServer:
     def end(self) -> None:
         """End the server and all that it started."""
         for number in (signal.SIGTERM, signal.SIGKILL):
-            self._signal_all(number)
+            # Its output ends when the last of them has ended.
+            if self._listener.is_alive():
+                with suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, number)
             self._listener.join(SECONDS_TO_END)
         self._process.wait()
         if self._process.stdin is not None:
             self._process.stdin.close()
         if self._process.stdout is not None and not self._listener.is_alive():
             self._process.stdout.close()
-
-    def _signal_all(self, number: signal.Signals) -> None:
-        # Its output ends when the last of them has ended.
-        if self._listener.is_alive():
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
 
     @property
     def last_words(self) -> str:
@@ -200,10 +197,24 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
     from aimbot_lab.tracking.ui import ui_command
 
-    _refuse_taken_port(host, port)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except (OSError, UnicodeError) as error:  # UnicodeError: no host has such a name
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(
+            f"--host {shortened(host, MAX_HOST)} --port {port}: {shortened(str(reason), 200)}; "
+            "choose another with --port or --host"
+        ) from error
     folder = place.folder
     close_orphan_runs(folder)
-    part = _part(_found(runs, place), place)
+    from aimbot_lab.tracking.history import find_run
+
+    part = _part(
+        [find_run(place.folder, run, tracking_uri=place.tracking_uri) for run in runs], place
+    )
     command = ui_command(folder, tracking_uri=place.tracking_uri, host=host, port=port)
     if not _is_loopback(host):
         click.echo(OPEN_TO_ALL.format(host=terminal_lines(shortened(host, MAX_HOST))), err=True)
@@ -219,12 +230,6 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     message = f"{server.last_words}error: the page's server ended with exit code {code}"
     click.echo(terminal_lines(message), err=True)
     return 1
-
-
-def _found(runs: Sequence[str], place: options.StorePlace) -> list[RunSummary]:
-    from aimbot_lab.tracking.history import find_run
-
-    return [find_run(place.folder, run, tracking_uri=place.tracking_uri) for run in runs]
 
 
 def _part(runs: Sequence[RunSummary], place: options.StorePlace) -> str:
@@ -243,20 +248,6 @@ def _is_loopback(host: str) -> bool:
     except OSError:
         return False
     return all(ip_address(str(entry[4][0]).partition("%")[0]).is_loopback for entry in found)
-
-
-def _refuse_taken_port(host: str, port: int) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-    except (OSError, UnicodeError) as error:  # UnicodeError: no host has such a name
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(
-            f"--host {shortened(host, MAX_HOST)} --port {port}: {shortened(str(reason), 200)}; "
-            "choose another with --port or --host"
-        ) from error
 
 
 @click.command(short_help="Start, watch and steer trainings on a page.")

@@ -93,7 +93,10 @@ def play(
         check_output(save, option="--save")
     by_keys = commands is None and not any(printed.values()) and _on_a_terminal()
     if by_keys:
-        refuse_small_terminal()
+        columns, lines = _size()
+        if columns < MIN_COLUMNS or lines < MIN_LINES:
+            has, needs = f"{columns} x {lines}", f"{MIN_COLUMNS} x {MIN_LINES}"
+            raise ConfigurationError(f"the terminal has {has} characters; play needs {needs}")
     words = None if by_keys else read_commands(commands, game.commands)
     session = PlaySession(game, GameRequest(**given), seed=seed, fog=fog)
     if words is None:
@@ -101,18 +104,14 @@ def play(
     else:
         play_commands(session, words, **printed)
     if save is not None:
-        _save(session, save)
+        from aimbot_lab.replay.files import replay_text
+
+        write_output(replay_text(session.replay()), save, option="--save")
+        click.echo(f"the replay is {save}", err=True)
 
 
 def _on_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _save(session: "PlaySession", path: Path) -> None:
-    from aimbot_lab.replay.files import replay_text
-
-    write_output(replay_text(session.replay()), path, option="--save")
-    click.echo(f"the replay is {path}", err=True)
 
 
 class TypedCommand(NamedTuple):
@@ -181,14 +180,6 @@ def play_commands(
         click.echo(line, err=as_json)
 
 
-def refuse_small_terminal() -> None:
-    """Raise ConfigurationError where the terminal has no room for a game."""
-    columns, lines = _size()
-    if columns < MIN_COLUMNS or lines < MIN_LINES:
-        has, needs = f"{columns} x {lines}", f"{MIN_COLUMNS} x {MIN_LINES}"
-        raise ConfigurationError(f"the terminal has {has} characters; play needs {needs}")
-
-
 def play_by_keys(session: "PlaySession") -> None:
     """Play until q is pressed; then, where the game ended, say how.
 
@@ -199,21 +190,16 @@ def play_by_keys(session: "PlaySession") -> None:
         for key in _keys(session):
             if key == QUIT:
                 break
-            _obey(session, key)
+            if key == AGAIN:
+                session.begin(session.seed)
+            elif key == NEW:
+                session.begin(session.seed + 1)
+            elif key == LIFT:
+                session.lift_fog()
+            elif key in session.play.keys and not session.over:
+                session.act(session.play.keys[key])
     for line in session.result_lines():
         click.echo(line)
-
-
-def _obey(session: "PlaySession", key: str) -> None:
-    """Do what `key` says; a key without a meaning does nothing."""
-    if key == AGAIN:
-        session.begin(session.seed)
-    elif key == NEW:
-        session.begin(session.seed + 1)
-    elif key == LIFT:
-        session.lift_fog()
-    elif key in session.play.keys and not session.over:
-        session.act(session.play.keys[key])
 
 
 def _keys(session: "PlaySession") -> Iterator[str]:
@@ -222,7 +208,9 @@ def _keys(session: "PlaySession") -> Iterator[str]:
     while True:
         size = _size()
         if shown != size:
-            _draw(session, size)
+            text = screen_text(session, size)
+            sys.stdout.write(text)
+            sys.stdout.flush()
             shown = size
         if not select.select([sys.stdin], [], [], SECONDS_BETWEEN_LOOKS)[0]:
             continue
@@ -267,12 +255,6 @@ def _size() -> os.terminal_size:
     return shutil.get_terminal_size()
 
 
-def _draw(session: "PlaySession", size: os.terminal_size) -> None:
-    text = screen_text(session, size)
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
 @contextmanager
 def _game_terminal() -> Iterator[None]:
     """A screen of its own and keys that are read as they are pressed, while the block runs."""
@@ -315,25 +297,21 @@ def screen_text(session: "PlaySession", size: os.terminal_size) -> str:
     if columns < MIN_COLUMNS or lines < MIN_LINES:
         text = [f"too small: {MIN_COLUMNS} x {MIN_LINES}"[: max(columns - 1, 0)]]
     else:
-        text = _with_panel(session, columns, lines)
+        view = session.view()
+        shown, width = _cells(view, columns - PANEL - 1, lines)
+        panel = [*view.panel, "", *HELP]
+        if session.over:
+            result, numbers = session.result_lines()
+            fields = result.replace("|difficulty=", " ").split("|")[2:]
+            panel = [*fields, numbers.rpartition(", ")[2], "", *HELP]
+        blank = " " * width
+        height = min(max(len(shown), len(panel)), lines)
+        text = [
+            f"{shown[k] if k < len(shown) else blank} "
+            f"{one_line(panel[k])[:PANEL] if k < len(panel) else ''}"
+            for k in range(height)
+        ]
     return HOME + f"{CLEAR_LINE}\n".join(text) + CLEAR_LINE + CLEAR_BELOW
-
-
-def _with_panel(session: "PlaySession", columns: int, lines: int) -> list[str]:
-    view = session.view()
-    shown, width = _cells(view, columns - PANEL - 1, lines)
-    panel = [*view.panel, "", *HELP]
-    if session.over:
-        result, numbers = session.result_lines()
-        fields = result.replace("|difficulty=", " ").split("|")[2:]
-        panel = [*fields, numbers.rpartition(", ")[2], "", *HELP]
-    blank = " " * width
-    height = min(max(len(shown), len(panel)), lines)
-    return [
-        f"{shown[k] if k < len(shown) else blank} "
-        f"{one_line(panel[k])[:PANEL] if k < len(panel) else ''}"
-        for k in range(height)
-    ]
 
 
 def _cells(view: "GameView", columns: int, lines: int) -> tuple[Sequence[str], int]:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from aimbot_lab.replay.frames import Grid
 if TYPE_CHECKING:
     from aimbot_lab.replay.episode import Replay
-    from aimbot_lab.replay.summary import EpisodeSummary
 
 REPLAY_SUFFIX, DEMO_SUFFIX = ".json", ".demo"
 SIZE, SMALL_SIZE = 480, 320  # of one picture, of each of several
@@ -115,18 +114,6 @@ def record(
     if demo:
         _demonstrate(sources, output, place, **chosen)
         return
-    one = _is_replay(output)
-    agent, replays = _replays(sources, place, one=one, grid=grid, **chosen)
-    if one:
-        _write_replay(replays, output)
-        return
-    _film(replays, output, grid=grid, size=size, speed=speed)
-    if agent is not None:
-        _keep(agent, replays, output, place=place)
-
-
-def _is_replay(output: Path) -> bool:
-    """Whether it is a replay. Raises ConfigurationError for what is neither that nor a film."""
     from aimbot_lab.replay.film import check_film
 
     one = output.suffix.lower() == REPLAY_SUFFIX
@@ -134,7 +121,24 @@ def _is_replay(output: Path) -> bool:
         check_output(output)
     else:
         check_film(output)
-    return one
+    agent, replays = _replays(sources, place, one=one, grid=grid, **chosen)
+    if one:
+        from aimbot_lab.replay.files import replay_text
+
+        if len(replays) != 1:
+            raise ConfigurationError("--output: a .json file holds one episode: --episodes 1")
+        write_output(replay_text(replays[0]), output)
+        return
+    _film(replays, output, grid=grid, size=size, speed=speed)
+    if agent is not None:
+        from aimbot_lab.experiment.analysis.recording import film_record
+        from aimbot_lab.tracking.history import add_to_run, find_run
+
+        run_id, at = agent.run.run_id, place.tracking_uri
+        # Read now: while the film was made, an evaluation may have written to it.
+        note = find_run(place.folder, run_id, tracking_uri=at).tags.get(NOTE_TAG, "")
+        record = film_record(output, replays, agent=agent, note=note)
+        add_to_run(place.folder, run_id, record, tracking_uri=at)
 
 
 def _demonstrate(
@@ -163,28 +167,6 @@ def _demonstrate(
     with progress("playing", count) as advance:
         content = demonstrate(found, request, on_episode=advance)
     write_output(content, output)
-
-
-def _write_replay(replays: "Sequence[Replay]", output: Path) -> None:
-    from aimbot_lab.replay.files import replay_text
-
-    if len(replays) != 1:
-        raise ConfigurationError("--output: a .json file holds one episode: --episodes 1")
-    write_output(replay_text(replays[0]), output)
-
-
-def _keep(
-    agent: "TrackedAgent", replays: "Sequence[Replay]", film: Path, *, place: options.StorePlace
-) -> None:
-    """Leave a copy with the run, and a line in its note."""
-    from aimbot_lab.experiment.analysis.recording import film_record
-    from aimbot_lab.tracking.history import add_to_run, find_run
-
-    run_id, at = agent.run.run_id, place.tracking_uri
-    # Read now: while the film was made, an evaluation may have written to it.
-    note = find_run(place.folder, run_id, tracking_uri=at).tags.get(NOTE_TAG, "")
-    record = film_record(film, replays, agent=agent, note=note)
-    add_to_run(place.folder, run_id, record, tracking_uri=at)
 
 
 def _replays(
@@ -328,28 +310,37 @@ def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_j
     if folder is not None:
         _write_frames(found, folder, size or 480)
     elif sys.stdout.isatty() and not (as_json or os.environ.get("NO_COLOR")):
-        _play(found, speed)
+        from aimbot_lab.replay.terminal import Screen, screens
+
+        columns, lines = shutil.get_terminal_size()
+        true_colour = os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
+        step = found.episode.frame_seconds / speed
+        with _own_screen():
+            due = time.monotonic()
+            for text in screens(found, Screen(columns, lines, true_colour)):
+                click.echo(HOME + text, nl=False, color=True)
+                sys.stdout.flush()
+                due += step
+                time.sleep(max(due - time.monotonic(), 0.0))
+            time.sleep(SECONDS_AT_THE_END)
     summary = summarize(found)
     if as_json:
         print_json(summary.as_json())
     else:
-        _show_summary(summary)
-
-
-def _play(found: "Replay", speed: float) -> None:
-    from aimbot_lab.replay.terminal import Screen, screens
-
-    columns, lines = shutil.get_terminal_size()
-    true_colour = os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
-    step = found.episode.frame_seconds / speed
-    with _own_screen():
-        due = time.monotonic()
-        for text in screens(found, Screen(columns, lines, true_colour)):
-            click.echo(HOME + text, nl=False, color=True)
-            sys.stdout.flush()
-            due += step
-            time.sleep(max(due - time.monotonic(), 0.0))
-        time.sleep(SECONDS_AT_THE_END)
+        level = f", difficulty {summary.difficulty}" if summary.difficulty else ""
+        click.echo(f"{summary.target}{level}: {summary.outcome} after {summary.took}")
+        events = (f", {count} {name}" for name, count in summary.events.items())
+        click.echo(f"{summary.decisions} decisions{''.join(events)}")
+        rows = [
+            (name.replace("_", " "), f"{value:,.1f}")
+            for name, value in summary.reward_terms.items()
+        ]
+        rows.append(("return", f"{summary.episode_return:,.1f}"))
+        click.echo(table(("reward", "sum"), rows))
+        if summary.about:
+            about = ", ".join(f"{key} {value}" for key, value in summary.about.items())
+            click.echo(shortened(one_line(about), MAX_LINE), err=True)
+        click.echo(f"plays as recorded: trajectory {summary.trajectory_sha256[:12]}", err=True)
 
 
 @contextmanager
@@ -377,19 +368,3 @@ def _write_frames(found: "Replay", folder: Path, size: int) -> None:
         reason = error.strerror or error
         raise ConfigurationError(f"--frames {folder}: can't be written: {reason}") from error
     click.echo(f"{count} pictures are in {folder}", err=True)
-
-
-def _show_summary(summary: "EpisodeSummary") -> None:
-    level = f", difficulty {summary.difficulty}" if summary.difficulty else ""
-    click.echo(f"{summary.target}{level}: {summary.outcome} after {summary.took}")
-    events = (f", {count} {name}" for name, count in summary.events.items())
-    click.echo(f"{summary.decisions} decisions{''.join(events)}")
-    rows = [
-        (name.replace("_", " "), f"{value:,.1f}") for name, value in summary.reward_terms.items()
-    ]
-    rows.append(("return", f"{summary.episode_return:,.1f}"))
-    click.echo(table(("reward", "sum"), rows))
-    if summary.about:
-        about = ", ".join(f"{key} {value}" for key, value in summary.about.items())
-        click.echo(shortened(one_line(about), MAX_LINE), err=True)
-    click.echo(f"plays as recorded: trajectory {summary.trajectory_sha256[:12]}", err=True)

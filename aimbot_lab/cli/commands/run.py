@@ -1,7 +1,7 @@
 """`aimbot-lab run` and `aimbot-lab resume`: train by a curriculum."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -31,7 +31,7 @@ from aimbot_lab.tracking.tracker import checked_run_name
 if TYPE_CHECKING:
     from aimbot_lab.experiment.config.document import LoadedCurriculum
     from aimbot_lab.experiment.runs.resume import Change
-    from aimbot_lab.experiment.runs.run_record import InitialAgent, ResumableRun, RunRequest
+    from aimbot_lab.experiment.runs.run_record import InitialAgent, RunRequest
     from aimbot_lab.training.processes.exchange import Rank
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.forecast import Expectation
@@ -154,8 +154,12 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
         raise click.UsageError(f"{launch.option} can't be used with -")
     launch.check(config)
     newest = newest_prepared(request)[0].resume if given["resume"] else None
+    words = ["run", *_words(file, overrides, given, request.start)]
+    words += [] if given["name"] is None else ["--name", given["name"]]
+    words += [] if given["seed"] is None else ["--seed", str(given["seed"])]
+    words += ["--resume"] if given["resume"] else []
     return launch_training(
-        _words_of_worker(file, overrides, given, request.start),
+        [*words, "--json"] if given["as_json"] else words,
         launch,
         request.data_folder,
         resumed=None if newest is None else newest.run_id,
@@ -163,23 +167,17 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
     )
 
 
-def _words_of_worker(
-    file: Path, overrides: tuple[str, ...], given: RunOptions, start: "InitialAgent | None"
-) -> list[str]:
-    """What each process of one training is told."""
-    words = ["run", *_words(file, overrides, given, start)]
-    words += [] if given["name"] is None else ["--name", given["name"]]
-    words += [] if given["seed"] is None else ["--seed", str(given["seed"])]
-    words += ["--resume"] if given["resume"] else []
-    return [*words, "--json"] if given["as_json"] else words
-
-
 def _joined(
     file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Rank"
 ) -> "tuple[RunRequest, str]":
     """What the process at `own`, one of several, is to train."""
     if (begun := begun_run(given["place"].folder)) is not None:
-        return again_prepared(begun, given["place"].folder, own)
+        from aimbot_lab.experiment.runs.resume import check_resume
+        from aimbot_lab.experiment.runs.run_record import RunRequest
+
+        if own.leads:
+            return _of(*check_resume(begun, begun.curriculum(), given["place"].folder))
+        return RunRequest(begun.curriculum(), given["place"].folder, resume=begun), ""
     request = replace(_requested(file, overrides, given, says=own.leads), key=run_key())
     return newest_prepared(request) if given["resume"] and own.leads else (request, "")
 
@@ -195,7 +193,12 @@ def _requested(
     curriculum = load_curriculum(
         file, (*overrides, *seeds), allowed_env=given["allow_env"], may_run=always
     )
-    folder = _destination(curriculum, given)
+    from aimbot_lab.tracking.opening import check_destination
+
+    checked_run_name(curriculum.name if given["name"] is None else given["name"])
+    place = given["place"]
+    folder = place.folder
+    check_destination(folder, curriculum.config.tracking, tracking_uri=place.tracking_uri)
     curriculum, start = _started(curriculum, folder, given)
     if start is not None and says:
         click.echo(f"starts with {start.description}", err=True)
@@ -212,7 +215,13 @@ def _show_plan(curriculum: "LoadedCurriculum", given: RunOptions) -> int:
     if others > 1 or launch.shares(config):
         least, most = (others * number for number in launch.processes)
         sharing = sharing_plan(config, least, most, asked=launch.words)
-    show_plan(plan_curriculum(curriculum, sharing=sharing), as_json=given["as_json"])
+    plan = plan_curriculum(curriculum, sharing=sharing)
+    for warning in plan.warnings:
+        click.echo(one_line(f"warning: {warning}"), err=True)
+    if given["as_json"]:
+        print_json(plan.as_json())
+    else:
+        click.echo("\n\n".join(plan_text(plan, terminal_width() or WIDEST)))
     return 0
 
 
@@ -261,25 +270,11 @@ def _started(
     curriculum = from_lesson(curriculum, lesson)
     if source is None:
         return curriculum, None
-    start = find_initial_agent(source, folder, tracking_uri=_store(curriculum, given))
+    start = find_initial_agent(
+        source, folder, tracking_uri=given["place"].tracking_uri or curriculum.config.tracking.uri
+    )
     check_compatible(start, curriculum.config)
     return curriculum, start
-
-
-def _store(curriculum: "LoadedCurriculum", given: RunOptions) -> str | None:
-    """The address that a run of `curriculum` is tracked at, if any is named."""
-    return given["place"].tracking_uri or curriculum.config.tracking.uri
-
-
-def _destination(curriculum: "LoadedCurriculum", given: RunOptions) -> DataFolder:
-    """The data folder, once all about where the run goes is found to be usable."""
-    from aimbot_lab.tracking.opening import check_destination
-
-    checked_run_name(curriculum.name if given["name"] is None else given["name"])
-    place = given["place"]
-    folder = place.folder
-    check_destination(folder, curriculum.config.tracking, tracking_uri=place.tracking_uri)
-    return folder
 
 
 @click.command(short_help="Resume a run that was stopped or died.")
@@ -371,18 +366,6 @@ def newest_prepared(request: "RunRequest") -> "tuple[RunRequest, str]":
     return _of(*check_resume(newest, request.curriculum, request.data_folder))
 
 
-def again_prepared(
-    run: "ResumableRun", data_folder: DataFolder, own: "Rank"
-) -> "tuple[RunRequest, str]":
-    """The resumption of a run whose processes are started anew."""
-    from aimbot_lab.experiment.runs.resume import check_resume
-    from aimbot_lab.experiment.runs.run_record import RunRequest
-
-    if own.leads:
-        return _of(*check_resume(run, run.curriculum(), data_folder))
-    return RunRequest(run.curriculum(), data_folder, resume=run), ""
-
-
 def _of(request: "RunRequest", changes: "tuple[Change, ...]") -> "tuple[RunRequest, str]":
     """What is resumed, and with what changes."""
     run = request.resume
@@ -393,16 +376,6 @@ def _of(request: "RunRequest", changes: "tuple[Change, ...]") -> "tuple[RunReque
 
 MARGIN = 13  # characters before what is said of a lesson
 WIDEST = 100
-
-
-def show_plan(plan: "CurriculumPlan", *, as_json: bool) -> None:
-    """Print `plan` on standard output, and its warnings also on standard error."""
-    for warning in plan.warnings:
-        click.echo(one_line(f"warning: {warning}"), err=True)
-    if as_json:
-        print_json(plan.as_json())
-    else:
-        click.echo("\n\n".join(plan_text(plan, terminal_width() or WIDEST)))
 
 
 def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
@@ -454,7 +427,10 @@ def _lesson_lines(planned: "PlannedLesson") -> Iterator[tuple[str, str]]:
         return
     yield "ends", criteria.ending
     if planned.expected:
-        yield "takes", _takes(planned.expected)
+        first, *rest = planned.expected
+        takes = [f"{_count(one)} at {one.win_rate:.4g}" for one in rest]
+        start = f"{_count(first)} episodes at a true win rate of {first.win_rate:.4g}"
+        yield "takes", f"{', '.join([start, *takes])} (medians)"
 
 
 def _cell(cell: "PlannedCell") -> str:
@@ -474,13 +450,6 @@ def _parameter(value: Any) -> str:
 
 def _pairs(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in parameters.items() if value is not None)
-
-
-def _takes(expected: "Sequence[Expectation]") -> str:
-    first, *rest = expected
-    takes = [f"{_count(one)} at {one.win_rate:.4g}" for one in rest]
-    start = f"{_count(first)} episodes at a true win rate of {first.win_rate:.4g}"
-    return f"{', '.join([start, *takes])} (medians)"
 
 
 def _count(expected: "Expectation") -> str:

@@ -85,7 +85,8 @@ def runs(
     for run_id in close_orphan_runs(folder, on_fault=faults.__setitem__):
         _report_closed(folder, run_id)
     _report(waiting := waiting_runs(folder), faults)
-    _report_damaged(folder)
+    for file in damaged_owner_files(folder):
+        click.echo(f"{file}: is damaged; aimbot-lab resume {file.parent.name} says more", err=True)
     there = list_runs(folder, tracking_uri=place.tracking_uri, max_results=MAX_RUNS)
     found = selected(there, _filters(**wanted), with_trials=every)
     found = _best(found)[:top] if top else found[:limit]
@@ -123,11 +124,6 @@ def _report_closed(folder: DataFolder, run_id: str) -> None:
             more = f" --set train.total_steps={2 * spent}" if spent else ""
             way = f"; aimbot-lab resume {run_id[:SHORT_ID]}{more} resumes it"
     click.echo(f"closed the run of a dead process: {run_id}{way}", err=True)
-
-
-def _report_damaged(folder: DataFolder) -> None:
-    for file in damaged_owner_files(folder):
-        click.echo(f"{file}: is damaged; aimbot-lab resume {file.parent.name} says more", err=True)
 
 
 def _report(waiting: Sequence[WaitingRun], faults: Mapping[str, str]) -> None:
@@ -270,7 +266,15 @@ def weights(
     if as_json:
         print_json({"schema": 1, "run_id": folder.run_id, **answer})
     else:
-        click.echo(_weights_text(answer, changed=bool(moves or lock or unlock)))
+        rows = [
+            (level, f"{weight:.4f}", "locked" if locked else "")
+            for level, (weight, locked) in enumerate(
+                zip(answer["weights"], answer["locked"], strict=True), start=1
+            )
+        ]
+        verb = "changed" if bool(moves or lock or unlock) else "as they are"
+        head = f"{answer['target']} in lesson {answer['lesson']}, {verb} at step {answer['step']:,}"
+        click.echo(f"{one_line(head)}\n" + table(("difficulty", "weight", ""), rows))
 
 
 def _move(text: str) -> tuple[int, float]:
@@ -287,15 +291,3 @@ def _silence(running: bool, *, taken_back: bool, run: str) -> Exception:
     if taken_back:
         return LabError(f"run {run} did not listen in time; nothing was changed; try again")
     return LabError(f"run {run} has read the change, but its answer was lost")
-
-
-def _weights_text(answer: dict[str, Any], *, changed: bool) -> str:
-    rows = [
-        (level, f"{weight:.4f}", "locked" if locked else "")
-        for level, (weight, locked) in enumerate(
-            zip(answer["weights"], answer["locked"], strict=True), start=1
-        )
-    ]
-    verb = "changed" if changed else "as they are"
-    head = f"{answer['target']} in lesson {answer['lesson']}, {verb} at step {answer['step']:,}"
-    return f"{one_line(head)}\n" + table(("difficulty", "weight", ""), rows)

@@ -99,7 +99,7 @@ def difference_rows(rows: tuple[Difference, ...]) -> Rows:
             f"{row.second_win_rate:.3f}",
             shown_difference(row.difference, row.lower, row.upper),
             *(_measured(row, name) for name in _measures(row)),
-            _p_value(row.adjusted_p_value),
+            ("<0.001" if row.adjusted_p_value < 0.001 else f"{row.adjusted_p_value:.3f}"),
             row.verdict,
             f"{row.more_episodes:,}" if row.more_episodes else "-",
         )
@@ -208,10 +208,6 @@ def curve_note(found: Comparison) -> str:
     )
 
 
-def _p_value(value: float) -> str:
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
 _CLEAR = ("better", "worse")
 
 
@@ -225,7 +221,13 @@ def comparison_page(found: Comparison) -> str:
             heading("Runs"),
             html_table(RUN_HEAD, run_rows(found)),
             *_against_the_first(found),
-            *_match_sections(found),
+            *(
+                [
+                    part
+                    for text, rows in match_parts(found)
+                    for part in (heading(text), *([html_table(MATCH_HEAD, rows)] if rows else ()))
+                ]
+            ),
             heading("Win rate while learning"),
             curve_chart(_curves(found), x_name="environment steps; ticks: a lesson was passed"),
             paragraph(curve_note(found), quiet=True),
@@ -251,14 +253,6 @@ def _against_the_first(found: Comparison) -> list[str]:
             html_table(difference_head(found, run), difference_rows(rows)),
         ]
     return parts
-
-
-def _match_sections(found: Comparison) -> list[str]:
-    return [
-        part
-        for text, rows in match_parts(found)
-        for part in (heading(text), *([html_table(MATCH_HEAD, rows)] if rows else ()))
-    ]
 
 
 def _difference_interval(row: Difference) -> Interval:

@@ -242,15 +242,6 @@ def cells_to_play(
 def evaluation_record(evaluated: Evaluated, note: str) -> Addition:
     """What the run is to keep; `note` is its note so far."""
     document = json.dumps(evaluated.as_json(), indent=1)
-    return Addition(
-        step=0,  # the page draws bars beside each other for these, and else a dot per chart
-        metrics=_metrics(evaluated),
-        tags={NOTE_TAG: with_section(note, "Evaluation", _section(evaluated))},
-        texts={f"{FOLDER}/{evaluated.agent}.json": document},
-    )
-
-
-def _metrics(evaluated: Evaluated) -> dict[str, float]:
     (_, first), *others = evaluated.players.items()
     known = {
         names.TEST_WIN_RATE: first.overall.win_rate,
@@ -267,7 +258,12 @@ def _metrics(evaluated: Evaluated) -> dict[str, float]:
         **{names.player_win_rate(name): scores.overall.win_rate for name, scores in others},
         **{names.test_measure(name): value for name, value in first.overall.measures.items()},
     }
-    return {key: value for key, value in known.items() if value is not None}
+    return Addition(
+        step=0,  # the page draws bars beside each other for these, and else a dot per chart
+        metrics={key: value for key, value in known.items() if value is not None},
+        tags={NOTE_TAG: with_section(note, "Evaluation", _section(evaluated))},
+        texts={f"{FOLDER}/{evaluated.agent}.json": document},
+    )
 
 
 def _draw_rates(evaluated: Evaluated, player: PlayerScores) -> dict[str, float]:

@@ -36,7 +36,6 @@ class Task(Protocol):
         The caller returns when the work is done or others are at the rest of it, a worker when it
         has looked out in vain for more (see `foundation.threads.spin_sync`).
         """
-        ...
 
 
 class ThreadPool:

@@ -123,7 +123,10 @@ class Access:
             given = _cookie(headers, self._door.cookie)
         if not self._door.knows(given) and (given is not None or not is_file):
             return PlainTextResponse(NO_TOKEN, 403)
-        return _too_large(headers)
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) <= MAX_BODY:
+            return None
+        return PlainTextResponse(TOO_LARGE, 413)
 
 
 def _cookie(headers: Headers, name: str) -> str | None:
@@ -132,13 +135,6 @@ def _cookie(headers: Headers, name: str) -> str | None:
     except CookieError:
         return None
     return None if found is None else found.value
-
-
-def _too_large(headers: Headers) -> Response | None:
-    length = headers.get("content-length", "0")
-    if length.isdecimal() and int(length) <= MAX_BODY:
-        return None
-    return PlainTextResponse(TOO_LARGE, 413)
 
 
 def _bounded(receive: Receive) -> Receive:

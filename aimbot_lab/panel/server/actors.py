@@ -253,7 +253,13 @@ def set_up(lab: "Lab", key: str) -> MatchSetup:
     if settings is None:
         raise ConfigurationError("no world that is installed has matches")
     if key.startswith(SCRIPT):
-        return _against_script(key, settings)
+        kind, name = type_of(settings), key.removeprefix(SCRIPT)
+        scripts = kind.baselines(settings)
+        if name not in scripts:
+            raise ConfigurationError(f"{shortened(key, 40)}: this world has no such script")
+        single = make_world(kind.single_settings(settings), 1)
+        person = GameActor(PERSON, _for_one(settings), None)
+        return MatchSetup(person, script_player(name, scripts[name], single), name)
     lab.loader.need(*STORE, *AGENTS)
     run, _, which = key.removeprefix(RUN).partition(":")
     line = lab.run_list.line(run)
@@ -264,16 +270,6 @@ def set_up(lab: "Lab", key: str) -> MatchSetup:
     return MatchSetup(GameActor(PERSON, _for_one(env), None), rival, words)
 
 
-def _against_script(key: str, settings: WorldSettings) -> MatchSetup:
-    kind, name = type_of(settings), key.removeprefix(SCRIPT)
-    scripts = kind.baselines(settings)
-    if name not in scripts:
-        raise ConfigurationError(f"{shortened(key, 40)}: this world has no such script")
-    single = make_world(kind.single_settings(settings), 1)
-    person = GameActor(PERSON, _for_one(settings), None)
-    return MatchSetup(person, script_player(name, scripts[name], single), name)
-
-
 def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, MatchPlayer]:
     """The world of a run, and the player that `which` of `WORDS` means."""
     from aimbot_lab.experiment.runs.agents import fetch_agent
@@ -281,30 +277,28 @@ def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, MatchPlaye
 
     folder = lab.run_list.find(run)
     if folder is not None and not folder.is_free:
-        return _of_training(folder, which)
+        from aimbot_lab.panel.server.watched_agent import SnapshotParts
+        from aimbot_lab.training.agents.agent_files import load_agent
+        from aimbot_lab.training.self_play.players import agent_player
+
+        saved = load_agent(present_agent(folder))
+        if not type_of(saved.env).self_play_targets:
+            raise ConfigurationError(
+                f"it learns in the world {saved.env.world}, which has no matches of two agents"
+            )
+        agent, name, step = saved.agent, "newest agent", int(saved.about.get("step", 0))
+        if which == FIRST:
+            parts = SnapshotParts(folder.path / "checkpoints", saved)
+            if not (names := parts.names()):
+                raise ConfigurationError(
+                    "the run has kept no snapshot yet; choose its newest agent"
+                )
+            agent, name, step = parts.agent(names[0]), names[0], 0
+        return saved.env, agent_player(name, agent, step=step, run=folder.path.name)
     store = Store(lab.data_folder, lab.tracking_uri, never)
     found: TrackedAgent = fetch_agent(run, LAST, **store.place)
     check_worlds([found])
     return found.config.env, find_opponent(found, which, store=store)
-
-
-def _of_training(folder: RunFolder, which: str) -> tuple[WorldSettings, MatchPlayer]:
-    from aimbot_lab.panel.server.watched_agent import SnapshotParts
-    from aimbot_lab.training.agents.agent_files import load_agent
-    from aimbot_lab.training.self_play.players import agent_player
-
-    saved = load_agent(present_agent(folder))
-    if not type_of(saved.env).self_play_targets:
-        raise ConfigurationError(
-            f"it learns in the world {saved.env.world}, which has no matches of two agents"
-        )
-    agent, name, step = saved.agent, "newest agent", int(saved.about.get("step", 0))
-    if which == FIRST:
-        parts = SnapshotParts(folder.path / "checkpoints", saved)
-        if not (names := parts.names()):
-            raise ConfigurationError("the run has kept no snapshot yet; choose its newest agent")
-        agent, name, step = parts.agent(names[0]), names[0], 0
-    return saved.env, agent_player(name, agent, step=step, run=folder.path.name)
 
 
 def _match_settings() -> WorldSettings | None:

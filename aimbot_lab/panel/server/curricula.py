@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, reason_and_place
 from aimbot_lab.shipped.named_files import CURRICULUM, SHIPPED, SUFFIXES, shipped_names
 from aimbot_lab.worlds.registry import DEFAULT, default_type
@@ -78,7 +78,13 @@ def _text(path: Path) -> str:
 def _choice(key: str, path: Path) -> OfferedCurriculum:
     shipped = key.startswith("shipped:")
     name = path.stem if shipped else key.removeprefix("own:")
-    about = _about(_text(path))
+    # The first sentence of the first comment of a file, without the name that it begins with.
+    comments = _COMMENTS.search(_text(path))
+    lines = [line.lstrip("# ").rstrip() for line in (comments[0] if comments else "").splitlines()]
+    prose = " ".join(line for line in lines if not line.startswith("yaml-language-server"))
+    sentence = _SENTENCE.match(prose)
+    found = sentence[1] if sentence else ""
+    about = found[:1].upper() + found[1:]
     try:
         loaded = load_curriculum(path)
     except ConfigurationError as error:
@@ -86,35 +92,21 @@ def _choice(key: str, path: Path) -> OfferedCurriculum:
     except BaseException as error:  # noqa: BLE001  # of a module that it names: others are offered
         faults = [f"{path}: can't be read: {reason_and_place(error)}"]
     else:
-        return _fit(key, loaded, about, shipped=shipped)
+        config = loaded.config
+        targets = dict.fromkeys(target for one in config.lessons for target in one.targets)
+        return OfferedCurriculum(
+            key,
+            title=f"Train-{_capital(loaded.name)}" if shipped else key.removeprefix("own:"),
+            about=about,
+            shipped=shipped,
+            main=shipped and config.env.world == DEFAULT,
+            world=config.env.world,
+            lessons=[one.name for one in config.lessons],
+            targets=[*targets],
+            total_steps=config.train.total_steps,
+            code="" if loaded.unasked is None else loaded.unasked.shown,
+        )
     return OfferedCurriculum(key, name, about, shipped, main=False, faults=faults)
-
-
-def _about(text: str) -> str:
-    """The first sentence of the first comment of a file, without the name that it begins with."""
-    comments = _COMMENTS.search(text)
-    lines = [line.lstrip("# ").rstrip() for line in (comments[0] if comments else "").splitlines()]
-    prose = " ".join(line for line in lines if not line.startswith("yaml-language-server"))
-    sentence = _SENTENCE.match(prose)
-    found = sentence[1] if sentence else ""
-    return found[:1].upper() + found[1:]
-
-
-def _fit(key: str, loaded: LoadedCurriculum, about: str, *, shipped: bool) -> OfferedCurriculum:
-    config = loaded.config
-    targets = dict.fromkeys(target for one in config.lessons for target in one.targets)
-    return OfferedCurriculum(
-        key,
-        title=f"Train-{_capital(loaded.name)}" if shipped else key.removeprefix("own:"),
-        about=about,
-        shipped=shipped,
-        main=shipped and config.env.world == DEFAULT,
-        world=config.env.world,
-        lessons=[one.name for one in config.lessons],
-        targets=[*targets],
-        total_steps=config.train.total_steps,
-        code="" if loaded.unasked is None else loaded.unasked.shown,
-    )
 
 
 def _capital(name: str) -> str:

@@ -83,12 +83,10 @@ class RunningGame(Protocol):
     @property
     def game(self) -> Game:
         """The row that goes on."""
-        ...
 
     @property
     def over(self) -> bool:
         """Whether no decision can follow."""
-        ...
 
 
 class PagesGame(Protocol):
@@ -99,7 +97,6 @@ class PagesGame(Protocol):
     @property
     def game(self) -> RunningGame:
         """What is played."""
-        ...
 
 
 Open = TypeVar("Open", bound=PagesGame)

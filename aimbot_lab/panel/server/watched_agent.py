@@ -92,11 +92,9 @@ class PastAgents(Protocol):
 
     def names(self) -> list[str]:
         """What they are called, the first first."""
-        ...
 
     def agent(self, name: str) -> Agent:
         """One of them. Raises LabError where it can't be read."""
-        ...
 
 
 def drawn_cell(mix: Scenario, random: np.random.Generator) -> tuple[str, int]:
@@ -270,16 +268,13 @@ class PlayableRun(Protocol):
     @property
     def run_id(self) -> str:
         """Its id."""
-        ...
 
     @property
     def status(self) -> Any:
         """The last state that it has shown; None: none yet."""
-        ...
 
     def find(self) -> RunFolder | None:
         """Its folder, while it has one."""
-        ...
 
 
 def code_of_run(run: PlayableRun, data_folder: DataFolder, *, uri: str | None) -> NamedCode | None:
