@@ -53,7 +53,7 @@ HOMES = {
     "google": ["mlagents/messages.py"],
     "grpc": ["mlagents/grpc_link.py"],
     "matplotlib": [
-        "sweep/plots.py",
+        "sweep/outputs.py",
         "experiment/analysis/charts.py",
         "experiment/analysis/learning_curve.py",
     ],

@@ -83,11 +83,13 @@ class Rule(Protocol):
     """
 
     order: Order = "beginnings"  # in which it wants episodes: as they began, or as they end
-    every_step = False  # whether each step of the world is a check, not only each episode
-    is_test = False  # whether its statistic is the log of evidence, which passes at its bound
+    every_step: bool = False  # whether each step of the world is a check, not only each episode
+    is_test: bool = False  # whether its statistic is the log of evidence, which passes at its bound
     statistic: float  # what is compared with `bound`; NaN as long as there is nothing to compare
     passed: bool  # whether the lesson is passed at this very moment
     episodes: int  # how many it has counted
+    _criteria: "CompletionCriteria"
+    _memory: "MlAgentsMemory"
 
     def __init__(
         self, criteria: "CompletionCriteria", cells: Sequence[Cell], memory: "MlAgentsMemory"
@@ -139,9 +141,11 @@ class Rule(Protocol):
 
     def look(self, share: float) -> None:
         """A step of the world is over; `share` of all training steps are taken."""
+        del share
 
     def ask(self, cells: Sequence[Cell]) -> None:
         """The lesson's mix is made of `cells` now."""
+        del cells
 
     def lacks(self, cell: Cell) -> bool:  # noqa: ARG002
         """Whether `cell` has not passed; where all are judged together, whether these have not."""
@@ -167,6 +171,7 @@ class Rule(Protocol):
 
     def resume_tally(self, tally: Mapping[str, Any]) -> None:
         """Go on from what `tally()` gave; empty: it is not known."""
+        del tally
 
 
 class EvidenceRule(Rule):

@@ -42,7 +42,7 @@ from aimbot_lab.foundation.named_code import MayRun
 from aimbot_lab.foundation.world import BatchWorld, Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.league.result import League, rated
-from aimbot_lab.replay.episode import Replay, as_replay, recorded_episodes
+from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.run_summary import BEST, LAST, is_agent_name
 from aimbot_lab.training.self_play.players import agent_player, by_kernels
@@ -186,7 +186,7 @@ def record_matches(
     settings = kind.match_settings(agent.config.env)
     target, difficulties = next(iter(kind.targets(settings).items()))
     temperature = agent.saved.agent.temperature(request.temperature)
-    about = {
+    about: About = {
         "run": agent.run.run_id,
         "name": agent.run.name,
         "home": shown_name(home),

@@ -152,7 +152,7 @@ def test_a_promotion_is_one_line_with_its_proof_at_every_width(name: str) -> Non
         ),
         ({"every_cell": True}, "win rate 0.912 [0.902, 1.000] > 0.9 (each cell), evidence 22.1 of"),
         ({"measure": "reward", "threshold": 7.5}, "reward > 7.5, evidence 22.1 of 20"),
-        ({"evidence": None, "value": 0.95}, "win rate 0.95 > 0.9, by rule ml-agents"),
+        ({"evidence": None, "value": 0.95, "rule": "own"}, "win rate 0.95 > 0.9, by rule own"),
         ({"evidence": None, "value": 0.52, "measure": "progress"}, "progress 0.52 > 0.9"),
         ({"measure": None, "evidence": None}, "win rate 0.912 [0.902, 1.000]"),  # an older run's
     ],
