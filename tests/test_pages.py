@@ -73,8 +73,8 @@ def missing_modules(page: Path) -> list[str]:
     return [name for name in dict.fromkeys(names) if not resolves(name)]
 
 
-def test_the_readme_has_at_most_200_lines() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
+def test_the_readme_has_at_most_150_lines() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
 def test_the_readme_links_every_other_page() -> None:

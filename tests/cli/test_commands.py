@@ -1,4 +1,4 @@
-"""Every command has help with an example and a line in the README; `check` and `runs` answer."""
+"""Every command has help with an example and a line on its page; `check` and `runs` answer."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from aimbot_lab.cli.main import cli
 
 ROOT = Path(__file__).parent.parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "aimbot_lab" / "cli" / "README.md").read_text(encoding="utf-8")
 FOLDERS = ("aimbot_lab", "curricula", "sweeps")
 PAGES = [
     ROOT / "README.md",
@@ -76,7 +76,7 @@ def test_examples_use_options_that_there_are() -> None:
             assert used <= known, f"{words}: {used - known}"
 
 
-def test_every_command_has_a_line_in_the_readme() -> None:
+def test_every_command_has_a_line_on_its_page() -> None:
     for path in PATHS:
         first, *rest = path
         table = [line for line in README.splitlines() if line.startswith(f"| `aimbot-lab {first}")]
