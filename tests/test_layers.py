@@ -32,13 +32,13 @@ WINGS = {
     "experiment.ml_agents": 2,
     "experiment.runs": 2,
     "experiment.analysis": 3,
-    "foundation.threads": 2,
+    "foundation.thread_pool": 2,
     "foundation.kernels": 1,
 }
 HOMES = {
     "numba": ["foundation/kernels/"],
     "llvmlite": ["foundation/kernels/"],
-    "scipy": ["foundation/statistics/"],
+    "scipy": ["foundation/"],
     "torch": ["training/"],
     "safetensors": ["training/"],
     "threadpoolctl": ["bench/train.py"],
@@ -70,8 +70,6 @@ CORE_MAY_IMPORT = (
     "typing",
     "numpy",
     "aimbot_lab.foundation.kernels.",
-    "aimbot_lab.foundation.threads.row_queue",
-    "aimbot_lab.foundation.threads.spin_sync",
     "aimbot_lab.worlds.arena.core.",  # the duel is made of it
     "aimbot_lab.training.fused.core.",  # networks of parts are
 )

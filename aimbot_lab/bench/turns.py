@@ -22,7 +22,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple, TypeVar
 
 from aimbot_lab.foundation.errors import LabError, reason_and_place
-from aimbot_lab.foundation.statistics.intervals import MeanInterval, are_alike, student_errors
+from aimbot_lab.foundation.intervals import MeanInterval, are_alike, student_errors
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIDENCE = 0.95

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from aimbot_lab.curriculum.current_lesson import CurrentLesson
+from aimbot_lab.curriculum.current_lesson import CurrentLesson, GreedyProof
 from aimbot_lab.curriculum.episodes import Outcome, Reader, StartOrder
 from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
-from aimbot_lab.curriculum.greedy_proof import GreedyProof
 from aimbot_lab.curriculum.mix import LiveMix, WeightChange, cell_shares
 from aimbot_lab.curriculum.records import CurriculumRecord, Piece
 from aimbot_lab.curriculum.reports import (

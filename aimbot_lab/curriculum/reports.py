@@ -10,9 +10,9 @@ from aimbot_lab.curriculum.rules import WIN_RATE, CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, RateWindow
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.intervals import UNKNOWN, WinRate
+from aimbot_lab.foundation.ratings import points_of
 from aimbot_lab.foundation.shown_text import odds, odds_text
-from aimbot_lab.foundation.statistics.intervals import UNKNOWN, WinRate
-from aimbot_lab.foundation.statistics.ratings import points_of
 
 Decision = Literal["stay", "promote", "finish", "demote"]
 

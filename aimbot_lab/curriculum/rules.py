@@ -19,10 +19,10 @@ from aimbot_lab.curriculum.episodes import Order, Outcome
 from aimbot_lab.curriculum.evidence import RESTART_EVERY, Evidence, EvidenceTest
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, RateWindow
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.intervals import WinRate
+from aimbot_lab.foundation.ratings import expected_score
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
 from aimbot_lab.foundation.shown_text import odds, odds_text
-from aimbot_lab.foundation.statistics.intervals import WinRate
-from aimbot_lab.foundation.statistics.ratings import expected_score
 
 MeasureName = Literal["win_rate", "reward", "progress", "score", "elo"]
 RuleName = Literal["evidence", "ml-agents"]

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from aimbot_lab.curriculum.evidence import RESTART_EVERY
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.statistics.intervals import WinRate
+from aimbot_lab.foundation.intervals import WinRate
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

@@ -7,8 +7,15 @@ both as floats in field 1, which is not read.
 import numpy as np
 
 from aimbot_lab.mlagents.base_env import ActionSpec, ActionTuple
-from aimbot_lab.mlagents.messages import WireError, parsed
-from aimbot_lab.mlagents.row_layout import LENGTH, RowLayout, floats_of, tag, write_varint
+from aimbot_lab.mlagents.messages import (
+    LENGTH,
+    RowLayout,
+    WireError,
+    floats_of,
+    parsed,
+    tag,
+    write_varint,
+)
 
 DEPRECATED, CONTINUOUS, DISCRETE = 1, 6, 7  # numbers of fields
 ONE_BYTE = 0x80  # below which a choice takes one byte

@@ -17,8 +17,7 @@ from aimbot_lab.mlagents.action_codec import ActionCodec
 from aimbot_lab.mlagents.base_env import ActionTuple, BehaviorSpec, DecisionSteps, TerminalSteps
 from aimbot_lab.mlagents.handshake import introduction
 from aimbot_lab.mlagents.info_codec import InfoCodec
-from aimbot_lab.mlagents.messages import new_message, parsed
-from aimbot_lab.mlagents.row_layout import write_varint
+from aimbot_lab.mlagents.messages import new_message, parsed, write_varint
 from aimbot_lab.mlagents.sensors import behavior_spec, sensors_of
 
 HEADER = 33  # bytes before the behavior

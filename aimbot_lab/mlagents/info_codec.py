@@ -22,15 +22,16 @@ from aimbot_lab.mlagents.base_env import (
     TerminalSteps,
 )
 from aimbot_lab.mlagents.exception import UnityObservationException
-from aimbot_lab.mlagents.messages import WireError, parsed
-from aimbot_lab.mlagents.row_layout import (
+from aimbot_lab.mlagents.messages import (
     FIXED32,
     LENGTH,
     VARINT,
     Bytes,
     RowLayout,
+    WireError,
     bytes_of,
     floats_of,
+    parsed,
     tag,
     write_bytes,
     write_packed,

@@ -48,7 +48,7 @@ class BehaviorPlayer:
     def __init__(
         self, world: BatchWorld, *, name: str, seed: int, channels_first: bool = True
     ) -> None:
-        from aimbot_lab.mlagents.scaling import write_actions  # loads Numba
+        from aimbot_lab.foundation.kernels.scaled_actions import write_actions  # loads Numba
 
         self.teams = teams_of(world, name)
         self.spec: BehaviorSpec = behavior_spec(world.spec, channels_first=channels_first)

@@ -47,23 +47,21 @@ from aimbot_lab.mlagents.messages import (
     QUIT,
     RESET,
     SHUT_DOWN,
+    VALUE,
+    VARINT,
     BuildMessage,
+    Bytes,
     TrainerMessage,
     parsed,
     read_trainer_message,
-    write_build_message,
-)
-from aimbot_lab.mlagents.player import BehaviorPlayer, Steps, teams_of
-from aimbot_lab.mlagents.player_channels import PlayerChannels, ReceivedParameters
-from aimbot_lab.mlagents.row_layout import (
-    VALUE,
-    VARINT,
-    Bytes,
     tag,
+    write_build_message,
     write_bytes,
     write_packed,
     write_varint,
 )
+from aimbot_lab.mlagents.player import BehaviorPlayer, Steps, teams_of
+from aimbot_lab.mlagents.player_channels import PlayerChannels, ReceivedParameters
 from aimbot_lab.mlagents.sensors import behavior_spec
 from aimbot_lab.mlagents.side_channel.side_channel import framed, unframed
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS

@@ -12,8 +12,14 @@ from PIL import Image, ImageDraw, ImageFont
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.replays import ArrowKeys, Colour, Control, FilmPainter, Gauge, Indicator
 from aimbot_lab.foundation.world import Picture
-from aimbot_lab.replay.episode import Replay, ReplayStep, replay_steps
-from aimbot_lab.replay.summary import cell_words, lesson_title, player_words
+from aimbot_lab.replay.episode import (
+    Replay,
+    ReplayStep,
+    cell_words,
+    lesson_title,
+    player_words,
+    replay_steps,
+)
 
 Place = tuple[float, float]
 

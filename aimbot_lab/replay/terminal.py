@@ -10,9 +10,8 @@ from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.replays import Scene
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import Picture
-from aimbot_lab.replay.episode import Replay, replay_steps
+from aimbot_lab.replay.episode import Replay, cell_words, lesson_title, player_words, replay_steps
 from aimbot_lab.replay.frames import term_scale
-from aimbot_lab.replay.summary import cell_words, lesson_title, player_words
 
 UPPER_HALF = "▀"
 RESET = "\x1b[0m"

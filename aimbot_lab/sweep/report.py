@@ -10,7 +10,7 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.statistics.intervals import are_alike, student_errors, wilson
+from aimbot_lab.foundation.intervals import are_alike, student_errors, wilson
 from aimbot_lab.sweep.record import SweepRecord, Unconfirmed, counted, ranked
 from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.space import default_params

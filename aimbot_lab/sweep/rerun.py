@@ -9,8 +9,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.report import trainings
 from aimbot_lab.sweep.trial import measure, seeds_of, training_of, value_of
-from aimbot_lab.sweep.trial_runs import Progress, WorkerContext
-from aimbot_lab.sweep.trial_training import TrialScore
+from aimbot_lab.sweep.trial_runs import Progress, TrialScore, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 
 

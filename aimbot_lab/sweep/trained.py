@@ -12,7 +12,7 @@ from aimbot_lab.experiment.runs.run_record import ResumableRun, RunRequest, resu
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
+from aimbot_lab.sweep.trial_runs import TrainingMonitor, TrialScore, TrialTraining
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent

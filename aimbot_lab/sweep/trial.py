@@ -17,8 +17,15 @@ from aimbot_lab.sweep.settings import Choices, Dimension, SweepFile
 from aimbot_lab.sweep.space import Params
 from aimbot_lab.sweep.storage import STORAGE_ERRORS
 from aimbot_lab.sweep.trial_queue import REASON, SCORE, Claim, TrialQueue
-from aimbot_lab.sweep.trial_runs import Progress, Stage, TrialTracker, WorkerContext
-from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
+from aimbot_lab.sweep.trial_runs import (
+    Progress,
+    Stage,
+    TrainingMonitor,
+    TrialScore,
+    TrialTracker,
+    TrialTraining,
+    WorkerContext,
+)
 
 POLL_SECONDS = 0.05
 BEST_RATE = 0.95  # the win rate at the optimum

@@ -43,8 +43,6 @@ from aimbot_lab.version import code_hash
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore
-if TYPE_CHECKING:
-    from aimbot_lab.tracking.mlflow_store import MlflowStore
 
 
 _NOT_HEEDED: Mapping[str, str] = MappingProxyType(

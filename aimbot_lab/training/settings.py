@@ -18,9 +18,9 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
+from aimbot_lab.foundation.intervals import MIN_EPISODES
 from aimbot_lab.foundation.registry import installed_names
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass, is_whole
-from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.networks.network import AnyNetwork
 from aimbot_lab.training.networks.settings import NetworkSettings

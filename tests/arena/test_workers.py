@@ -18,18 +18,20 @@ import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 
 from aimbot_lab.foundation.kernels.jit import kernel
-from aimbot_lab.foundation.threads.row_queue import WorkQueue, new_queue, take_rows
-from aimbot_lab.foundation.threads.spin_sync import (
+from aimbot_lab.foundation.kernels.spin_sync import (
     ASLEEP,
     DONE,
     POSTED,
     STRIDE,
     WORKING,
+    WorkQueue,
     fall_asleep,
     is_at_work,
+    new_queue,
     post,
+    take_rows,
 )
-from aimbot_lab.foundation.threads.thread_pool import ThreadPool
+from aimbot_lab.foundation.thread_pool import ThreadPool
 from aimbot_lab.worlds.arena.core.step import CHUNK
 
 ROWS = 256

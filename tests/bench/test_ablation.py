@@ -15,7 +15,7 @@ from aimbot_lab.bench.ablation import (
     spread,
     summaries,
 )
-from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.training.networks.parts.network_parts import part_faults
 from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 

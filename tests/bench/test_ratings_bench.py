@@ -3,7 +3,7 @@
 import numpy as np
 
 from aimbot_lab.bench.simulations import RatingsPlan, bench_ratings, drawn_table
-from aimbot_lab.foundation.statistics.ratings import expected_scores
+from aimbot_lab.foundation.ratings import expected_scores
 
 TINY = RatingsPlan(
     players=4,

@@ -11,7 +11,7 @@ from aimbot_lab.cli.live import LiveView
 from aimbot_lab.cli.run_text import lesson_line, promotion_line
 from aimbot_lab.cli.stopping import STOPPING
 from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport, Measured
-from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.training.run_hooks import TrainingSnapshot
 
 LONG_NAME = "a lesson whose name its author found hard to keep short, and did not"

@@ -17,7 +17,7 @@ from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCu
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.result import RunResult, note
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.replay.summary import EpisodeSummary
+from aimbot_lab.replay.episode import EpisodeSummary
 from aimbot_lab.tracking.tracker import checked_run_name
 
 HOSTILE = "x\x1b]0;owned\x07\r\ny\u202e"

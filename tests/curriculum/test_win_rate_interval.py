@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aimbot_lab.foundation.intervals import are_alike, wilson
 from aimbot_lab.foundation.shown_text import shown_difference, shown_rate
-from aimbot_lab.foundation.statistics.intervals import are_alike, wilson
 
 
 def test_the_interval_agrees_with_newcombe_1998() -> None:

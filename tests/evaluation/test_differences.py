@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aimbot_lab.evaluation.differences import differences
 from aimbot_lab.evaluation.episodes import Act, CellEpisodes, play
+from aimbot_lab.experiment.analysis.comparison import differences
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.world_type import RandomAgent
 from aimbot_lab.worlds.arena.arena import Arena

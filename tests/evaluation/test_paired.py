@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from aimbot_lab.evaluation.differences import Pairs, holm
+from aimbot_lab.experiment.analysis.comparison import Pairs, holm
 
 RANDOM = np.random.default_rng(11)
 

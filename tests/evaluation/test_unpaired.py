@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from aimbot_lab.evaluation.differences import Wins, differences
 from aimbot_lab.evaluation.episodes import CellEpisodes
+from aimbot_lab.experiment.analysis.comparison import Wins, differences
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.statistics.intervals import difference_of_means
+from aimbot_lab.foundation.intervals import difference_of_means
 
 
 def drawn(times: int, n: int, first: float, second: float) -> list[Wins]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from aimbot_lab.foundation.statistics.ratings import ELO, expected_score, ratings_of
+from aimbot_lab.foundation.ratings import ELO, expected_score, ratings_of
 
 
 def table(pairs: dict[tuple[int, int], tuple[int, int, int]], players: int) -> np.ndarray:

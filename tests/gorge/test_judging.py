@@ -15,7 +15,7 @@ from aimbot_lab.replay.episode import replay_steps
 from aimbot_lab.replay.files import load_replay
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.trial import measure
-from aimbot_lab.sweep.trial_training import TrialTraining
+from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact, find_run
 from aimbot_lab.tracking.tracker import NOTE_TAG

@@ -19,9 +19,9 @@ from aimbot_lab.mlagents.messages import (
     read_build_message,
     read_trainer_message,
     write_build_message,
+    write_bytes,
     write_trainer_message,
 )
-from aimbot_lab.mlagents.row_layout import write_bytes
 from tests.mlagents.wire_messages import (
     MESSAGES,
     a_list,

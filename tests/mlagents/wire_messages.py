@@ -14,7 +14,7 @@ from aimbot_lab.mlagents import (
     ObservationType,
     TerminalSteps,
 )
-from aimbot_lab.mlagents.row_layout import write_bytes, write_varint
+from aimbot_lab.mlagents.messages import write_bytes, write_varint
 
 # `AIMBOT_LAB_MESSAGES=10000` for a campaign; mutated ones are a fifth of it.
 MESSAGES = int(os.environ.get("AIMBOT_LAB_MESSAGES", "200"))

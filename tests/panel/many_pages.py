@@ -23,7 +23,7 @@ from leash import leashed
 from websockets import ConnectionClosed
 from websockets.asyncio.client import ClientConnection, connect
 
-from aimbot_lab.panel.server.access import Door
+from aimbot_lab.panel.server.serve import Door
 
 PAGES = 32
 SLOW = 2  # the page at Watch that reads slowly

@@ -11,9 +11,8 @@ from typing import Any
 from leash import leashed
 from websockets.sync.client import ClientConnection, connect
 
-from aimbot_lab.panel.server.access import Door
 from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.serve import listening_socket, panel_server
+from aimbot_lab.panel.server.serve import Door, listening_socket, panel_server
 from aimbot_lab.panel.server.trainings import PROGRAM
 from aimbot_lab.tracking.data_folder import DataFolder
 

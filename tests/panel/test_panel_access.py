@@ -12,9 +12,15 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server import serve
-from aimbot_lab.panel.server.access import MAX_BODY, Door
 from aimbot_lab.panel.server.messages import MAX_MESSAGE
-from aimbot_lab.panel.server.serve import MAX_PAGES, TOO_MANY, listening_socket, new_token
+from aimbot_lab.panel.server.serve import (
+    MAX_BODY,
+    MAX_PAGES,
+    TOO_MANY,
+    Door,
+    listening_socket,
+    new_token,
+)
 
 FILES = ("/", "/page/main.js")  # of the package, which say nothing of anybody's runs
 PATHS = (*FILES, "/messages.schema.json")

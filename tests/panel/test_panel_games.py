@@ -19,13 +19,7 @@ from aimbot_lab.panel.server.actors import (
     playable_settings,
     present_agent,
 )
-from aimbot_lab.panel.server.game import (
-    ChosenEpisode,
-    EpisodeGame,
-    Keys,
-    SceneGame,
-    played_by,
-)
+from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame, Keys, SceneGame, played_by
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.replay.files import load_replay
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder

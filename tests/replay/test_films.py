@@ -13,7 +13,7 @@ from PIL import Image
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.replay import frames as caption_panel
-from aimbot_lab.replay.episode import replay_steps
+from aimbot_lab.replay.episode import lesson_title, player_words, replay_steps
 from aimbot_lab.replay.film import Film, check_film, write_film
 from aimbot_lab.replay.frames import (
     PANEL_SHARE,
@@ -26,7 +26,6 @@ from aimbot_lab.replay.frames import (
     frames_held,
     grid_frames,
 )
-from aimbot_lab.replay.summary import lesson_title, player_words
 from aimbot_lab.replay.terminal import Screen, half_blocks, screens
 from aimbot_lab.worlds.arena.core.state import AT, REWARD_TERMS
 from tests.replay.recorded_episodes import replay_of

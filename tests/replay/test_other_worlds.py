@@ -19,10 +19,10 @@ from aimbot_lab.replay.episode import (
     RowRecorder,
     as_replay,
     replay_steps,
+    summarize,
 )
 from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
 from aimbot_lab.replay.frames import FAINT, FrameStyle, colours, frames
-from aimbot_lab.replay.summary import summarize
 from aimbot_lab.replay.terminal import Screen, screens
 from aimbot_lab.worlds import registry
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule

@@ -13,10 +13,10 @@ from aimbot_lab.replay.episode import (
     RowRecorder,
     as_replay,
     replay_steps,
+    summarize,
     trajectory_sha256,
     verify,
 )
-from aimbot_lab.replay.summary import summarize
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.replay_words import FIRED, HIT, action_words
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings

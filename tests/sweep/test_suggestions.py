@@ -15,7 +15,7 @@ from aimbot_lab.sweep.schedules import SearchSchedule, should_prune
 from aimbot_lab.sweep.settings import PrunerSettings
 from aimbot_lab.sweep.space import distributions, suggest, view, visible
 from aimbot_lab.sweep.trial import measure, planted_rate
-from aimbot_lab.sweep.trial_training import TrialTraining
+from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 
 KEY = "env.rewards.spin_penalty"

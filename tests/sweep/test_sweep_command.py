@@ -12,7 +12,7 @@ import pytest
 from sweep_files import PLANTED, RACE, SWEEP, changed, write_sweep
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 

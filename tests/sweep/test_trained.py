@@ -10,7 +10,7 @@ from aimbot_lab.experiment.runs.run_record import resumable_runs
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.space import Params
 from aimbot_lab.sweep.trial import delete_checkpoints, measure
-from aimbot_lab.sweep.trial_training import TrialTraining
+from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 

@@ -13,8 +13,13 @@ from aimbot_lab.sweep.record import SweepRecord, begin
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
-from aimbot_lab.sweep.trial_runs import Progress, WorkerContext
-from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
+from aimbot_lab.sweep.trial_runs import (
+    Progress,
+    TrainingMonitor,
+    TrialScore,
+    TrialTraining,
+    WorkerContext,
+)
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.ownership import this_process
 

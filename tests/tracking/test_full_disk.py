@@ -4,6 +4,7 @@ import pytest
 from fake_store import FakeStore, FullDisk
 
 from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.tracking.history import close_orphan_runs
 from aimbot_lab.tracking.journal import (
     RESERVED_BYTES,
     EndEntry,
@@ -13,7 +14,6 @@ from aimbot_lab.tracking.journal import (
     Reserve,
     TagsEntry,
 )
-from aimbot_lab.tracking.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.run_folder import RunFolder
 from aimbot_lab.tracking.tracker import NOTE_TAG
 

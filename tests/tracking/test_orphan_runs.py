@@ -5,11 +5,10 @@ from dataclasses import replace
 from dead_runs import leave_folder
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking import orphan_runs as reaper
+from aimbot_lab.tracking import history as reaper
 from aimbot_lab.tracking.durable import exclusive
-from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.journal import EndEntry, GrowingFiles, Journal
-from aimbot_lab.tracking.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.ownership import OWNER_TAG, this_process
 from aimbot_lab.tracking.run_folder import create_run_folder
 

@@ -10,8 +10,8 @@ from dead_runs import let_lease_end
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import ownership
+from aimbot_lab.tracking.history import close_orphan_runs
 from aimbot_lab.tracking.opening import claim_run, reopen_run
-from aimbot_lab.tracking.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.ownership import read_owner, this_process, write_owner
 from aimbot_lab.tracking.run_folder import (
     create_run_folder,

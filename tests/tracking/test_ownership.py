@@ -12,9 +12,8 @@ from owned_runs import seen_from
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking import ownership
-from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.opening import claim_run
-from aimbot_lab.tracking.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.ownership import this_process
 from aimbot_lab.tracking.run_folder import (
     create_run_folder,

@@ -13,6 +13,7 @@ from aimbot_lab.cli.commands.runs import runs
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking import mlflow_store
 from aimbot_lab.tracking.address import TrackingAddress
+from aimbot_lab.tracking.history import close_orphan_runs
 from aimbot_lab.tracking.journal import (
     EndEntry,
     FileEntry,
@@ -22,7 +23,6 @@ from aimbot_lab.tracking.journal import (
     count_waiting,
 )
 from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.ownership import OWNER_TAG, this_process
 from aimbot_lab.tracking.sender import deliver_batch
 from aimbot_lab.tracking.settings import TrackingSettings

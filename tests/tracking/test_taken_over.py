@@ -9,10 +9,9 @@ from owned_runs import begun, journal_of, seen_from
 
 from aimbot_lab.foundation.errors import RunLostError
 from aimbot_lab.tracking import ownership
-from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
 from aimbot_lab.tracking.opening import claim_run, reopen_run
-from aimbot_lab.tracking.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.ownership import read_owner, this_process
 from aimbot_lab.tracking.run_folder import (
     create_run_folder,

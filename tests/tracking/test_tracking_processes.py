@@ -10,9 +10,8 @@ import pytest
 
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.mlflow_store import connect
-from aimbot_lab.tracking.orphan_runs import close_orphan_runs
 
 OPEN = """
 import sys
@@ -89,7 +88,7 @@ def test_four_processes_may_come_first_at_the_same_time(tmp_path):
     "call",
     [
         "import aimbot_lab.tracking.opening, aimbot_lab.tracking.ui",
-        "from aimbot_lab.tracking.orphan_runs import close_orphan_runs as close; "
+        "from aimbot_lab.tracking.history import close_orphan_runs as close; "
         "assert close(folder) == []",
         "from aimbot_lab.tracking.history import *; assert list_runs(folder) == []",
     ],

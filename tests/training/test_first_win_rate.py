@@ -4,7 +4,7 @@ from typing import Any
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.foundation.statistics.intervals import WinRate, wilson
+from aimbot_lab.foundation.intervals import WinRate, wilson
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.run_hooks import SilentObserver, TrainingSnapshot
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan, TrainSettings

@@ -9,7 +9,7 @@ from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.trial import measure
-from aimbot_lab.sweep.trial_training import TrialTraining
+from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import find_run, metric_history
 from aimbot_lab.tracking.run_summary import saved_agents

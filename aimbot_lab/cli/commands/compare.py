@@ -18,11 +18,9 @@ from aimbot_lab.tracking.history import Addition, add_to_run
 if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest
     from aimbot_lab.experiment.analysis.configurations import ComparedConfigurations
-if TYPE_CHECKING:
+    from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
     from aimbot_lab.league.league import LeagueRequest, PlannedLeague
     from aimbot_lab.league.result import League
-if TYPE_CHECKING:
-    from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
 
 ARTIFACT_FOLDER = "comparisons"
 IDS_IN_A_NAME = 4

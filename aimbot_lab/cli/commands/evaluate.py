@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aimbot_lab.evaluation.episodes import Score
     from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores
     from aimbot_lab.experiment.runs.agents import TrackedAgent
-    from aimbot_lab.foundation.statistics.measures import Measure
+    from aimbot_lab.foundation.measures import Measure
 
 HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins")
 DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return"
@@ -123,7 +123,7 @@ def _rows(
 
 
 def _numbers(score: "Score", found: "Evaluated", measures: "Sequence[Measure]") -> tuple[str, ...]:
-    from aimbot_lab.foundation.statistics.measures import shown
+    from aimbot_lab.foundation.measures import shown
 
     to_win, earned = score.median_seconds_to_win, score.mean_return
     own = [shown(measure, score.measures) for measure in measures]

@@ -140,8 +140,8 @@ def _lacking(replay: "RuleReplay | None") -> str:
 
 
 def _event(event: dict[str, Any]) -> str:
+    from aimbot_lab.curriculum.current_lesson import GreedyCheck
     from aimbot_lab.curriculum.forgetting_monitor import Regression
-    from aimbot_lab.curriculum.greedy_proof import GreedyCheck
 
     where = f"at step {event['step']:,}, after {event['episodes']:,} episodes"
     if event["kind"] == "weights":

@@ -26,7 +26,7 @@ from aimbot_lab.cli.stopping import handled_signals
 from aimbot_lab.cli.tied_process import tied
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened, terminal_lines
-from aimbot_lab.panel.server.access import Door, is_loopback
+from aimbot_lab.panel.server.serve import Door, is_loopback
 from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.tracking.ui import page_of, page_of_experiment
 
@@ -197,17 +197,7 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
     from aimbot_lab.tracking.ui import ui_command
 
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-    except (OSError, UnicodeError) as error:  # UnicodeError: no host has such a name
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(
-            f"--host {shortened(host, MAX_HOST)} --port {port}: {shortened(str(reason), 200)}; "
-            "choose another with --port or --host"
-        ) from error
+    _refuse_taken_port(host, port)
     folder = place.folder
     close_orphan_runs(folder)
     from aimbot_lab.tracking.history import find_run
@@ -248,6 +238,20 @@ def _is_loopback(host: str) -> bool:
     except OSError:
         return False
     return all(ip_address(str(entry[4][0]).partition("%")[0]).is_loopback for entry in found)
+
+
+def _refuse_taken_port(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except (OSError, UnicodeError) as error:  # UnicodeError: no host has such a name
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(
+            f"--host {shortened(host, MAX_HOST)} --port {port}: {shortened(str(reason), 200)}; "
+            "choose another with --port or --host"
+        ) from error
 
 
 @click.command(short_help="Start, watch and steer trainings on a page.")

@@ -190,16 +190,21 @@ def play_by_keys(session: "PlaySession") -> None:
         for key in _keys(session):
             if key == QUIT:
                 break
-            if key == AGAIN:
-                session.begin(session.seed)
-            elif key == NEW:
-                session.begin(session.seed + 1)
-            elif key == LIFT:
-                session.lift_fog()
-            elif key in session.play.keys and not session.over:
-                session.act(session.play.keys[key])
+            _obey(session, key)
     for line in session.result_lines():
         click.echo(line)
+
+
+def _obey(session: "PlaySession", key: str) -> None:
+    """Do what `key` says; a key without a meaning does nothing."""
+    if key == AGAIN:
+        session.begin(session.seed)
+    elif key == NEW:
+        session.begin(session.seed + 1)
+    elif key == LIFT:
+        session.lift_fog()
+    elif key in session.play.keys and not session.over:
+        session.act(session.play.keys[key])
 
 
 def _keys(session: "PlaySession") -> Iterator[str]:

@@ -23,10 +23,8 @@ from aimbot_lab.tracking.tracker import NOTE_TAG
 if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.foundation.world import Picture
-    from aimbot_lab.replay.episode import Replay
+    from aimbot_lab.replay.episode import EpisodeSummary, Replay
     from aimbot_lab.replay.frames import Grid
-if TYPE_CHECKING:
-    from aimbot_lab.replay.episode import Replay
 
 REPLAY_SUFFIX, DEMO_SUFFIX = ".json", ".demo"
 SIZE, SMALL_SIZE = 480, 320  # of one picture, of each of several
@@ -301,8 +299,8 @@ def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_j
       aimbot-lab replay episode.json
       aimbot-lab replay episode.json --frames pictures
     """
+    from aimbot_lab.replay.episode import summarize
     from aimbot_lab.replay.files import load_replay
-    from aimbot_lab.replay.summary import summarize
 
     if not file.is_file():
         raise ConfigurationError(f"{file}: no such replay; aimbot-lab record makes one")
@@ -327,20 +325,23 @@ def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_j
     if as_json:
         print_json(summary.as_json())
     else:
-        level = f", difficulty {summary.difficulty}" if summary.difficulty else ""
-        click.echo(f"{summary.target}{level}: {summary.outcome} after {summary.took}")
-        events = (f", {count} {name}" for name, count in summary.events.items())
-        click.echo(f"{summary.decisions} decisions{''.join(events)}")
-        rows = [
-            (name.replace("_", " "), f"{value:,.1f}")
-            for name, value in summary.reward_terms.items()
-        ]
-        rows.append(("return", f"{summary.episode_return:,.1f}"))
-        click.echo(table(("reward", "sum"), rows))
-        if summary.about:
-            about = ", ".join(f"{key} {value}" for key, value in summary.about.items())
-            click.echo(shortened(one_line(about), MAX_LINE), err=True)
-        click.echo(f"plays as recorded: trajectory {summary.trajectory_sha256[:12]}", err=True)
+        _show_summary(summary)
+
+
+def _show_summary(summary: "EpisodeSummary") -> None:
+    level = f", difficulty {summary.difficulty}" if summary.difficulty else ""
+    click.echo(f"{summary.target}{level}: {summary.outcome} after {summary.took}")
+    events = (f", {count} {name}" for name, count in summary.events.items())
+    click.echo(f"{summary.decisions} decisions{''.join(events)}")
+    rows = [
+        (name.replace("_", " "), f"{value:,.1f}") for name, value in summary.reward_terms.items()
+    ]
+    rows.append(("return", f"{summary.episode_return:,.1f}"))
+    click.echo(table(("reward", "sum"), rows))
+    if summary.about:
+        about = ", ".join(f"{key} {value}" for key, value in summary.about.items())
+        click.echo(shortened(one_line(about), MAX_LINE), err=True)
+    click.echo(f"plays as recorded: trajectory {summary.trajectory_sha256[:12]}", err=True)
 
 
 @contextmanager

@@ -29,13 +29,12 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import checked_run_name
 
 if TYPE_CHECKING:
+    from aimbot_lab.curriculum.forecast import Expectation
     from aimbot_lab.experiment.config.document import LoadedCurriculum
+    from aimbot_lab.experiment.runs.plan import CurriculumPlan, PlannedCell, PlannedLesson
     from aimbot_lab.experiment.runs.resume import Change
     from aimbot_lab.experiment.runs.run_record import InitialAgent, RunRequest
     from aimbot_lab.training.processes.exchange import Rank
-if TYPE_CHECKING:
-    from aimbot_lab.curriculum.forecast import Expectation
-    from aimbot_lab.experiment.runs.plan import CurriculumPlan, PlannedCell, PlannedLesson
 
 
 class RunOptions(TypedDict):

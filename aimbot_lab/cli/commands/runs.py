@@ -266,15 +266,19 @@ def weights(
     if as_json:
         print_json({"schema": 1, "run_id": folder.run_id, **answer})
     else:
-        rows = [
-            (level, f"{weight:.4f}", "locked" if locked else "")
-            for level, (weight, locked) in enumerate(
-                zip(answer["weights"], answer["locked"], strict=True), start=1
-            )
-        ]
-        verb = "changed" if bool(moves or lock or unlock) else "as they are"
-        head = f"{answer['target']} in lesson {answer['lesson']}, {verb} at step {answer['step']:,}"
-        click.echo(f"{one_line(head)}\n" + table(("difficulty", "weight", ""), rows))
+        click.echo(_weights_text(answer, changed=bool(moves or lock or unlock)))
+
+
+def _weights_text(answer: dict[str, Any], *, changed: bool) -> str:
+    rows = [
+        (level, f"{weight:.4f}", "locked" if locked else "")
+        for level, (weight, locked) in enumerate(
+            zip(answer["weights"], answer["locked"], strict=True), start=1
+        )
+    ]
+    verb = "changed" if changed else "as they are"
+    head = f"{answer['target']} in lesson {answer['lesson']}, {verb} at step {answer['step']:,}"
+    return f"{one_line(head)}\n" + table(("difficulty", "weight", ""), rows)
 
 
 def _move(text: str) -> tuple[int, float]:

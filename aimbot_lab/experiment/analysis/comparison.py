@@ -1,10 +1,13 @@
 """Tracked runs compared: their agents in the same episodes, how they learned, what differs."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from statistics import NormalDist
+from typing import Any, Literal, NamedTuple
 
-from aimbot_lab.evaluation.differences import Difference, differences
+import numpy as np
+
 from aimbot_lab.evaluation.episodes import CellEpisodes, score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.evaluation import (
@@ -26,8 +29,326 @@ from aimbot_lab.experiment.analysis.matches import (
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.description import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.intervals import difference_of_means, mean_interval
+from aimbot_lab.foundation.world import BoolArray
 from aimbot_lab.worlds.registry import spec_of, with_shape_of
+
+LEVEL = 0.05  # of a test; intervals hold 1 - LEVEL
+POWER = 0.8  # with which a further comparison should find what there is
+Verdict = Literal["better", "worse", "alike", "unclear"]
+Played = Sequence[CellEpisodes]  # one player's episodes, cell by cell
+Interval = tuple[float, float]  # lower and upper end
+
+
+class Pairs(NamedTuple):
+    """How many of `episodes` pairs each player won alone."""
+
+    episodes: int
+    first_only: int
+    second_only: int
+
+    @classmethod
+    def of(cls, first: BoolArray, second: BoolArray) -> "Pairs":
+        """The pairs of two players' outcomes [N] in the same episodes.
+
+        Raises ValueError where they did not play as many.
+        """
+        if first.shape != second.shape:
+            raise ValueError(f"{len(first)} episodes can't be paired with {len(second)}")
+        return cls(len(first), int((first & ~second).sum()), int((second & ~first).sum()))
+
+    @property
+    def difference(self) -> float:
+        """Win rate of the second player less that of the first."""
+        return (self.second_only - self.first_only) / self.episodes
+
+    def interval(self, *, level: float = LEVEL) -> Interval:
+        """The interval of the difference, adjusted Wald.
+
+        With a pair of each kind added, half of its weight to each side: also where no pair differs
+        it has a width. Source: Bonett and Price 2012, doi:10.3102/1076998611411915.
+        """
+        n = self.episodes + 2
+        first, second = (self.first_only + 1) / n, (self.second_only + 1) / n
+        middle = second - first
+        z = NormalDist().inv_cdf(1 - level / 2)
+        half = z * math.sqrt((first + second - middle**2) / n)
+        return max(-1.0, middle - half), min(1.0, middle + half)
+
+    @property
+    def tails(self) -> tuple[float, float]:
+        """If both players are as good: the chance of a larger imbalance than this, and of this one.
+
+        Given how many pairs differ, which player won them alone is then as a fair coin's toss.
+        """
+        n, k = self.first_only + self.second_only, min(self.first_only, self.second_only)
+        at = _coin(n, k) * (1 if 2 * k == n else 2)
+        larger = 2 * sum(_coin(n, smaller) for smaller in range(k))
+        return min(larger, 1.0), min(at, 1.0)
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value of McNemar's test, mid-p: an imbalance like this one counts half.
+
+        The exact test, which counts it whole, errs far less often than its level says and so finds
+        less; mid-p keeps to it closely. Without a pair that differs it is 1. Source: Fagerland,
+        Lydersen and Laake 2013, doi:10.1186/1471-2288-13-91.
+        """
+        if self.first_only == self.second_only == 0:
+            return 1.0
+        larger, at = self.tails
+        return larger + at / 2
+
+    def episodes_to_find(self, *, level: float = LEVEL, power: float = POWER) -> int | None:
+        """Episodes with which a difference as large as the one seen is found with `power`.
+
+        None where none was seen. Source: Connor 1987, doi:10.2307/2531961.
+        """
+        d = abs(self.difference)
+        if d == 0:
+            return None
+        differing = (self.first_only + self.second_only) / self.episodes
+        z = NormalDist().inv_cdf(1 - level / 2) * math.sqrt(differing)
+        z += NormalDist().inv_cdf(power) * math.sqrt(differing - d * d)
+        return math.ceil((z / d) ** 2)
+
+    def episodes_to_rule_out(
+        self, margin: float, *, level: float = LEVEL, power: float = POWER
+    ) -> int:
+        """Episodes with which the interval lies within plus or minus `margin`, with `power`.
+
+        That is if the players are as good, and differ in as many pairs as they do here. Source: the
+        two one-sided tests of Schuirmann 1987, with the variance of a paired difference.
+        """
+        differing = (self.first_only + self.second_only + 2) / (self.episodes + 2)
+        z = NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf((1 + power) / 2)
+        return math.ceil(differing * (z / margin) ** 2)
+
+
+class Wins(NamedTuple):
+    """How many of `episodes` of their own each player won."""
+
+    episodes: int  # of each
+    first: int
+    second: int
+
+    @classmethod
+    def of(cls, first: BoolArray, second: BoolArray) -> "Wins":
+        """The wins of two players' outcomes [N].
+
+        Raises ValueError where they did not play as many.
+        """
+        if first.shape != second.shape:
+            raise ValueError(f"one played {len(first)} episodes, the other {len(second)}")
+        return cls(len(first), int(first.sum()), int(second.sum()))
+
+    @property
+    def difference(self) -> float:
+        """Win rate of the second player less that of the first."""
+        return (self.second - self.first) / self.episodes
+
+    def _adjusted(self) -> tuple[float, float]:
+        """Win rates with one win and one loss more of each player."""
+        n = self.episodes + 2
+        return (self.first + 1) / n, (self.second + 1) / n
+
+    def interval(self, *, level: float = LEVEL) -> Interval:
+        """The interval of the difference, adjusted Wald: with one win and one loss more of each.
+
+        Source: Agresti and Caffo 2000, doi:10.1080/00031305.2000.10474560.
+        """
+        first, second = self._adjusted()
+        z = NormalDist().inv_cdf(1 - level / 2)
+        half = z * math.sqrt(_variance(first, second) / (self.episodes + 2))
+        return max(-1.0, second - first - half), min(1.0, second - first + half)
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value of Fisher's test, mid-p: an imbalance like this one counts half.
+
+        Given how many of all episodes were won, which player won them is then as drawn without
+        replacement. Where all were won, or none, it is 1.
+        """
+        n, total, k = self.episodes, self.first + self.second, min(self.first, self.second)
+        if total in (0, 2 * n):
+            return 1.0
+        larger = 2 * sum(_drawn(n, total, smaller) for smaller in range(max(total - n, 0), k))
+        return min(larger + _drawn(n, total, k) * (0.5 if 2 * k == total else 1.0), 1.0)
+
+    def episodes_to_find(self, *, level: float = LEVEL, power: float = POWER) -> int | None:
+        """Episodes of each player with which a difference as large as this is found with `power`.
+
+        None where none was seen. Source: Fleiss 1981, Statistical Methods for Rates and
+        Proportions.
+        """
+        d = abs(self.difference)
+        if d == 0:
+            return None
+        first, second = self.first / self.episodes, self.second / self.episodes
+        mean = (first + second) / 2
+        z = NormalDist().inv_cdf(1 - level / 2) * math.sqrt(_variance(mean, mean))
+        z += NormalDist().inv_cdf(power) * math.sqrt(_variance(first, second))
+        return math.ceil((z / d) ** 2)
+
+    def episodes_to_rule_out(
+        self, margin: float, *, level: float = LEVEL, power: float = POWER
+    ) -> int:
+        """Episodes of each with which the interval lies within +- `margin`, with `power`.
+
+        That is if the players are as good and win as many in all as they do here; see
+        `Pairs.episodes_to_rule_out`.
+        """
+        mean = sum(self._adjusted()) / 2
+        z = NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf((1 + power) / 2)
+        return math.ceil(_variance(mean, mean) * (z / margin) ** 2)
+
+
+def _coin(n: int, k: int) -> float:
+    """The chance of k heads in n tosses of a fair coin."""
+    log = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
+    return math.exp(log)
+
+
+def _variance(first: float, second: float) -> float:
+    """Of the difference between an episode's outcome of one and of the other."""
+    return first * (1 - first) + second * (1 - second)
+
+
+def _drawn(n: int, total: int, k: int) -> float:
+    """The chance that k of `total` won episodes are of one player, who played half of all 2 n."""
+    return math.exp(_log_choose(n, k) + _log_choose(n, total - k) - _log_choose(2 * n, total))
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """The p-values adjusted for being many, by Holm's step-down method, in their own order.
+
+    Calling a difference real where its adjusted value is at most a level errs in any of them
+    with at most that chance, however they hang together.
+    """
+    order = np.argsort(p_values, kind="stable")
+    factors = len(p_values) - np.arange(len(p_values))
+    stepped = np.maximum.accumulate(np.asarray(p_values)[order] * factors)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return tuple(adjusted.tolist())
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The second of two players against the first, in the same episodes or each in its own."""
+
+    cell: Cell | None  # None: all cells together
+    episodes: int  # of each player
+    first_win_rate: float
+    second_win_rate: float
+    first_only: int | None  # episodes that the first player alone won; None: not the same ones
+    second_only: int | None
+    difference: float  # second less first
+    lower: float  # interval at 95 %
+    upper: float
+    p_value: float  # mid-p of McNemar's test, or of Fisher's where episodes are not the same ones
+    adjusted_p_value: float  # Holm's, over the cells of all comparisons; of all together its own
+    verdict: Verdict
+    more_episodes: int  # of each cell, until the verdict is likely to be clear; 0 where it is
+    measures: Mapping[str, float | None] = field(default_factory=dict)
+    """Mean difference of what the world measures with an interval, by name, with NAME_lower and
+    NAME_upper."""
+
+
+def differences(
+    first: Played, others: Sequence[Played], *, margin: float, are_paired: bool = True
+) -> tuple[tuple[Difference, ...], ...]:
+    """For each of `others` its difference to `first`: all cells together, then each by itself.
+
+    The n-th episodes of all players are the same one if they `are_paired`. A player is better or
+    worse where Holm's p-value is at most 0.05, alike where the interval lies within plus or minus
+    `margin`, else it is unclear. All cells together are one question that was there from the start:
+    its p-value needs no adjustment. Raises ValueError where players did not play the same cells.
+    """
+    compared = [
+        [_compared([one], [two], one.cell, are_paired) for one, two in _cells(first, other)]
+        for other in others
+    ]
+    adjusted = iter(holm([row.p_value for rows in compared for row in rows]))
+    questions = sum(map(len, compared))
+    return tuple(
+        (
+            _judged(_compared(first, other, None, are_paired), margin, cells=len(rows)),
+            *(
+                _judged(replace(row, adjusted_p_value=next(adjusted)), margin, questions=questions)
+                for row in rows
+            ),
+        )
+        for other, rows in zip(others, compared, strict=True)
+    )
+
+
+def _cells(first: Played, second: Played) -> list[tuple[CellEpisodes, CellEpisodes]]:
+    if [played.cell for played in first] != [played.cell for played in second]:
+        raise ValueError("the players did not play the same cells")
+    return list(zip(first, second, strict=True))
+
+
+def _compared(first: Played, second: Played, cell: Cell | None, are_paired: bool) -> Difference:
+    """The difference in the episodes of `first` and `second`, without a verdict."""
+    one, two = (np.concatenate([played.won for played in side]) for side in (first, second))
+    counts: Pairs | Wins = Pairs.of(one, two) if are_paired else Wins.of(one, two)
+    lower, upper = counts.interval()
+    return Difference(
+        cell=cell,
+        episodes=counts.episodes,
+        first_win_rate=float(one.mean()),
+        second_win_rate=float(two.mean()),
+        first_only=counts.first_only if isinstance(counts, Pairs) else None,
+        second_only=counts.second_only if isinstance(counts, Pairs) else None,
+        difference=counts.difference,
+        lower=lower,
+        upper=upper,
+        p_value=counts.p_value,
+        adjusted_p_value=counts.p_value,
+        verdict="unclear",
+        more_episodes=0,
+        measures=_measured(first, second, are_paired),
+    )
+
+
+def _measured(first: Played, second: Played, are_paired: bool) -> dict[str, float | None]:
+    """The mean difference of each measure that has an interval."""
+    found: dict[str, float | None] = {}
+    for measure in first[0].measures:
+        if not measure.interval or measure.only:
+            continue
+        one, two = (
+            np.concatenate([measure.values(played.columns) for played in side])
+            for side in (first, second)
+        )
+        interval = mean_interval((two - one).tolist()) if are_paired else None
+        mean, lower, upper = interval or difference_of_means(one.tolist(), two.tolist())
+        name = measure.name
+        found |= {name: mean, f"{name}_lower": lower, f"{name}_upper": upper}
+    return found
+
+
+def _judged(row: Difference, margin: float, *, cells: int = 1, questions: int = 1) -> Difference:
+    """`row` with its verdict; it is one of `questions`, over the episodes of `cells`."""
+    if row.adjusted_p_value <= LEVEL:
+        return replace(row, verdict="better" if row.difference > 0 else "worse")
+    if -margin <= row.lower and row.upper <= margin:
+        return replace(row, verdict="alike")
+    if row.first_only is None or row.second_only is None:
+        rates = row.first_win_rate, row.second_win_rate
+        counts: Pairs | Wins = Wins(row.episodes, *(round(rate * row.episodes) for rate in rates))
+    else:
+        counts = Pairs(row.episodes, row.first_only, row.second_only)
+    enough = counts.episodes_to_find(level=LEVEL / questions), counts.episodes_to_rule_out(margin)
+    more = [count - row.episodes for count in enough if count and count > row.episodes]
+    return replace(row, more_episodes=math.ceil(min(more, default=row.episodes) / cells))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from itertools import cycle
 from types import MappingProxyType
 
-from aimbot_lab.evaluation.differences import Difference
 from aimbot_lab.experiment.analysis.charts import (
     COLOURS,
     Interval,
@@ -16,7 +15,7 @@ from aimbot_lab.experiment.analysis.charts import (
     page,
     paragraph,
 )
-from aimbot_lab.experiment.analysis.comparison import ComparedRun, Comparison
+from aimbot_lab.experiment.analysis.comparison import ComparedRun, Comparison, Difference
 from aimbot_lab.experiment.analysis.learning_curve import LessonPassed
 from aimbot_lab.experiment.analysis.matches import HEAD as MATCH_HEAD
 from aimbot_lab.experiment.analysis.matches import match_rows

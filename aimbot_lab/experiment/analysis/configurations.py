@@ -37,8 +37,8 @@ from aimbot_lab.experiment.analysis.learning_curve import (
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.description import config_hash, settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.shown_text import shown_rate
-from aimbot_lab.foundation.statistics.intervals import wilson
 
 TAG_LETTERS = 6
 CONFIG_TAG = "lab.config"

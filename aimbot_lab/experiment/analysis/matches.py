@@ -12,8 +12,8 @@ from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError, StoreError
+from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.shown_text import shown_rate
-from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact

@@ -21,7 +21,7 @@ from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.named_code import MayRun, NamedCode, is_allowed, never
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.tracking import orphan_runs as orphans
+from aimbot_lab.tracking import history
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import put_file
@@ -261,10 +261,10 @@ def _all(data_folder: DataFolder) -> Iterator[ResumableRun]:
 
 
 def close_orphan_runs(
-    data_folder: DataFolder, *, on_fault: orphans.OnFault = orphans.ignore_fault
+    data_folder: DataFolder, *, on_fault: history.OnFault = history.ignore_fault
 ) -> list[str]:
-    """As `orphans.close_orphan_runs`: FAILED where the steps were spent, else KILLED."""
-    return orphans.close_orphan_runs(data_folder, status_of=_status, on_fault=on_fault)
+    """As `history.close_orphan_runs`: FAILED where the steps were spent, else KILLED."""
+    return history.close_orphan_runs(data_folder, status_of=_status, on_fault=on_fault)
 
 
 def _status(folder: RunFolder) -> RunStatus:

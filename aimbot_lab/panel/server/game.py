@@ -11,12 +11,12 @@ from aimbot_lab.evaluation.matches import MatchPlayer
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.result_lines import parse_result, result_line
 from aimbot_lab.foundation.scenes import Placement, SceneEditor, SceneView
-from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.foundation.world import Float32Array, Scenario, step_buffers
 from aimbot_lab.panel.server.actors import GameActor, resting_of, scenes_of
-from aimbot_lab.panel.server.result_words import ResultLine, readable
+from aimbot_lab.panel.server.scene_document import ResultLine, readable
 from aimbot_lab.replay.episode import About, RecordedEpisode, RowRecorder, as_replay
 from aimbot_lab.replay.files import replay_text
 from aimbot_lab.worlds.registry import make_world, spec_of

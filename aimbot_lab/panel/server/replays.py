@@ -13,11 +13,16 @@ from typing import Any
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.panel.server.loading import STORE, Loader
-from aimbot_lab.panel.server.result_words import in_one
-from aimbot_lab.panel.server.scene_document import Show, shower
-from aimbot_lab.replay.episode import Replay, ReplayStep, replay_steps
+from aimbot_lab.panel.server.scene_document import Show, in_one, shower
+from aimbot_lab.replay.episode import (
+    Replay,
+    ReplayStep,
+    cell_words,
+    lesson_title,
+    player_words,
+    replay_steps,
+)
 from aimbot_lab.replay.files import load_replay
-from aimbot_lab.replay.summary import cell_words, lesson_title, player_words
 from aimbot_lab.tracking.data_folder import DataFolder
 
 FOLDER = "replays"  # of a run's artifacts, and of a working directory

@@ -1,12 +1,13 @@
-"""A scene as a page draws it: plain numbers, or a picture where a world gives none."""
+"""Scenes and result lines as a page shows them: plain numbers or a picture, and rounded words."""
 
 import base64
 import io
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from aimbot_lab.foundation.replays import Scene
+from aimbot_lab.foundation.result_lines import PREFIX
 from aimbot_lab.foundation.scenes import SceneView
 from aimbot_lab.foundation.world import Picture
 
@@ -49,3 +50,38 @@ def shower(settings: Any) -> Show:
         return lambda scene: picture_document(scene.state())
     renderer = world.replays.renderer(settings)
     return lambda scene: picture_document(renderer.picture(scene, size=PICTURE_SIZE))
+
+
+MANY = 10_000.0  # from here on whole numbers are shown
+
+
+@dataclass(frozen=True)
+class ResultLine:
+    """A line that a game sends, and what this project's own simulator adds to it."""
+
+    line: str  # as Unity sends it: Warning|Result|Win
+    detail: str = ""
+
+
+def readable(full: str) -> ResultLine:
+    """A whole result line in its two parts; another line as it is."""
+    if not full.startswith(PREFIX):
+        return ResultLine(full)
+    outcome, *fields = full.removeprefix(PREFIX).split("|")
+    return ResultLine(PREFIX + outcome, ", ".join(map(_rounded, fields)))
+
+
+def in_one(full: str) -> str:
+    """A whole result line as one text."""
+    found = readable(full)
+    return f"{found.line} ({found.detail})" if found.detail else found.line
+
+
+def _rounded(field: str) -> str:
+    """`return=1.2345678` as return=1.235."""
+    name, _, value = field.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        return field
+    return f"{name}={number:.0f}" if abs(number) >= MANY else f"{name}={number:.4g}"

@@ -26,8 +26,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BoolArray, Scenario, StepBuffers, step_buffers
 from aimbot_lab.foundation.world_type import Act
 from aimbot_lab.league.league import Store, pool_of, snapshots_of
-from aimbot_lab.panel.server.result_words import ResultLine, readable
-from aimbot_lab.panel.server.scene_document import Show, shower
+from aimbot_lab.panel.server.scene_document import ResultLine, Show, readable, shower
 from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact

@@ -26,8 +26,8 @@ from aimbot_lab.evaluation.episodes import (
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import RunFailedError
+from aimbot_lab.foundation.measures import Measure
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.statistics.measures import Measure
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,

@@ -11,7 +11,7 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
-from aimbot_lab.curriculum.greedy_proof import GreedyPlay
+from aimbot_lab.curriculum.current_lesson import GreedyPlay
 from aimbot_lab.curriculum.mix import WeightChange
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.episodes import EpisodeBatch, oldest

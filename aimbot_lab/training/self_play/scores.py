@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.statistics.ratings import expected_score, ratings_of
+from aimbot_lab.foundation.ratings import expected_score, ratings_of
 
 GAMES_NAME = "games.csv"
 GAMES_HEAD = "player,opponent,wins,draws,losses\n"

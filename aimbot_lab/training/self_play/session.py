@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.intervals import MIN_EPISODES
+from aimbot_lab.foundation.ratings import ratings_of
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES
-from aimbot_lab.foundation.statistics.ratings import ratings_of
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent_files import BestAgent

@@ -8,7 +8,7 @@ import numpy as np
 from aimbot_lab.foundation.kernels.lanes import LANES
 from aimbot_lab.foundation.kernels.packed import Packed, RepeatedCall
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
-from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT
+from aimbot_lab.foundation.kernels.spin_sync import SPIN_LIMIT
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.capacity import enemy_room
 from aimbot_lab.worlds.arena.core import state as core

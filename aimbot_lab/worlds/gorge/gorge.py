@@ -17,7 +17,7 @@ from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.kernels.packed import Packed
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
-from aimbot_lab.foundation.threads.row_queue import ThreadWorkspace, new_workspaces
+from aimbot_lab.foundation.kernels.spin_sync import ThreadWorkspace, new_workspaces
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,

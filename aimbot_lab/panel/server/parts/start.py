@@ -3,11 +3,10 @@
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from aimbot_lab.panel.server.curricula import OfferedCurriculum
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
-from aimbot_lab.panel.server.trainings import Started
+from aimbot_lab.panel.server.trainings import OfferedCurriculum, Started
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -17,8 +17,8 @@ from aimbot_lab.panel.server.game import ROW, Frame, SceneGame
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
 from aimbot_lab.panel.server.real_time import RealTime, game_asks, open_game
-from aimbot_lab.panel.server.result_words import ResultLine
 from aimbot_lab.panel.server.run_report import keep_agent
+from aimbot_lab.panel.server.scene_document import ResultLine
 from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 NAME = "test"

@@ -1,5 +1,5 @@
 """Kernels of learning: actor and critic, forward and backward, and the loss between.
 
 Plain functions over arrays that write into what they are given; of the project they import each
-other, `foundation.kernels` and `foundation.threads`.
+other and `foundation.kernels`.
 """

@@ -7,7 +7,7 @@ import numpy as np
 from aimbot_lab.foundation.kernels.atomic import add
 from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
 from aimbot_lab.foundation.kernels.packed import pack, unpacked
-from aimbot_lab.foundation.threads.spin_sync import begins, finish, wait_for_workers
+from aimbot_lab.foundation.kernels.spin_sync import begins, finish, wait_for_workers
 from aimbot_lab.training.fused.core.branches import choose_actions
 from aimbot_lab.training.fused.core.features import Sight, see
 from aimbot_lab.training.fused.core.net import forward

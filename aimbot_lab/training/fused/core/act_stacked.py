@@ -9,7 +9,7 @@ from aimbot_lab.foundation.kernels.atomic import add
 from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
 from aimbot_lab.foundation.kernels.matmul import multiply
 from aimbot_lab.foundation.kernels.packed import pack, unpacked, unpacked_like
-from aimbot_lab.foundation.threads.spin_sync import begins, finish, wait_for_workers
+from aimbot_lab.foundation.kernels.spin_sync import begins, finish, wait_for_workers
 from aimbot_lab.training.fused.core.act import show
 from aimbot_lab.training.fused.core.branches import choose_actions, take_outputs
 from aimbot_lab.training.fused.core.features import Sight

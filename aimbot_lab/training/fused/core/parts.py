@@ -91,7 +91,7 @@ class Workspace(NamedTuple):
 
 
 class WorkQueue(NamedTuple):
-    """What the threads tell each other of the work at hand, see `foundation.threads.spin_sync`."""
+    """What the threads tell each other of the work at hand, see `foundation.kernels.spin_sync`."""
 
     sync_flags: SyncFlags  # [workers * STRIDE]
     taken: SyncFlags  # [1 or more] first: how many parts of the work were taken

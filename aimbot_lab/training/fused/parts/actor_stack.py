@@ -6,7 +6,7 @@ import numpy as np
 import torch as th
 
 from aimbot_lab.foundation.kernels.packed import Packed, PackedCall, PackedTable
-from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT
+from aimbot_lab.foundation.kernels.spin_sync import SPIN_LIMIT
 from aimbot_lab.foundation.world import BoolArray
 from aimbot_lab.training.fused.actor_stack import PIECE, ActorStack, Past, Random, StackTask
 from aimbot_lab.training.fused.core.features import Sight

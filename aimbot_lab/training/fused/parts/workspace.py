@@ -4,7 +4,7 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.atomic import SyncFlags
 from aimbot_lab.foundation.kernels.matmul import whole_lanes
-from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT, STRIDE
+from aimbot_lab.foundation.kernels.spin_sync import SPIN_LIMIT, STRIDE
 from aimbot_lab.training.fused.core.parts import Floats, Head
 from aimbot_lab.training.fused.parts.core.arrays import (
     KindArrays,

@@ -6,8 +6,15 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
 from aimbot_lab.foundation.kernels.packed import pack, unpacked
-from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, take_rows
-from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
+from aimbot_lab.foundation.kernels.spin_sync import (
+    BEGIN,
+    STEP,
+    STRIDE,
+    begins,
+    finish,
+    take_rows,
+    wait_for_workers,
+)
 from aimbot_lab.worlds.arena.core.clock import is_over
 from aimbot_lab.worlds.arena.core.episode import begin_episode, is_won, record_end
 from aimbot_lab.worlds.arena.core.gun import cool_down, shoot

@@ -7,8 +7,16 @@ from typing import Any
 
 from aimbot_lab.foundation.kernels.jit import inlined, kernel
 from aimbot_lab.foundation.kernels.packed import pack, unpacked
-from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, WorkQueue, take_rows
-from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
+from aimbot_lab.foundation.kernels.spin_sync import (
+    BEGIN,
+    STEP,
+    STRIDE,
+    WorkQueue,
+    begins,
+    finish,
+    take_rows,
+    wait_for_workers,
+)
 from aimbot_lab.worlds.arena.core.gun import cool_down
 from aimbot_lab.worlds.arena.core.motion import turn
 from aimbot_lab.worlds.arena.core.state import ThreadWorkspace

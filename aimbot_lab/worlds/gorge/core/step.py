@@ -6,14 +6,17 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
 from aimbot_lab.foundation.kernels.packed import pack, unpacked
-from aimbot_lab.foundation.threads.row_queue import (
+from aimbot_lab.foundation.kernels.spin_sync import (
     BEGIN,
     STEP,
+    STRIDE,
     ThreadWorkspace,
     WorkQueue,
+    begins,
+    finish,
     take_rows,
+    wait_for_workers,
 )
-from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
 from aimbot_lab.worlds.gorge.core.episode import begin_episode, is_won, record_end
 from aimbot_lab.worlds.gorge.core.movement import Deed, move, write_masks
 from aimbot_lab.worlds.gorge.core.observation import observe

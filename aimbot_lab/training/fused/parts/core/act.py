@@ -5,7 +5,7 @@ from typing import Any
 from aimbot_lab.foundation.kernels.atomic import add
 from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
 from aimbot_lab.foundation.kernels.packed import pack, unpacked
-from aimbot_lab.foundation.threads.spin_sync import begins, finish, wait_for_workers
+from aimbot_lab.foundation.kernels.spin_sync import begins, finish, wait_for_workers
 from aimbot_lab.training.fused.core.act import AT_STEP, SEES, answer
 from aimbot_lab.training.fused.core.branches import choose_actions
 from aimbot_lab.training.fused.core.gather import spread

@@ -2,7 +2,7 @@
 
 from aimbot_lab.foundation.kernels.atomic import add
 from aimbot_lab.foundation.kernels.jit import called, kernel
-from aimbot_lab.foundation.threads.spin_sync import begins, finish, wait_for_workers
+from aimbot_lab.foundation.kernels.spin_sync import begins, finish, wait_for_workers
 from aimbot_lab.training.fused.core.gather import spread
 from aimbot_lab.training.fused.core.learn import PIECES, USED_LANES, loss_of
 from aimbot_lab.training.fused.core.loss import differentiate

@@ -14,7 +14,12 @@ can share one. Each worker has a word, in a cache line of its own, and who may c
     DONE -> ASLEEP, LEAVING -> ASLEEP       the worker, which leaves its kernel
 """
 
-from aimbot_lab.foundation.kernels.atomic import SyncFlags, load, store, swap, yield_core
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from aimbot_lab.foundation.kernels.atomic import SyncFlags, add, load, store, swap, yield_core
 from aimbot_lab.foundation.kernels.jit import inlined, kernel
 
 ASLEEP, POSTED, WORKING, DONE, LEAVING = range(5)
@@ -95,3 +100,57 @@ def wait_for_workers(sync_flags: SyncFlags, spin_limit: int) -> None:
                 break
             if look % SPINS_PER_YIELD == 0:
                 yield_core()
+
+
+Ints = npt.NDArray[np.int64]
+
+STEP, BEGIN = 1, 2  # bits of a duty
+
+
+class WorkQueue(NamedTuple):
+    """What the threads of one batch tell each other."""
+
+    sync_flags: SyncFlags  # [workers * STRIDE]
+    taken: SyncFlags  # [threads * STRIDE] each first: how many rows of the thread's were taken
+    duty: Ints  # [1] STEP, BEGIN or both
+    buffers: Ints  # [1] which of the two buffers is written
+    ended: Ints  # [threads * STRIDE] each first: episodes that the thread saw end in the last step
+
+
+class ThreadWorkspace(NamedTuple):
+    """What one thread works with, where its kernels need no arrays of its own."""
+
+    thread_id: int  # 0 is the caller's, k + 1 that of worker k
+    spin_limit: int  # how often the thread checks the others before it gives up
+
+
+def new_workspaces(count: int) -> tuple[ThreadWorkspace, ...]:
+    """Places of `count` threads."""
+    return tuple(ThreadWorkspace(number, SPIN_LIMIT) for number in range(count))
+
+
+def new_queue(sync_flags: SyncFlags, *, threads: int) -> WorkQueue:
+    """What `threads` threads tell each other, before the first step."""
+    return WorkQueue(
+        sync_flags=sync_flags,
+        taken=np.zeros(threads * STRIDE, np.int64),
+        duty=np.zeros(1, np.int64),
+        buffers=np.zeros(1, np.int64),
+        ended=np.zeros(threads * STRIDE, np.int64),
+    )
+
+
+@inlined
+def take_rows(queue: WorkQueue, thread_id: int, rows: int, chunk: int) -> tuple[int, int]:
+    """First and last row (exclusive) of the next `chunk` of all `rows` rows for thread `thread_id`.
+
+    Its own rows come first, then the others'. They are equal where none is left.
+    """
+    threads = queue.taken.size // STRIDE
+    for away in range(threads):
+        owner = (thread_id + away) % threads
+        end = rows * (owner + 1) // threads
+        first = rows * owner // threads + add(queue.taken, owner * STRIDE, chunk)
+        if first < end:
+            return first, min(first + chunk, end)
+    return rows, rows

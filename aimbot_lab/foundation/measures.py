@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.statistics.intervals import mean_interval
+from aimbot_lab.foundation.intervals import mean_interval
 
 Float64Array = npt.NDArray[np.float64]
 Columns = Mapping[str, Float64Array]  # [E] each

@@ -12,10 +12,10 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.atomic import SyncFlags
 from aimbot_lab.foundation.kernels.packed import PackedCall
-from aimbot_lab.foundation.threads.row_queue import WorkQueue
-from aimbot_lab.foundation.threads.spin_sync import (
+from aimbot_lab.foundation.kernels.spin_sync import (
     ASLEEP,
     STRIDE,
+    WorkQueue,
     call_out,
     fall_asleep,
     is_asleep,
@@ -34,7 +34,7 @@ class Task(Protocol):
         """Work as thread `thread_id`: 0 the caller, k + 1 worker k.
 
         The caller returns when the work is done or others are at the rest of it, a worker when it
-        has looked out in vain for more (see `foundation.threads.spin_sync`).
+        has looked out in vain for more (see `foundation.kernels.spin_sync`).
         """
 
 
@@ -43,7 +43,7 @@ class ThreadPool:
 
     A task must release the GIL to gain anything, as kernels do. The threads start with the first
     task; a copy and a forked process start their own. `sync_flags` are the workers' flags of
-    `foundation.threads.spin_sync`.
+    `foundation.kernels.spin_sync`.
     """
 
     def __init__(self, count: int, sync_flags: SyncFlags | None = None) -> None:

@@ -1,1 +1,0 @@
-"""Intervals of rates and means, and measures of episodes. Imported by every layer."""
