@@ -134,7 +134,7 @@ class AblationPlan:
         return dict(sorted(found.items(), key=lambda one: one[0] != self.pace))
 
     def training(self, switches: Switches, seed: int, *, steps: int | None = None) -> TrainingPlan:
-        """The training of one variant, of so many steps at most.
+        """The training of one variant, of a limited number of steps.
 
         A memory stays as long as the curriculum of the task has it.
         """

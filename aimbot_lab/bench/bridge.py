@@ -143,7 +143,7 @@ def _rate(step: Callable[[], None], seconds: float) -> float:
 
 
 def echo(port: int, size: int) -> None:
-    """As a build, send so many bytes to the trainer at `port` until it ends; read none of its."""
+    """As a build, send messages of that size to the trainer at `port` until it ends; read none."""
     message = bytes(size)
 
     def answer(data: bytes) -> bytes | None:
@@ -178,7 +178,7 @@ def _in_process(plan: BridgePlan) -> dict[str, Any]:
 
 
 def _lab_play(inner: Play) -> Callable[[int], None]:
-    """Plays so many steps by the calls of ML-Agents, in the midst of random play."""
+    """Plays steps by the calls of ML-Agents, in the midst of random play."""
     env = LabEnvironment(inner.world, inner.scenario)
     env.reset()
     ((behavior, spec),) = env.behavior_specs.items()

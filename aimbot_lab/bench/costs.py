@@ -131,7 +131,7 @@ def _seconds_a_lesson() -> float:
 
 
 class Watcher:
-    """What the panel asks of a run that somebody watches at play, for as long as `look` is called.
+    """What the panel asks of a run whose play is watched, for as long as `look` is called.
 
     The parts Training and Watch of the panel ask for it.
     """
@@ -188,11 +188,11 @@ def _train(end: Connection, run_folder: Path, num_envs: int) -> None:
 def bench_panel(
     pairs: int, say: Say, *, seconds: float = STRETCH_SECONDS, num_envs: int = 512
 ) -> Report:
-    """What being watched costs a training on Goto, from so many pairs of stretches.
+    """What being watched costs a training on Goto, from `pairs` pairs of stretches.
 
     Seconds are those of the training's process, of the clock, and within the code that answers and
     shows, which says how much of the first difference the training does itself. What drifts while
-    it learns falls out of the pairs. Raises LabError where it showed itself to nobody.
+    it learns falls out of the pairs. Raises LabError where it never showed itself.
     """
     with tempfile.TemporaryDirectory(prefix="aimbot-lab-bench-") as name, ExitStack() as stack:
         folder = Path(name)
@@ -212,7 +212,7 @@ def bench_panel(
         stretches = {one: partial(stretch, one) for one in (False, True)}
         found = by_turns(stretches, pairs, say=say, what="stretches")
         if not LiveFolder.of(folder).status.exists():
-            raise LabError("a training showed itself to nobody")
+            raise LabError("a training never showed itself")
     cost = watch_cost(found[False], found[True])
     title = (
         "Seconds of the processor for a million steps, medians; by how much more of the\n"

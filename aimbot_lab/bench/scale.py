@@ -98,7 +98,7 @@ def _speeds(sizes: Sizes, net: str, say: Say) -> list[dict[str, Any]]:
 
 
 def meeting(processes: int) -> list[dict[str, str]]:
-    """The environments of so many processes of a training on this machine, by their ranks."""
+    """The environments of the processes of one run on this machine, by rank."""
     with socket.create_server((LOOPBACK, 0)) as server:
         port = server.getsockname()[1]
     shared = {WORLD_SIZE: str(processes), ADDRESS: LOOPBACK, PORT: str(port)}
@@ -106,7 +106,7 @@ def meeting(processes: int) -> list[dict[str, str]]:
 
 
 def _turn(ask: Callable[[Any], list[Any]], rollouts: int) -> Turn:
-    """What a rollout took in a turn of so many."""
+    """What a rollout took, on average over a turn."""
     found = ask((rollouts,))
 
     def every(name: str) -> list[float]:
@@ -122,7 +122,7 @@ def _turn(ask: Callable[[Any], list[Any]], rollouts: int) -> Turn:
 
 
 def speeds(steps: int, turns: Mapping[Variant, Sequence[Turn]]) -> list[dict[str, Any]]:
-    """The rows of a net, from the turns of each variant, of so many steps a rollout.
+    """The rows of a net, from the turns of each variant, and the steps of a rollout.
 
     The first is one process.
     """

@@ -1,4 +1,4 @@
-"""`bench self-play`: the same self-play under each way to choose whom to meet, rated in a league.
+"""`bench self-play`: the same self-play under each way to draw past selves, rated in a league.
 
 Trainings are tracked runs, found again by their tag, so that what was broken off goes on where it
 stopped.
@@ -57,7 +57,7 @@ class PlannedTraining(NamedTuple):
 def planned_trainings(
     steps: int, seeds: int, overrides: Sequence[str] = ()
 ) -> Iterator[PlannedTraining]:
-    """Trainings of so many `steps` under each sampling, from seeds 1 to `seeds`.
+    """Runs of `steps` steps under each sampling, from seeds 1 to `seeds`.
 
     Seed by seed, so that what is there early is a comparison; `overrides` are for all of them.
     """

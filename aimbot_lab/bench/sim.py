@@ -71,7 +71,7 @@ class Play:
 
     @classmethod
     def of(cls, kind: WorldType, scenario: Scenario, *, seats: int, threads: int = 1) -> "Play":
-        """A world of `kind` with so many agents, as far as its rows divide them."""
+        """A world of `kind` with that many agents, as far as its rows divide them."""
         agents = kind.spec(kind.settings()).agents
         return cls(kind.settings(num_envs=max(1, seats // agents), threads=threads), scenario)
 

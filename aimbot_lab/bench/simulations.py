@@ -202,7 +202,7 @@ def bench_ratings(plan: RatingsPlan, say: Say) -> Report:
 
 
 def drawn_table(scores: Floats, games: int, draws: float, random: np.random.Generator) -> Numbers:
-    """[P, P, 3] wins, draws and losses of so many games between players of these scores.
+    """[P, P, 3] wins, draws and losses of `games` games between players of these scores.
 
     `draws` is the share of draws, of the most that a score allows.
     """

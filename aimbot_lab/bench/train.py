@@ -239,7 +239,7 @@ def train_in_turns(
     begin: Callable[..., int] = int,
     links: RunLinks = UNLINKED,
 ) -> None:
-    """In a process of a group: train for turns of so many rollouts, and rest between them.
+    """In a process of a group: train for turns of a few rollouts, and rest between them.
 
     `begin` gives their number from what is asked for. The answer has what a turn took by the
     clock, of the processor and of its main thread, the parts of `stopwatch`, and its calls.
@@ -468,7 +468,7 @@ def _acting(kind: WorldType, sizes: Sizes, variant: Variant) -> Iterator[dict[st
     actions = np.zeros((rows, len(spec.branches) + spec.continuous), np.float32)
 
     def seated(networks: int) -> PastSelves:
-        """So many snapshots in all matches."""
+        """That many snapshots in all matches."""
         pool = SnapshotPool()
         fill(pool, new_policy(train, spec).state_dict(), networks)
         selves = PastSelves(pool, spec, train, played=played, seed=1)
@@ -495,7 +495,7 @@ CURRICULUM = "curriculum"
 
 
 def bench_peer(plan: TrainingPlan, *, seeds: int, say: Say) -> Report:
-    """Both trainings for each of so many seeds; the curriculum's is compiled before the first."""
+    """Both trainings for each seed; the curriculum's is compiled before the first."""
     learners = {CURRICULUM: _ours, THEIRS: learn_plain_ppo}
     _ours(replace(plan, train=replace(plan.train, total_steps=1)))
     done = []

@@ -96,7 +96,7 @@ def sim(quick: bool) -> Report:
     return bench_sim(QUICK if quick else FULL, say)
 
 
-@benchmark("Measure trainings against another PPO.")
+@benchmark("Measure runs against another PPO.")
 @quick
 @click.option(
     "--network",
@@ -111,7 +111,7 @@ def sim(quick: bool) -> Report:
     "rows of the arena's hardest target.",
 )
 def train(quick: bool, network: str | None, world: str | None) -> Report:
-    """Measure whole trainings: hybrid_ppo against stable-baselines3's PPO, and what takes the time.
+    """Measure whole runs: hybrid_ppo against stable-baselines3's PPO, and what takes the time.
 
     The same arena, networks and hyper-parameters, with lessons and tracking; repeats take turns,
     and the best counts. Takes some five minutes; close other programs.
@@ -140,7 +140,7 @@ def train(quick: bool, network: str | None, world: str | None) -> Report:
 def scale(quick: bool) -> Report:
     """Measure one training in 1, 2 and 4 processes and with two threads, and their exchange.
 
-    The trainings are goto's, with layers of 64 and of 128 units. They take turns, in alternating
+    The runs are goto's, with layers of 64 and of 128 units. They take turns, in alternating
     order, and each turn is compared with the one of one process beside it. Takes some ten minutes
     and 3 GB of memory; close other programs, and have a core for each process, else only the
     processor's time holds.
@@ -181,7 +181,7 @@ def bridge(quick: bool) -> Report:
     shell_complete=complete_files("curriculum"),
 )
 @options.overrides
-@number("--seeds", 3, (1, 1000), "Trainings of each, by turns.")
+@number("--seeds", 3, (1, 1000), "Runs of each, interleaved.")
 def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> Report:
     """Train a Gymnasium environment twice to the same proof, and print the ratio of wall time.
 
@@ -228,7 +228,7 @@ def panel(pairs: int) -> Report:
 @number("--every", 500_000, (1, 10**9), "Environment steps between two evaluations.")
 @number("--episodes", 50, (30, 10_000), "Episodes of each difficulty in an evaluation.")
 @number("--steps", 2_000_000, (1, 10**9), "Environment steps of a training.")
-@number("--repeats", 3, (1, 100), "Trainings with evaluation, and as many without.")
+@number("--repeats", 3, (1, 100), "Runs with evaluation, and as many without.")
 def evaluation(every: int, episodes: int, steps: int, repeats: int) -> Report:
     """Measure what `evaluation: {every: N, episodes: M}` costs, in seconds of the processor.
 
@@ -294,9 +294,9 @@ def ratings() -> Report:
     return bench_ratings(RatingsPlan(), say)
 
 
-@benchmark("Compare whom a learner meets of its past.")
+@benchmark("Compare ways to draw past selves.")
 @number("--steps", 20_000_000, (1, None), "Environment steps of each training.")
-@number("--seeds", 3, (1, 1000), "Trainings of each.")
+@number("--seeds", 3, (1, 1000), "Runs of each.")
 @number("--games", 200, (2, 8192), "Matches of each pair in the league.")
 @options.overrides
 @options.place
@@ -305,7 +305,7 @@ def self_play(place: options.StorePlace, **given: Any) -> Report:
 
     All last agents then meet in one league, with the scripted players; greedy has 1200 points. Each
     training is a run, seed by seed: what is done is not trained again, and what was broken off by
-    Ctrl-C goes on when the same command is given again. 15 trainings of 20 million steps take
+    Ctrl-C goes on when the same command is given again. 15 runs of 20 million steps take
     hours.
 
     \b
@@ -360,7 +360,7 @@ class TaskChoice(options.TargetType):
     type=options.NumberRange(0, 1, min_open=True, max_open=True),
     help="Win rate to prove to exceed. [default: 0.7; of stale 0.4, of recall 0.8]",
 )
-@number("--seeds", 5, (1, 1000), "Trainings of each variant.")
+@number("--seeds", 5, (1, 1000), "Runs of each variant.")
 @click.option(
     "--steps",
     type=click.IntRange(1),

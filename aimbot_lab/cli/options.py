@@ -246,7 +246,7 @@ def launch(command: Callable[..., Result]) -> Callable[..., Result]:
         type=SpanType(MAX_PROCESSES),
         default=ONE,
         show_default="1",
-        help="Train in so many processes of this machine, each on rows of its own: the result is "
+        help="Train in N processes of this machine, each on rows of its own: the result is "
         "the same, to the bit. When one is lost, all begin again from the newest checkpoint. Not "
         "more than the training has shards (train.shards). MIN:MAX, with --on ray: as many as "
         "there is room for.",

@@ -148,7 +148,7 @@ def _launch_on_ray(
     environment: Mapping[str, str],
     progress: Callable[[], object],
 ) -> int:
-    from aimbot_lab.cluster.training import Asked, Told, launch_on_ray
+    from aimbot_lab.cluster.training import LaunchCallbacks, RayLaunch, launch_on_ray
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 
     if ADDRESS in os.environ:
@@ -159,9 +159,9 @@ def _launch_on_ray(
         streams[descriptor].buffer.write(data)
         streams[descriptor].flush()
 
-    asked = Asked(words, environment, _own(FOR_THE_LEADER), launch.processes)
+    asked = RayLaunch(words, environment, _own(FOR_THE_LEADER), launch.processes)
     try:
-        return launch_on_ray(asked, Told(_report, say, progress))
+        return launch_on_ray(asked, LaunchCallbacks(_report, say, progress))
     except HeadLostError as error:
         close_orphan_runs(folder)
         _report(one_line(f"error: {error}"))

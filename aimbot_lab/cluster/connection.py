@@ -25,7 +25,7 @@ class HeadLostError(RunFailedError):
 def connected(processes: int) -> Iterator[Any]:
     """Ray's module, connected to the cluster of RAY_ADDRESS, else to a Ray of our own.
 
-    That has room for so many processes, which may be more than there are cores. Raises
+    That has room for `processes`, which may be more than there are cores. Raises
     ConfigurationError where Ray is not installed or no cluster answers.
     """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reports on its users unless told not to
@@ -80,7 +80,7 @@ def _protect() -> None:
 
 
 def _require_answer(address: str) -> None:
-    """Raise OSError unless someone listens there: Ray itself would wait for minutes."""
+    """Raise OSError unless a server listens there: Ray itself would wait for minutes."""
     if address == "auto":
         return
     parts = urlsplit(address if "://" in address else f"//{address}")

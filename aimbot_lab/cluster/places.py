@@ -41,7 +41,7 @@ class Machine(NamedTuple):
     address: str
 
 
-class Seen(NamedTuple):
+class ProcessStatus(NamedTuple):
     """What became of a process since the last look."""
 
     said: Said
@@ -89,15 +89,15 @@ class ProcessActor:
             os.set_blocking(stream.fileno(), False)
             self._streams.register(stream, selectors.EVENT_READ, descriptor)
 
-    def look(self, seconds: float) -> Seen:
+    def look(self, seconds: float) -> ProcessStatus:
         """What the process wrote, and whether it ended; waits for news at most so long."""
         assert self._worker is not None
         self._wait(seconds)
         code = self._worker.code  # before the last look at what it wrote
         said = self._read()
         if code is None:
-            return Seen(said, None)
-        return Seen(said, self._worker.ended)
+            return ProcessStatus(said, None)
+        return ProcessStatus(said, self._worker.ended)
 
     def send_signal(self, number: int) -> None:
         """Send the process a signal, if it still runs."""
@@ -147,7 +147,7 @@ def _streams(worker: Worker) -> list[tuple[int, IO[bytes]]]:
     return [(descriptor, stream) for descriptor, stream in pipes if stream is not None]
 
 
-class Place(NamedTuple):
+class PlacedRank(NamedTuple):
     """An actor, and where it is."""
 
     actor: Any
@@ -196,7 +196,7 @@ class Places:
         self._node = ray.get_runtime_context().get_node_id()
         self._group: Any = None
         self._warned, self._failures = False, 0
-        self.all: list[Place] = []
+        self.all: list[PlacedRank] = []
 
     def room(self) -> int:
         """Processors of the cluster that are free now."""
@@ -231,7 +231,7 @@ class Places:
         anew = {number: self._placed(number) for number in lost}
         try:
             for number, actor in anew.items():
-                self.all[number] = Place(actor, self._asked([actor])[0])
+                self.all[number] = PlacedRank(actor, self._asked([actor])[0])
         except (self._ray.exceptions.RayActorError, self._ray.exceptions.GetTimeoutError):
             for actor in anew.values():
                 self._ray.kill(actor)
@@ -245,7 +245,7 @@ class Places:
             return False
         actors = [self._placed(one) for one in range(number)]
         try:
-            self.all = [*map(Place, actors, self._asked(actors))]
+            self.all = [*map(PlacedRank, actors, self._asked(actors))]
         except (self._ray.exceptions.RayActorError, self._ray.exceptions.GetTimeoutError) as error:
             for actor in actors:
                 self._ray.kill(actor)
@@ -276,7 +276,7 @@ class Places:
         )
 
     def _reserved(self, number: int, *, pinned: bool = False) -> bool:
-        """Whether there are so many places, the first one on our own machine if `pinned`."""
+        """Whether there are that many places, the first one on our own machine if `pinned`."""
         bundles = [{"CPU": 1.0} for _ in range(number)]
         if pinned:
             bundles[0][f"node:{self._address}"] = 0.001

@@ -15,7 +15,7 @@ LISTEN_SECONDS = 1.0  # between two words of a worker
 Shares = Mapping[tuple[str, int], float]
 
 
-class Heard(NamedTuple):
+class WorkersReport(NamedTuple):
     """What the workers have said since they were heard last."""
 
     at_work: Shares  # shares of the trials in hand that are done, by stage and number
@@ -36,11 +36,11 @@ class Board:
         self._notices += notices
         return self._stopped
 
-    def hear(self, *, stop: bool) -> Heard:
+    def hear(self, *, stop: bool) -> WorkersReport:
         """What was said; from now on `stop` is the answer."""
         self._stopped = self._stopped or stop
         shares = {trial: share for one in self._at_work.values() for trial, share in one.items()}
-        heard = Heard(shares, self._notices)
+        heard = WorkersReport(shares, self._notices)
         self._notices = []
         return heard
 
@@ -76,7 +76,7 @@ def work_on_machine(board: Any, number: int, arguments: WorkerArguments) -> None
 
 
 class RayWorkers:
-    """So many workers, on whatever machines `ray` has; what dies is started anew by Ray."""
+    """That many workers, on whatever machines `ray` has; what dies is started anew by Ray."""
 
     def __init__(self, ray: Any, arguments: WorkerArguments, size: int, *, notify: Notify) -> None:
         self._ray, self._notify = ray, notify

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from aimbot_lab.cluster.connection import ADDRESS, HeadLostError, connected
-from aimbot_lab.cluster.places import Place, Places, Seen, machines_asked_for
+from aimbot_lab.cluster.places import PlacedRank, Places, ProcessStatus, machines_asked_for
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError, reason
 from aimbot_lab.training.actors.block import ActorPlan, BlockRequest
 from aimbot_lab.training.actors.group import ActorHost, Answer
@@ -106,7 +106,7 @@ class RayActors:
 
 @contextmanager
 def connected_actors(number: int) -> Iterator[RayActors]:
-    """A group of so many, while Ray is connected.
+    """A group of that number, while Ray is connected.
 
     Raises ConfigurationError where Ray is not installed or no cluster answers.
     """
@@ -122,15 +122,15 @@ PATIENCE = 120.0  # s that an actor may be silent
 HEAD_PATIENCE = 20.0  # s; Ray itself ends our process, with a page of its own, after a minute
 
 
-class Told(NamedTuple):
-    """Whom the launcher tells what."""
+class LaunchCallbacks(NamedTuple):
+    """What the launcher calls."""
 
     report: Callable[[str], None]  # a line about the processes
     say: Callable[[int, bytes], None]  # what the leader wrote to a descriptor
     progress: Callable[[], object]  # changes with every new checkpoint
 
 
-class Asked(NamedTuple):
+class RayLaunch(NamedTuple):
     """What all processes run."""
 
     words: Sequence[str]  # of aimbot-lab
@@ -139,7 +139,7 @@ class Asked(NamedTuple):
     span: tuple[int, int]  # least and greatest number of processes
 
 
-def launch_on_ray(asked: Asked, told: Told) -> int:
+def launch_on_ray(asked: RayLaunch, told: LaunchCallbacks) -> int:
     """The exit code of `aimbot-lab` with words, in processes that Ray places.
 
     As `supervisor.supervise`: after a loss all begin again, an error of the training
@@ -165,14 +165,16 @@ def launch_on_ray(asked: Asked, told: Told) -> int:
 class _Launch:
     """The processes, in all their lives."""
 
-    def __init__(self, ray: Any, asked: Asked, told: Told, signals: StopSignals) -> None:
+    def __init__(
+        self, ray: Any, asked: RayLaunch, told: LaunchCallbacks, signals: StopSignals
+    ) -> None:
         self._asked, self._told, self._signals = asked, told, signals
         self._restarts = Restarts(told.progress)
         self._places = Places(
             ray, asked.span, os.getcwd(), check_stop=self._check_stop, report=told.report
         )
         self._ray = ray
-        self._head = Head(ray.get_runtime_context().gcs_address)
+        self._head = RayHead(ray.get_runtime_context().gcs_address)
 
     def run(self) -> int:
         """The exit code."""
@@ -248,12 +250,12 @@ class Life:
     def __init__(
         self,
         ray: Any,
-        places: Sequence[Place],
-        told: Told,
+        places: Sequence[PlacedRank],
+        told: LaunchCallbacks,
         *,
         signals: StopSignals,
         growth: "Growth",
-        head: "Head",
+        head: "RayHead",
     ) -> None:
         self._ray, self._places, self._told = ray, places, told
         self._signals, self._growth, self._head = signals, growth, head
@@ -306,11 +308,11 @@ class Life:
         else:
             self._ends.add(seen.ended)
 
-    def _seen(self, rank: int, reference: Any) -> Seen:
+    def _seen(self, rank: int, reference: Any) -> ProcessStatus:
         try:
-            seen: Seen = self._ray.get(reference)
+            seen: ProcessStatus = self._ray.get(reference)
         except self._ray.exceptions.RayActorError:
-            return Seen((), self._lost(rank))
+            return ProcessStatus((), self._lost(rank))
         except self._ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, LabError):
                 raise error.cause from error
@@ -366,7 +368,7 @@ class Growth:
         return self._found and self._progress() != self._reached
 
 
-class Head:
+class RayHead:
     """The head at HOST:PORT; where no address is known, it never counts as gone."""
 
     def __init__(self, address: str, *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -201,7 +201,7 @@ def _refuse_unfit(weights: Iterable[object], name: str) -> None:
 
 
 def _as_number(weight: object) -> float:
-    """`weight` as a float, NaN where it is no number."""
+    """`weight` as a float, NaN where it is not a number."""
     if not isinstance(weight, Real):
         return math.nan
     try:

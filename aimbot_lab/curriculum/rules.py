@@ -652,9 +652,9 @@ class CompletionCriteria:
     @property
     def question(self) -> str:
         """What is asked, as an explanation says it."""
-        whom = "" if self.against is None else f" against {self.against}"
+        opponent = "" if self.against is None else f" against {self.against}"
         how = f"{self.rule_type.question(self)}, at least {self.min_lesson_length} episodes"
-        return f"{self.measure}{whom} > {self.threshold:g}: {how}"
+        return f"{self.measure}{opponent} > {self.threshold:g}: {how}"
 
     def _opponent_faults(self) -> Iterator[str]:
         measure = self.measured

@@ -1,4 +1,4 @@
-"""Reading files that someone else may have made."""
+"""Reading files that others may have made."""
 
 import errno
 from pathlib import Path

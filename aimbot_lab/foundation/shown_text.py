@@ -71,7 +71,7 @@ MIN_SECONDS = 1e-9  # that a speed is taken over
 def shown_ends(
     lower: float, upper: float, *, decimals: int = 3, least: float = 0.0, most: float = 1.0
 ) -> tuple[float, float]:
-    """Both ends as so many decimals show them, without claiming what is not known.
+    """Both ends as `decimals` decimals show them, without claiming what is not known.
 
     A rate that may be lower than 1 does not read as at least 1.000, nor one that may be higher
     than 0 as at most 0.000. `least` and `most` are the values that would be certain.

@@ -62,9 +62,9 @@ class ThreadPool:
         return ThreadPool, (self.count, self.sync_flags)
 
     def run(self, task: Task) -> None:
-        """Do `task`. Raises what a thread raised, once nobody is at work.
+        """Do `task`. Raises what a thread raised, once all threads have ended it.
 
-        A signal's handler may raise in here at any moment, which also ends once nobody is.
+        A signal's handler may raise in here at any moment, which also ends only then.
         """
         if self.count == 1:
             task(0)
@@ -116,7 +116,7 @@ class ThreadPool:
                 time.sleep(PAUSE_SECONDS)
 
     def _drain(self) -> None:
-        """Wait until nobody is at work. What raises meanwhile is raised once that is so."""
+        """Wait until all threads rest. What raises meanwhile is raised then."""
         interrupt: BaseException | None = None
         while True:
             try:

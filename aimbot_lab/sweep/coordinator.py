@@ -82,7 +82,7 @@ class SweepSnapshot:
 
 
 class SweepObserver(Protocol):
-    """Someone who watches a sweep."""
+    """What follows a sweep, for example a view."""
 
     def progress(self, snapshot: SweepSnapshot) -> None:
         """It goes on."""
@@ -116,7 +116,7 @@ class StartWorkers(Protocol):
     """How workers are started: `WorkerPool` has them on this machine."""
 
     def __call__(self, arguments: WorkerArguments, size: int, /, *, notify: Notify) -> Workers:
-        """So many workers; `notify` is told what a person should read."""
+        """Start that many workers; `notify` gets what a person should read."""
 
 
 @dataclass(frozen=True)

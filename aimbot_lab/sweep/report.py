@@ -351,7 +351,7 @@ def confirmation_cost(record: SweepRecord, now: SweepReport, *, workers: int) ->
 
 
 def power(record: SweepRecord) -> Mapping[float, float]:
-    """How often a confirmation like this one finds values that take so many times the steps.
+    """How often a confirmation like this one finds values that take each of FACTORS of the steps.
 
     Simulated with planted differences from the steps that the defaults took on fresh seeds; the
     share at 1 is that of false findings. Raises ConfigurationError where these are missing.

@@ -65,7 +65,7 @@ class TrialScore:
 
 
 class TrainingMonitor(Protocol):
-    """Someone who follows a training, and may end it."""
+    """What follows a training, and may end it."""
 
     def should_stop(self) -> bool:
         """Whether it is to be interrupted now."""
@@ -89,7 +89,7 @@ class Progress(NamedTuple):
 
 
 class WorkerMonitor(Protocol):
-    """Someone who watches a worker, and may stop it."""
+    """What follows a worker, and may stop it."""
 
     def should_stop(self) -> bool:
         """Whether it is to leave its trial for later."""

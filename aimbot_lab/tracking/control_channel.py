@@ -1,6 +1,6 @@
 """Requests to a training from other processes, and its answers: small files in its run folder.
 
-Each is written under another name and renamed, so that none is ever read in part. Nobody waits for
+Each is written under another name and renamed, so that none is ever read in part. No one waits for
 the disk: after a crash of the machine no request is open.
 """
 

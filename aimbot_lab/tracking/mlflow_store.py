@@ -66,7 +66,7 @@ def connect(data_folder: DataFolder, address: TrackingAddress) -> "MlflowStore":
     """
     with _translated(address):
         if address.is_server:
-            # Real requests may take long; whether someone answers is known soon.
+            # Real requests may take long; whether a server answers is known soon.
             http_request_safe(  # type: ignore[no-untyped-call]
                 get_default_host_creds(address.uri),  # type: ignore[no-untyped-call]
                 "/api/2.0/mlflow/experiments/search",

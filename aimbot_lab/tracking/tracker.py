@@ -229,7 +229,7 @@ class MemoryTracker:
         """There is nothing to wait for."""
 
     def check_owner(self, *, anew: bool = True) -> None:
-        """Nobody else can have it."""
+        """It always belongs to this process."""
 
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:  # noqa: ARG002
         """End the run; there is nothing to wait for."""

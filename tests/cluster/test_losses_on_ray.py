@@ -7,7 +7,7 @@ import pytest
 
 from aimbot_lab.cluster.connection import HeadLostError
 from aimbot_lab.cluster.places import interface_of
-from aimbot_lab.cluster.training import HEAD_PATIENCE, SECONDS_BETWEEN_COUNTS, Growth, Head
+from aimbot_lab.cluster.training import HEAD_PATIENCE, SECONDS_BETWEEN_COUNTS, Growth, RayHead
 
 
 class Clock:
@@ -56,7 +56,7 @@ def listener() -> Iterator[socket.socket]:
 
 def test_a_head_is_gone_once_it_was_silent_for_long(listener: socket.socket) -> None:
     clock = Clock()
-    head = Head(f"127.0.0.1:{listener.getsockname()[1]}", clock=clock)
+    head = RayHead(f"127.0.0.1:{listener.getsockname()[1]}", clock=clock)
     for _ in range(3):
         clock.now += HEAD_PATIENCE
         head.check()
@@ -70,7 +70,7 @@ def test_a_head_is_gone_once_it_was_silent_for_long(listener: socket.socket) -> 
 
 def test_a_head_without_an_address_counts_as_there() -> None:
     clock = Clock()
-    head = Head("", clock=clock)
+    head = RayHead("", clock=clock)
     clock.now += 10 * HEAD_PATIENCE
     head.check()
 

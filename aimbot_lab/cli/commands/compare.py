@@ -47,7 +47,7 @@ IDS_IN_A_NAME = 4
     default="run",
     show_default=True,
     help="Each run against the first; or runs that differ in their seed alone as one, with the "
-    "mean, the interquartile mean and intervals over trainings.",
+    "mean, the interquartile mean and intervals over runs.",
 )
 @options.output("Where the page is saved.")
 @options.as_json
@@ -298,7 +298,7 @@ def plot(
     """Draw the win rate while learning of each RUN, and of the runs that every --filter takes.
 
     Runs that differ in their seed alone are one line: their mean, with its 95 % interval over
-    trainings (bootstrap).
+    runs (bootstrap).
 
     \b
     Examples:

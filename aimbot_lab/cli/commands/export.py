@@ -162,7 +162,7 @@ def shown_as(rays: str | None, camera: tuple[int, int] | None, *, rgb: bool) -> 
     "--camera",
     metavar="WxH",
     callback=size,
-    help="A picture of the arena as a sensor, of so many pixels. [default: as in FILE]",
+    help="A picture of the arena as a sensor, in pixels. [default: as in FILE]",
 )
 @click.option("--rgb", is_flag=True, help="The picture has colours.")
 @click.option("--png", is_flag=True, help="Pictures are sent compressed.")

@@ -26,7 +26,6 @@ from aimbot_lab.cli.stopping import handled_signals
 from aimbot_lab.cli.tied_process import tied
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened, terminal_lines
-from aimbot_lab.panel.server.serve import Door, is_loopback
 from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.tracking.ui import page_of, page_of_experiment
 
@@ -49,7 +48,7 @@ MAX_HOST = 100  # characters of it in a message
 
 PANEL_OPEN_TO_ALL = (
     "warning: --host {host} lets everyone who reaches this machine and has the token start and "
-    "stop trainings, and all that the page says goes unencrypted"
+    "stop runs, and all that the page says goes unencrypted"
 )
 
 
@@ -184,7 +183,7 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     Of one RUN (an id, its beginning, or "latest") its own page, of several the charts of these
     alone, of none the charts of the newest run's experiment.
 
-    Whoever has the printed address can read, change and delete all runs and write files as you.
+    Anyone who has the printed address can read, change and delete all runs and write files as you.
     It holds a token that is new at each start. Requests without the token are refused, from other
     accounts of this machine and from other pages in your browser alike. A program sets
     MLFLOW_TRACKING_URI=http://127.0.0.1:5000 and MLFLOW_TRACKING_TOKEN to the token. Beyond this
@@ -254,7 +253,7 @@ def _refuse_taken_port(host: str, port: int) -> None:
         ) from error
 
 
-@click.command(short_help="Start, watch and steer trainings on a page.")
+@click.command(short_help="Start, watch and steer runs on a page.")
 @click.argument("run", required=False, shell_complete=complete_runs)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
@@ -268,9 +267,9 @@ def _refuse_taken_port(host: str, port: int) -> None:
 @options.trust
 @options.place
 def panel(run: str | None, host: str, port: int, opens: bool, place: options.StorePlace) -> int:
-    """Open a page to start trainings on, watch and steer them, until Ctrl-C.
+    """Open a page to start, watch and steer runs, until Ctrl-C.
 
-    With RUN (an id, its beginning, or "latest") the page begins with that run. Trainings that are
+    With RUN (an id, its beginning, or "latest") the page begins with that run. Runs that are
     started on the page go on when the page or the panel is closed.
 
     \b
@@ -278,7 +277,13 @@ def panel(run: str | None, host: str, port: int, opens: bool, place: options.Sto
       aimbot-lab panel latest
     """
     from aimbot_lab.panel.server.lab import Lab
-    from aimbot_lab.panel.server.serve import listening_socket, new_token, panel_server
+    from aimbot_lab.panel.server.serve import (
+        Door,
+        is_loopback,
+        listening_socket,
+        new_token,
+        panel_server,
+    )
 
     folder = place.folder.root / "panel"
     lab = Lab(place.folder, here=Path.cwd(), tracking_uri=place.tracking_uri)

@@ -66,7 +66,7 @@ class RunOptions(TypedDict):
 @click.option(
     "--seeds",
     type=click.IntRange(min=1, max=1000),
-    help="Train so many seeds, from the curriculum's on, one beside the other on each core, and "
+    help="Train this number of seeds, from the curriculum's on, one on each core at a time, and "
     "report their common result. Each is a run of its own.",
 )
 @options.launch

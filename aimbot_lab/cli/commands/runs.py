@@ -12,7 +12,6 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.run_text import SHORT_ID
 from aimbot_lab.cli.text import duration, print_json, table
-from aimbot_lab.curriculum.mix import WeightChange
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line
@@ -53,7 +52,7 @@ Levels = tuple[int, ...]
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help="So many with the highest win rate (column `of`: eval or learning).",
+    help="Only this number, with the highest win rate (column `of`: eval or learning).",
 )
 @click.option("--all", "every", is_flag=True, help="Also the runs of sweeps' trials.")
 @options.as_json
@@ -254,6 +253,8 @@ def weights(
       aimbot-lab weights 3f2a goto
       aimbot-lab weights 3f2a goto 3=0.5 --lock 1,2
     """
+    from aimbot_lab.curriculum.mix import WeightChange
+
     change = WeightChange(target, tuple(map(_move, moves)), lock, unlock)
     folder = running_run(locate_data_folder(data_dir), run)
     control_channel = ControlChannel(folder.path)

@@ -42,7 +42,7 @@ export function open(place, panel) {
   place.append(
     el("h1", {}, "Play"),
     el("p", { className: "lead" }, "Play the agent's episodes yourself. Go to the circle, or shoot " +
-      "whoever stands in it; the arrow at the top leads there. You have 30 seconds. With the target duel you " +
+      "the enemies in it; the arrow at the top leads there. You have 30 seconds. With the target duel you " +
       "play a match against a script, or an agent or snapshot of a run."),
     el("div", { className: "tools" },
       labelled("Target", targets), labelled("Difficulty", levels), labelled("Seed", seed),
@@ -87,7 +87,7 @@ export function open(place, panel) {
       Array.from({ length: count }, (_, k) => el("option", { value: String(k + 1) }, String(k + 1))));
     levels.value = String(state.difficulty);
     seed.value = String(number);
-    fill(beside, !begun.names.length && el("option", { value: "" }, "nobody"),
+    fill(beside, !begun.names.length && el("option", { value: "" }, "no one"),
       begun.actors.map(({ key, label }) => el("option", { value: key }, label)));
     beside.value = rival;
     stage.begin({

@@ -1,8 +1,8 @@
 // A scene on the way from one decision to the next: places and views in between.
 
-const JUMP = 3; // m that nobody walks in a decision
+const JUMP = 3; // m, farther than a walk in one decision
 
-/** Whether nobody walks from one place to the other in a decision. */
+/** Whether the two places are farther apart than a walk in one decision. */
 export function jumped(before, now) {
   return Math.hypot(now.x - before.x, now.z - before.z) > JUMP;
 }

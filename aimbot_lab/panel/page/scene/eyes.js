@@ -12,7 +12,7 @@ export class Eyes {
     this.next = requestAnimationFrame(this.draw);
   }
 
-  /** Shows a scene, on the way to which it is for so many seconds; pictures have no eyes. */
+  /** Shows a scene after moving to it for `seconds`; pictures have no eyes. */
   show(scene, seconds = 0) {
     this.canvas.hidden = scene.kind !== "floor";
     if (this.canvas.hidden) return;

@@ -43,8 +43,8 @@ YOU = "you"
 
 
 @dataclass(frozen=True, config=STRICT)
-class Wanted:
-    """The episode to play, and who plays it beside; empty: nobody."""
+class WantedEpisode:
+    """The episode to play, and who plays it beside; empty: no one."""
 
     target: Annotated[str, Field(max_length=40)]  # empty: the world's own
     difficulty: Annotated[int, Field(ge=0, le=100)]  # 0: any
@@ -129,7 +129,7 @@ class OpenPlay:
         self.session.tell(NAME, "ended", ended)
 
 
-async def begin(session: Session, wanted: Wanted) -> Begun:
+async def begin(session: Session, wanted: WantedEpisode) -> Begun:
     """Begin an episode, which waits until it is no longer paused."""
     lines = await session.lab.run_list.look()
     play = session.state.setdefault(NAME, OpenPlay(session))
@@ -197,7 +197,7 @@ async def save_replay(session: Session, _: Nothing) -> ReplayText:
 PLAY = PagePart(
     name=NAME,
     asks={
-        "begin": Ask(Wanted, begin, Begun),
+        "begin": Ask(WantedEpisode, begin, Begun),
         "leave": leaving(NAME, forgets=False),  # the results stay until the page is closed
         **game_asks(NAME, OpenPlay),
         "save_replay": Ask(Nothing, save_replay, ReplayText),

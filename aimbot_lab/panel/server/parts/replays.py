@@ -18,7 +18,7 @@ Key = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 @dataclass(frozen=True, config=STRICT)
-class Chosen:
+class ChosenReplay:
     """A replay, by its key in the list."""
 
     key: Key
@@ -57,7 +57,7 @@ async def of_run(session: Session, asked: OfRun) -> Lines:
     return Lines(await in_thread(session.lab.replays.of_run, asked.run))
 
 
-async def choose(session: Session, asked: Chosen) -> dict[str, Any]:
+async def choose(session: Session, asked: ChosenReplay) -> dict[str, Any]:
     """What a replay is of; it has been played once by then, and is what was recorded."""
     played = await in_thread(_played, session.lab, asked.key)
     session.state["replays"] = asked.key, played
@@ -85,7 +85,7 @@ REPLAYS = PagePart(
         "list": listing("replays"),
         "of_folder": Ask(Nothing, of_folder, Lines),
         "of_run": Ask(OfRun, of_run, Lines),
-        "choose": Ask(Chosen, choose, dict[str, Any]),
+        "choose": Ask(ChosenReplay, choose, dict[str, Any]),
         "moments": Ask(From, moments, Portion),
         "leave": leaving("replays"),
     },

@@ -26,14 +26,14 @@ Metres = Annotated[float, Field(ge=-1e4, le=1e4)]
 
 
 @dataclass(frozen=True, config=STRICT)
-class Chosen:
+class ChosenActor:
     """Who is to act, by the key in the list."""
 
     actor: str = Field(min_length=1, max_length=80)
 
 
 @dataclass(frozen=True, config=STRICT)
-class Wanted:
+class WantedPlacement:
     """What is to be placed where."""
 
     key: Annotated[str, Field(max_length=80)]
@@ -131,7 +131,7 @@ def _open_game(session: Session) -> OpenGame:
     return open_game(session, NAME, OpenGame)
 
 
-async def choose(session: Session, chosen: Chosen) -> Opened:
+async def choose(session: Session, chosen: ChosenActor) -> Opened:
     """Have another act; what stands on the floor stays where the worlds are alike."""
     lines = await session.lab.run_list.look()
     before = session.state.get(NAME)
@@ -176,13 +176,13 @@ async def step(session: Session, _: Nothing) -> Done:
     return Done()
 
 
-async def preview(session: Session, wanted: Wanted) -> Fault:
+async def preview(session: Session, wanted: WantedPlacement) -> Fault:
     """Whether it can be placed there."""
     game = _open_game(session)
     return Fault(await game.time.do(lambda: game.game.editor.fault(ROW, wanted.placement)))
 
 
-async def place(session: Session, wanted: Wanted) -> Done:
+async def place(session: Session, wanted: WantedPlacement) -> Done:
     """Place it."""
     game = _open_game(session)
     await game.edit(lambda: game.game.place(wanted.placement))
@@ -209,7 +209,7 @@ async def save_agent(session: Session, _: Nothing) -> Sent:
     session.tell(NAME, "line", ResultLine(COMMAND_LINE))
     run, _colon, name = key.removeprefix(RUN).partition(":")
     if not key.startswith(RUN):
-        return Sent("The command was sent, and nobody trains here: nothing was saved.")
+        return Sent("The command was sent, but no run trains here: nothing was saved.")
     line = await in_thread(lab.run_list.line, run)
     if name or line is None or line.state != "trains":
         return Sent("The command was sent. That agent is saved already, with its run.")
@@ -236,12 +236,12 @@ async def load_scene(session: Session, asked: SceneText) -> Done:
 TEST = PagePart(
     name=NAME,
     asks={
-        "choose": Ask(Chosen, choose, Opened),
+        "choose": Ask(ChosenActor, choose, Opened),
         "leave": leaving(NAME),
         **game_asks(NAME, OpenGame),
         "step": Ask(Nothing, step),
-        "preview": Ask(Wanted, preview, Fault),
-        "place": Ask(Wanted, place),
+        "preview": Ask(WantedPlacement, preview, Fault),
+        "place": Ask(WantedPlacement, place),
         "press": Ask(Pressed, press),
         "undo": Ask(Nothing, undo),
         "save_agent": Ask(Nothing, save_agent, Sent),
