@@ -13,7 +13,6 @@ from aimbot_lab.cli.completion import complete_files, complete_runs
 from aimbot_lab.cli.run_text import SHORT_ID
 from aimbot_lab.cli.text import print_json, terminal_width
 from aimbot_lab.cli.training import (
-    SeedsRequest,
     begun_run,
     is_one_of_several,
     launch_training,
@@ -230,15 +229,15 @@ def _train_seeds(
     if given["resume"] or str(file) == "-":
         what = "--resume: aimbot-lab resume RUN resumes one" if given["resume"] else "-"
         raise click.UsageError(f"--seeds can't be used with {what}")
-    config = request.curriculum.config
-    asked = SeedsRequest(
+    config, first = request.curriculum.config, request.curriculum.config.seed
+    return train_seeds(
         _words(file, overrides, given, request.start),
-        options.repeated("--set", config.one_core),
-        given["name"],
-        first_seed=config.seed,
-        seeds=given["seeds"] or 1,
+        range(first, first + (given["seeds"] or 1)),
+        given["place"],
+        name=given["name"],
+        one_core=options.repeated("--set", config.one_core),
+        as_json=given["as_json"],
     )
-    return train_seeds(asked, given["place"], as_json=given["as_json"])
 
 
 def _words(
