@@ -32,7 +32,6 @@ WINGS = {
     "experiment.ml_agents": 2,
     "experiment.runs": 2,
     "experiment.analysis": 3,
-    "foundation.thread_pool": 2,
     "foundation.kernels": 1,
 }
 HOMES = {

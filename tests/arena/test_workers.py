@@ -31,7 +31,7 @@ from aimbot_lab.foundation.kernels.spin_sync import (
     post,
     take_rows,
 )
-from aimbot_lab.foundation.thread_pool import ThreadPool
+from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
 from aimbot_lab.worlds.arena.core.step import CHUNK
 
 ROWS = 256

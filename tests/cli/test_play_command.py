@@ -201,11 +201,11 @@ BROKEN = """
 import sys
 from aimbot_lab.cli.main import main
 from aimbot_lab.cli.commands import play as keyboard
-draw = keyboard._draw
+draw = keyboard.screen_text
 def broken(session, size):
     draw(session, size)
     raise OSError(5, "broken")
-keyboard._draw = broken
+keyboard.screen_text = broken
 sys.argv = ["aimbot-lab", "play"]
 main()
 """

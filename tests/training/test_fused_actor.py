@@ -14,7 +14,7 @@ from test_fused_update import KINDS
 from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.thread_pool import ThreadPool
+from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.fused.actor import FusedActor

@@ -8,7 +8,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
 from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
-from aimbot_lab.foundation.thread_pool import ThreadPool
+from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
 from aimbot_lab.training.fused.core.act import AT_STEP, SEES, act_packed, keep_act
 from aimbot_lab.training.fused.core.features import Columns, Ranges, Sight
 from aimbot_lab.training.fused.core.parts import (

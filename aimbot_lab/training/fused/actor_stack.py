@@ -10,7 +10,7 @@ import torch as th
 from aimbot_lab.foundation.kernels.matmul import whole_lanes
 from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
 from aimbot_lab.foundation.kernels.spin_sync import SPIN_LIMIT, STRIDE
-from aimbot_lab.foundation.thread_pool import ThreadPool
+from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import BoolArray
 from aimbot_lab.training.fused.actor import BLIND, plain_extractor
 from aimbot_lab.training.fused.core.act_stacked import (

@@ -10,8 +10,8 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 
+from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.thread_pool import ThreadPool
 from aimbot_lab.training.algorithms.ppo_update import Losses, Ranges, Tally, ranges_of, record
 from aimbot_lab.training.engines.engine import Loop
 from aimbot_lab.training.fused.actor import FusedActor

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.thread_pool import ThreadPool
+from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
 from aimbot_lab.training.fused.core.learn import PIECES, USED_LANES, learn_lanes
 from aimbot_lab.training.fused.core.parts import (
     Batch,

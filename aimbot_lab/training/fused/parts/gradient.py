@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import torch as th
 
-from aimbot_lab.foundation.thread_pool import ThreadPool
+from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
 from aimbot_lab.training.fused.core.learn import PIECES, USED_LANES
 from aimbot_lab.training.fused.core.parts import Doubles, Floats, Lanes, Loss, Whole, WorkQueue
 from aimbot_lab.training.fused.lanes import deal, new_lanes, of_shards
