@@ -52,7 +52,7 @@ HOMES = {
     "google": ["mlagents/messages.py"],
     "grpc": ["mlagents/grpc_link.py"],
     "matplotlib": [
-        "sweep/outputs.py",
+        "sweep/coordinator.py",
         "experiment/analysis/charts.py",
         "experiment/analysis/learning_curve.py",
     ],

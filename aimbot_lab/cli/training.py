@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.commands.compare import compared_configurations, show_configurations
+from aimbot_lab.cli.commands.judging import compared_configurations, show_configurations
 from aimbot_lab.cli.run_text import LOOK, SHORT_ID, show_result
 from aimbot_lab.cli.stopping import STOPPING, STOPPING_TOGETHER, handled_signals, stop_on_signals
 from aimbot_lab.cli.streams import print_together
@@ -73,7 +73,7 @@ def train(
         with ExitStack() as placed:
             group = None
             if on is not None and actors is not None:
-                from aimbot_lab.cluster.training import connected_actors
+                from aimbot_lab.cluster.actors import connected_actors
 
                 group = placed.enter_context(connected_actors(actors.number))
             crew = crew or Crew(actors=group)

@@ -20,7 +20,8 @@ from aimbot_lab.experiment.analysis.charts import (
     trail_chart,
 )
 from aimbot_lab.experiment.analysis.matches import SHORT_ID
-from aimbot_lab.foundation.ratings import ALPHA, cycles_of, nash_weights, ratings_of
+from aimbot_lab.foundation.cycles import ALPHA, cycles_of, nash_weights
+from aimbot_lab.foundation.ratings import ratings_of
 from aimbot_lab.training.self_play.scores import GAMES_HEAD
 
 ANCHOR, ANCHOR_POINTS = "greedy", 1200.0  # so that leagues compare

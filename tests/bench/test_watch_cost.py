@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.bench.costs import OWN, RENEW_SECONDS, REQUEST, Watcher, bench_panel, watch_cost
-from aimbot_lab.panel.server import live_run
+from aimbot_lab.panel.server import run_list as live_run
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.cli.commands.evaluate import _explained
+from aimbot_lab.cli.commands.judging import _explained
 from aimbot_lab.cli.commands.record import _show_summary
 from aimbot_lab.cli.commands.runs import _weights_text
 from aimbot_lab.cli.text import table

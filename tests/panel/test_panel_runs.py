@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.panel.server.live_run import LiveRun
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.parts.watch import _Theatre
-from aimbot_lab.panel.server.run_list import Listed, RunLine, RunList
+from aimbot_lab.panel.server.run_list import Listed, LiveRun, RunLine, RunList
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.ownership import this_process

@@ -9,9 +9,8 @@ import pytest
 from optuna.trial import TrialState
 from sweep_files import PLANTED, write_sweep
 
-from aimbot_lab.sweep.coordinator import join_parent
+from aimbot_lab.sweep.coordinator import Chart, join_parent
 from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.outputs import Chart
 from aimbot_lab.sweep.record import SweepRecord, begin
 from aimbot_lab.sweep.report import Pace, confirmation_cost, report, search_cost
 from aimbot_lab.sweep.storage import choose_storage, open_storage

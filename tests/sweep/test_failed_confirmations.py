@@ -12,10 +12,9 @@ from aimbot_lab.cli.commands.sweep import _shown, begun
 from aimbot_lab.cli.sweep_text import report_text, status_text
 from aimbot_lab.cli.view import PlainSweepView
 from aimbot_lab.sweep import record as record_module
-from aimbot_lab.sweep.coordinator import SweepResult, SweepSnapshot
+from aimbot_lab.sweep.coordinator import SweepResult, SweepSnapshot, best_text
+from aimbot_lab.sweep.coordinator import note as markdown
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.outputs import best_text
-from aimbot_lab.sweep.outputs import note as markdown
 from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.report import report
 from aimbot_lab.sweep.storage import StorageAddress, choose_storage

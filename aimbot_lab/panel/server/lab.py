@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs, noted_in, read_record
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import TRUST, NamedCode, is_allowed
-from aimbot_lab.panel.server.live_run import LiveRun
 from aimbot_lab.panel.server.loading import STORE, Feed, Loader, in_thread
 from aimbot_lab.panel.server.replays import ReplayList
-from aimbot_lab.panel.server.run_list import Listed, RunList
+from aimbot_lab.panel.server.run_list import Listed, LiveRun, RunList
 from aimbot_lab.panel.server.sweeps import Sweeps
 from aimbot_lab.panel.server.trainings import Curricula, Started, Trainings
 from aimbot_lab.tracking.address import choose_address
