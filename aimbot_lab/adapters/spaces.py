@@ -1,7 +1,7 @@
 """Gymnasium spaces of a world, and how a space's actions become the world's.
 
 `action_codec` is for Gymnasium's and PettingZoo's environments, `learner_codec` for learners of
-stable-baselines3: bins, the world's own columns, and a target to aim at.
+stable-baselines3: the environment's own space, bins, the world's columns, and a target to aim at.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ ActionKind = Literal["bins", "hybrid"]
 BRANCHES, MOUSE = "branches", "mouse"  # keys of a hybrid action
 LARGEST = float(np.finfo(np.float32).max)
 FARTHEST = 1e30  # in the place of no bound, which stable-baselines3 does not take
-LearnerActions = Literal["bins", "flat", "hybrid", "target_bins", "target_hybrid"]
+LearnerActions = Literal["own", "bins", "flat", "hybrid", "target_bins", "target_hybrid"]
 
 
 def observation_space(spec: WorldSpec, *, masks: bool = False) -> spaces.Box:
@@ -44,7 +44,8 @@ class BinnedActions:
         self._count = len(values)
         self._columns = np.arange(spec.continuous)
         self._branches = len(spec.branches)
-        self.space = spaces.MultiDiscrete([*spec.branches, *[self._count] * spec.continuous])
+        self.sizes = (*spec.branches, *[self._count] * spec.continuous)
+        self.space: spaces.Space[Any] = spaces.MultiDiscrete(list(self.sizes))
 
     def to_world(
         self, actions: Any, out: Float32Array, observations: Float32Array | None = None
@@ -69,7 +70,7 @@ class BinnedActions:
 
     def masks(self, branches: BoolArray) -> BoolArray:
         """Masks [B, sum of branches + bins]; a bin is never masked."""
-        bins = int(self.space.nvec[self._branches :].sum())
+        bins = self._count * len(self._columns)
         return np.concatenate([branches, np.ones((len(branches), bins), np.bool_)], axis=1)
 
 
@@ -77,7 +78,7 @@ def _by_column(values: Float32Array, spec: WorldSpec) -> Float32Array:
     """The bins [C, K] of each continuous column, of `values` [K] between -limit and limit."""
     if not spec.continuous_bounds:
         return np.tile(values, (spec.continuous, 1))
-    low, high = (bound[:, None] for bound in spec.action_ranges)
+    low, high = (bound.astype(np.float64)[:, None] for bound in spec.action_ranges)
     shares = (values / np.float32(spec.continuous_limit) + 1) / 2
     return np.asarray(low + shares * (high - low), np.float32)
 
@@ -187,18 +188,71 @@ def learner_codec(
 ) -> LearnerCodec:
     """The codec of `kind`.
 
+    `own` is the environment's own space: a `Box` of numbers, or `Discrete`, `MultiDiscrete` or
+    `MultiBinary`; branches and numbers together are as `bins`.
     `bins` is a `MultiDiscrete` of the world's branches and one index into `aim_bins`; `flat`
     counts all its combinations as one `Discrete`; `hybrid` is a `Box` with the world's own
-    columns, in which branches are whole numbers. `target_bins` and `target_hybrid` have a branch
+    columns, in which branches are whole numbers, and an environment's numbers with two bounds go
+    from -1 to 1. `target_bins` and `target_hybrid` have a branch
     after the world's that chooses a unit to aim at.
     """
     if kind in ("hybrid", "target_hybrid"):
         hybrid = HybridColumns(spec)
         return hybrid if kind == "hybrid" else TargetCodec(hybrid, spec)
+    if kind == "own" and not spec.branches:
+        return OwnNumbers(spec)
     binned = BinnedActions(spec, aim_bins)
     if kind == "target_bins":
         return TargetCodec(binned, spec)
-    return FlatChoice(binned) if kind == "flat" else binned
+    taken = spec.environment_actions
+    if kind == "flat" or (kind == "own" and taken is not None and taken.kind == "discrete"):
+        return FlatChoice(binned)
+    if kind == "own" and taken is not None and taken.kind == "multi_binary":
+        binned.space = spaces.MultiBinary(len(spec.branches))
+    return binned
+
+
+class OwnNumbers:
+    """An environment's numbers as its own `Box`, where it takes nothing else."""
+
+    def __init__(self, spec: WorldSpec) -> None:
+        self.bins = np.zeros((spec.continuous, 0), np.float32)
+        taken, self._spec = spec.environment_actions, spec
+        kind: np.dtype[Any] = np.dtype(np.float32)
+        shape: tuple[int, ...] = (spec.continuous,)
+        ends: Sequence[Any] = spec.action_bounds
+        if taken is not None and taken.kind == "box":
+            kind, shape, ends = np.dtype(taken.dtype), taken.shape, (taken.low, taken.high)
+        farthest = min(FARTHEST, float(np.finfo(kind).max)) if kind.kind == "f" else FARTHEST
+        low, high = (np.array(end, object).clip(-farthest, farthest) for end in ends)
+        self.space: spaces.Box[Any] = spaces.Box(
+            low.astype(kind).reshape(shape), high.astype(kind).reshape(shape), dtype=kind
+        )
+
+    def to_world(
+        self, actions: Any, out: Float32Array, observations: Float32Array | None = None
+    ) -> None:
+        """Write `actions` [B, *shape] to `out` [B, C]. Raises ActionError for another shape."""
+        del observations
+        given = as_batch(actions, (len(out), *self.space.shape), "actions")
+        out[:] = within_bounds(given.reshape(out.shape), self._spec)
+
+    def masks(self, branches: BoolArray) -> BoolArray:
+        """Masks [B, 0]: numbers have no choices to mask."""
+        return branches.copy()
+
+
+def within_bounds(values: npt.NDArray[Any], spec: WorldSpec) -> Float32Array:
+    """Numbers [B, C] of an action in single precision; what is at a bound stays there.
+
+    The environment's exact bounds, where it has any, are beyond those of the spec or equal them.
+    """
+    low, high = spec.action_bounds
+    taken = spec.environment_actions
+    exact = (low, high) if taken is None else (np.array(taken.low), np.array(taken.high))
+    with np.errstate(over="ignore"):  # the world refuses what becomes infinite
+        near = values.astype(np.float32)
+    return np.where(values <= exact[0], low, np.where(values >= exact[1], high, near))
 
 
 class FlatChoice:
@@ -206,7 +260,7 @@ class FlatChoice:
 
     def __init__(self, binned: BinnedActions) -> None:
         self._binned, self.bins = binned, binned.bins
-        self._sizes = tuple(int(size) for size in binned.space.nvec)
+        self._sizes = binned.sizes
         self.space = spaces.Discrete(int(np.prod(self._sizes)))
 
     def to_world(
@@ -235,12 +289,23 @@ class FlatChoice:
 
 
 class HybridColumns:
-    """The world's own action columns in one `Box`: branch indices first, then the mouse."""
+    """The world's own action columns in one `Box`: branch indices first, then the numbers.
+
+    An environment's numbers go from -1 to 1 between two bounds, others are as they are.
+    """
 
     def __init__(self, spec: WorldSpec) -> None:
         self.bins = np.zeros((spec.continuous, 0), np.float32)
-        first, last = (np.clip(ends, -FARTHEST, FARTHEST) for ends in spec.action_bounds)
-        low = np.concatenate([np.zeros(len(spec.branches)), first]).astype(np.float32)
+        self._spec, self._branches = spec, len(spec.branches)
+        low, high = spec.action_bounds
+        self._shared = np.zeros(spec.continuous, np.bool_)
+        if (taken := spec.environment_actions) is not None:
+            self._shared = taken.bounded
+            exact = np.array([taken.low, taken.high], np.float64)
+            self._exact = np.where(self._shared, exact, 0.0)
+        ends = (np.where(self._shared, share, one) for share, one in ((-1.0, low), (1.0, high)))
+        first, last = (np.clip(one, -FARTHEST, FARTHEST) for one in ends)
+        low = np.concatenate([np.zeros(self._branches), first]).astype(np.float32)
         high = np.concatenate([np.array(spec.branches) - 1, last]).astype(np.float32)
         self.space = spaces.Box(low, high)
 
@@ -249,7 +314,13 @@ class HybridColumns:
     ) -> None:
         """Write `actions` [B, branches + continuous] to `out`; the world itself judges them."""
         del observations
-        out[:] = as_batch(actions, out.shape, "actions")
+        out[:] = given = as_batch(actions, out.shape, "actions")
+        if self._shared.any():
+            numbers = given[:, self._branches :]
+            share = (np.clip(numbers, -1.0, 1.0).astype(np.float64) + 1.0) / 2.0
+            low, high = self._exact
+            scaled = np.where(self._shared, low * (1.0 - share) + high * share, numbers)
+            out[:, self._branches :] = within_bounds(scaled, self._spec)
 
     def masks(self, branches: BoolArray) -> BoolArray:
         """Masks [B, sum of branches]: the mouse has no choices to mask."""

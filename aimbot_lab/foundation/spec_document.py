@@ -1,9 +1,8 @@
 """The shape of a world as plain JSON values, to be kept beside what was trained in it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import groupby
-from math import prod
+from math import inf, prod
 from types import MappingProxyType
 from typing import Annotated, Any, NotRequired
 
@@ -16,6 +15,7 @@ from aimbot_lab.foundation.world import (
     EnvironmentActions,
     Float32Array,
     ObservationBlock,
+    SpaceKind,
     StateTable,
     WorldSpec,
 )
@@ -42,12 +42,18 @@ _Side = Annotated[int, Field(ge=1, le=MAX_COLUMNS)]
 _Run = tuple[_Number | None, _Side]
 
 
+_Ends = Annotated[tuple[_Number | _Whole | None, ...], Field(max_length=MAX_CHOICES)]
+
+
 class _EnvironmentActions(TypedDict):
+    kind: NotRequired[SpaceKind]  # files of earlier versions have none
     shape: Annotated[tuple[_Count, ...], Field(max_length=32)]
     dtype: Annotated[str, Field(max_length=16)]
     starts: Annotated[tuple[_Index, ...], Field(max_length=MAX_CHOICES)]
-    low: Annotated[tuple[_Number | _Whole, ...], Field(max_length=MAX_CHOICES)]
-    high: Annotated[tuple[_Number | _Whole, ...], Field(max_length=MAX_CHOICES)]
+    low: _Ends
+    high: _Ends
+    parts: NotRequired[Annotated[tuple["_EnvironmentActions", ...], Field(max_length=MAX_NAMES)]]
+    keys: NotRequired[Annotated[tuple[_Name | _Index, ...], Field(max_length=MAX_NAMES)]]
 
 
 class _States(TypedDict):
@@ -116,7 +122,7 @@ def spec_document(spec: WorldSpec) -> dict[str, Any]:
     kept = spec.result_columns
     document["result_columns"] = None if kept is None else list(kept)
     if spec.environment_actions is not None:
-        document["environment_actions"] = asdict(spec.environment_actions)
+        document["environment_actions"] = _taken_document(spec.environment_actions)
     if spec.states is not None:
         arrays = spec.states._asdict()
         size = arrays.pop("size")
@@ -141,7 +147,8 @@ def spec_from(document: Any) -> WorldSpec:
         _spread(form[name], width, infinite)
         for name, infinite in zip(BOUNDS, (-np.inf, np.inf), strict=True)
     ]
-    taken, states = form.get("environment_actions"), form.get("states")
+    given, states = form.get("environment_actions"), form.get("states")
+    taken = None if given is None else _taken(given)
     fields: dict[str, Any] = {name: form[name] for name in (*PLAIN, *TUPLES, *MAPPINGS)}
     return WorldSpec(
         **fields,
@@ -152,10 +159,11 @@ def spec_from(document: Any) -> WorldSpec:
         continuous_bounds=tuple(
             (-np.inf if low is None else low, np.inf if high is None else high)
             for low, high in form["continuous_bounds"]
-        ),
+        )
+        or (() if taken is None else taken.bounds),  # which earlier versions left out
         abilities=frozenset(form["abilities"]),
         result_columns=form["result_columns"],
-        environment_actions=None if taken is None else _taken(taken),
+        environment_actions=taken,
         states=None if states is None else _states(states),
     )
 
@@ -165,25 +173,49 @@ def _states(form: Mapping[str, Any]) -> StateTable:
     return StateTable(size=form["size"], **arrays)
 
 
+def _taken_document(taken: EnvironmentActions) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "kind": taken.kind,
+        "shape": list(taken.shape),
+        "dtype": taken.dtype,
+        "starts": list(taken.starts),
+        "low": [bound if np.isfinite(bound) else None for bound in taken.low],
+        "high": [bound if np.isfinite(bound) else None for bound in taken.high],
+    }
+    if taken.kind in ("dict", "tuple"):
+        document["parts"] = [_taken_document(part) for part in taken.parts]
+        document["keys"] = list(taken.keys)
+    return document
+
+
 def _taken(form: Mapping[str, Any]) -> EnvironmentActions:
+    usual = "box" if form["low"] else "multi_discrete" if form["shape"] else "discrete"
+    kind = form.get("kind", usual)
+    if kind in ("dict", "tuple"):
+        parts, keys = [_taken(part) for part in form.get("parts", ())], form.get("keys", ())
+        if len(keys) != (len(parts) if kind == "dict" else 0):
+            raise ValueError("actions of another number of parts than their keys")
+        return EnvironmentActions.joined(parts, keys if kind == "dict" else None)
     try:
-        kind = np.dtype(form["dtype"])
+        dtype = np.dtype(form["dtype"])
     except TypeError:
         raise ValueError("actions of an unknown kind") from None
-    if kind.kind not in "biuf":
+    if dtype.kind not in "biuf":
         raise ValueError("actions of an unknown kind")
-    number = float if kind.kind == "f" else int
-    low, high = (tuple(map(number, form[name])) for name in ("low", "high"))
-    taken = EnvironmentActions(form["shape"], str(kind), form["starts"], low, high)
-    count = len(taken.low)
+    number = float if dtype.kind == "f" else int
+    low, high = (
+        tuple(infinite if bound is None else number(bound) for bound in form[name])
+        for name, infinite in (("low", -inf), ("high", inf))
+    )
+    taken = EnvironmentActions(kind, form["shape"], str(dtype), form["starts"], low, high)
+    count = len(low)
     if prod(taken.shape) != len(taken.starts) + count:
         raise ValueError("actions of another shape than their columns")
     try:
-        bounded = np.isfinite(taken.scaled(np.zeros((1, count)))).all()
+        if len(high) != count or not taken.flat(np.zeros((1, len(taken.starts) + count))).size:
+            raise ValueError("actions without bounds")
     except OverflowError:
-        bounded = np.False_
-    if len(taken.high) != count or not bounded:
-        raise ValueError("actions without bounds")
+        raise ValueError("actions with bounds that their kind does not hold") from None
     return taken
 
 

@@ -60,52 +60,117 @@ a recorded episode again, begin an episode from its seed alone, and be some of t
 one."""
 
 
+SpaceKind = Literal["discrete", "multi_discrete", "multi_binary", "box", "dict", "tuple"]
+
+
 @dataclass(frozen=True)
 class EnvironmentActions:
-    """Actions of an environment in its own units, as plain data.
+    """How an environment takes actions in its own units, as plain data.
 
-    A branch's index 0 is its `starts`; the continuous columns that follow go from -1 to 1, from
-    `low` to `high`. An action has `shape` and NumPy's `dtype`.
+    A world's action has an index for each choice, of which 0 means the smallest value in `starts`,
+    then a column for each number, which is cut at `low` and `high`; whole numbers are rounded. An
+    action has `shape` and NumPy's `dtype`. One of several `parts` is a tuple of them, or a dict
+    under `keys`: the choices of all parts come first, then all numbers.
     """
 
-    shape: tuple[int, ...]
-    dtype: str
+    kind: SpaceKind
+    shape: tuple[int, ...] = ()
+    dtype: str = "float32"
     starts: tuple[int, ...] = ()  # smallest value of each branch
-    low: tuple[float, ...] = ()  # [C] of the continuous columns; whole numbers where `dtype` is
+    low: tuple[float, ...] = ()  # [C] of the continuous columns, infinite where there is no bound
     high: tuple[float, ...] = ()  # [C]
+    parts: tuple["EnvironmentActions", ...] = ()
+    keys: tuple[str | int, ...] = ()
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether an action holds whole numbers alone."""
-        return np.dtype(self.dtype).kind in "iub"
+    @classmethod
+    def joined(
+        cls, parts: "Sequence[EnvironmentActions]", keys: Sequence[str | int] | None
+    ) -> "EnvironmentActions":
+        """A dict of `parts` under their `keys`; without keys a tuple of them."""
+        every: dict[str, Any] = {
+            name: tuple(one for part in parts for one in getattr(part, name))
+            for name in ("starts", "low", "high")
+        }
+        kind: SpaceKind = "tuple" if keys is None else "dict"
+        return cls(kind, **every, parts=tuple(parts), keys=tuple(keys or ()))
+
+    @cached_property
+    def whole(self) -> BoolArray:
+        """Which continuous columns [C] are whole numbers."""
+        if self.parts:
+            return np.concatenate([part.whole for part in self.parts])
+        return np.full(len(self.low), np.dtype(self.dtype).kind in "iub")
+
+    @cached_property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """(low, high) of each continuous column in single precision, none within the exact ones."""
+        exact = np.array([self.low, self.high], np.float64)
+        near = exact.astype(np.float32)
+        beyond = np.nextafter(near, np.array([[-np.inf], [np.inf]], np.float32))
+        inside = np.stack([near[0] > exact[0], near[1] < exact[1]])
+        low, high = np.where(inside, beyond, near).tolist()
+        return tuple(zip(low, high, strict=True))
 
     @cached_property
     def _exact(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         kind = np.dtype(self.dtype)
         return np.array(self.low, kind), np.array(self.high, kind)
 
-    def scaled(self, columns: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """The continuous `columns` [B, C], from -1 to 1, in the environment's units."""
-        share = (np.clip(columns, -1.0, 1.0).astype(np.float64) + 1.0) / 2.0
-        low, high = (one.astype(np.float64) for one in self._exact)
-        scaled: npt.NDArray[np.float64] = low * (1.0 - share) + high * share
-        return scaled  # without the difference of bounds, which may be infinite
+    @cached_property
+    def bounded(self) -> BoolArray:
+        """Which continuous columns [C] have two bounds."""
+        low, high = np.isfinite(np.array([self.low, self.high], np.float64))
+        both: BoolArray = low & high
+        return both
 
     def flat(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """World actions [B, A] in the environment's units and type [B, A], within its bounds."""
         count, kind = len(self.starts), np.dtype(self.dtype)
+        if self.parts:
+            flat = [part.flat(given) for part, given in self._by_part(actions)]
+            counts = [len(part.starts) for part in self.parts]
+            pairs = [*zip(flat, counts, strict=True)]
+            choices, numbers = [one[:, :k] for one, k in pairs], [one[:, k:] for one, k in pairs]
+            return np.concatenate([*choices, *numbers], axis=1)
         branches = actions[:, :count].astype(np.int64) + np.array(self.starts, np.int64)
         if not self.low:
             return branches.astype(kind)
-        values, (low, high) = self.scaled(actions[:, count:]), self._exact
-        with np.errstate(invalid="ignore"):  # beyond what whole numbers hold, where a bound is
-            inner = (np.rint(values) if self.is_whole else values).astype(kind)
-        inner = np.where(values <= low, low, np.where(values >= high, high, inner))
-        return inner if not count else np.column_stack([branches, inner])
+        values = actions[:, count:].astype(np.float64)
+        low, high = self._exact
+        with np.errstate(invalid="ignore", over="ignore"):  # where a bound is taken instead
+            inner = (np.rint(values) if self.whole.any() else values).astype(kind)
+        return np.where(values <= low, low, np.where(values >= high, high, inner))
 
-    def of(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """World actions [B, A] as the environment takes them, [B, *shape]."""
-        return self.flat(actions).reshape(len(actions), *self.shape)
+    def of(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any] | list[Any]:
+        """World actions [B, A] as the environment takes them: [B, *shape], or a list of B."""
+        if self.kind not in ("dict", "tuple"):
+            return self.flat(actions).reshape(len(actions), *self.shape)
+        columns = [part.each(given) for part, given in self._by_part(actions)]
+        rows = zip(*columns, strict=True) if columns else ((),) * len(actions)
+        if self.kind == "tuple":
+            return list(rows)
+        return [dict(zip(self.keys, row, strict=True)) for row in rows]
+
+    def each(self, actions: npt.NDArray[Any]) -> list[Any]:
+        """World actions [B, A] one by one; a single choice as Python's number.
+
+        Some environments compare it by `is`.
+        """
+        given = self.of(actions)
+        if isinstance(given, list):
+            return given
+        return given.tolist() if self.kind == "discrete" else [one[...] for one in given]
+
+    def _by_part(
+        self, actions: npt.NDArray[Any]
+    ) -> Iterator[tuple["EnvironmentActions", npt.NDArray[Any]]]:
+        """Each part with its columns of world `actions` [B, A]."""
+        choice, number = 0, len(self.starts)
+        for part in self.parts:
+            choices, numbers = choice + len(part.starts), number + len(part.low)
+            columns = actions[:, choice:choices], actions[:, number:numbers]
+            yield part, np.concatenate(columns, axis=1)
+            choice, number = choices, numbers
 
 
 class ActionBounds(NamedTuple):

@@ -68,12 +68,18 @@ class OptionFault(NamedTuple):
     known: tuple[str, ...] = ()  # the options that exist, where this is not one
 
 
-def settings_faults(settings: TrainSettings) -> Iterator[OptionFault]:
-    """What `settings` say that their algorithm does not take."""
+def settings_faults(
+    settings: TrainSettings, spec: WorldSpec | None = None
+) -> Iterator[OptionFault]:
+    """What `settings` say that their algorithm does not take, in the world of `spec`."""
     algorithm = algorithm_of(settings)
     yield from _useless(settings, algorithm)
     if settings.options:  # their names are those of the classes, which load torch
         yield from _option_faults(settings, algorithm)
+    chooses = spec is not None and algorithm.chooses_bins(settings, spec)
+    if settings.options.get(SDE) is True and chooses:
+        what = f"needs actions of numbers alone; {settings.algo} has choices here"
+        yield OptionFault("options", SDE, what)
 
 
 def action_remarks(settings: TrainSettings, spec: WorldSpec) -> Iterator[str]:
@@ -95,7 +101,8 @@ def _bins_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:
 
     Of a mouse the pages say it; of other numbers most expect a Gaussian.
     """
-    if not spec.continuous or spec.turn_per_unit is not None or not _chooses(settings):
+    chooses = algorithm_of(settings).chooses_bins(settings, spec)
+    if not spec.continuous or spec.turn_per_unit is not None or not chooses:
         return None
     count = "the number" if spec.continuous == 1 else f"each of the {spec.continuous} numbers"
     way = "" if settings.algo == HYBRID_PPO.name else "algo: hybrid_ppo with "
@@ -127,11 +134,6 @@ def with_scaling(train: TrainSettings, *, bounds_are_ranges: bool) -> TrainSetti
     return replace(train, network=network, reward_scale=reward_scale)
 
 
-def _chooses(settings: TrainSettings) -> bool:
-    """Whether the learner sees choices alone, bins in the place of numbers."""
-    return algorithm_of(settings).adapter(settings).actions in ("bins", "flat", "target_bins")
-
-
 def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
     known = known_options(algorithm)
     for name, value in settings.options.items():
@@ -140,9 +142,6 @@ def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[Op
         elif name not in known:
             what = f"{settings.algo} has no such option"
             yield OptionFault("options", name, what, known=tuple(known))
-        elif name == SDE and value and _chooses(settings):
-            what = f"needs actions of numbers; {settings.algo} chooses them from bins here"
-            yield OptionFault("options", name, what)
         elif not _fits(value, known[name]):
             wanted = " or ".join(WORDS[kind] for kind in known[name])
             yield OptionFault("options", name, f"must be {wanted}")

@@ -271,7 +271,8 @@ class TrainSettings:
     deviation of all discounted returns so far. Tracked rewards stay raw. Left out, 0.01; in worlds
     gymnasium and unity `running` with hybrid_ppo, and 1 with every other algorithm."""
     aim_bins: tuple[Float, ...] = AIM_BINS
-    """Mouse values that the agent chooses from; by default eleven, for dqn and qrdqn five."""
+    """Mouse values that the agent chooses from; by default eleven, for dqn and qrdqn five. Where an
+    action holds numbers alone, only dqn, qrdqn and hybrid_ppo choose from bins."""
     aim: Literal["bins", "hybrid"] = "bins"
     """hybrid_ppo: whether the mouse is one of aim_bins or a number of its own (Gaussian). Such a
     number wants a smaller ent_coef: the bonus may widen a Gaussian without end."""

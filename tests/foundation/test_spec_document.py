@@ -37,14 +37,26 @@ AIMING = replace(
     result_columns=(),
     states=table_of_one_hot(0, 4),
     environment_actions=EnvironmentActions(
-        (2, 2), "float64", starts=(5, -1), low=(-1e-3, 0.0), high=(0.1, 5000.0)
+        "box", (2, 2), "float64", starts=(5, -1), low=(-1e-3, -np.inf), high=(0.1, 5000.0)
     ),
 )
 
 WHOLE = replace(
     AIMING,
     environment_actions=EnvironmentActions(
-        (2, 2), "int64", starts=(5, -1), low=(0, -(2**63)), high=(2**53 + 1, 2**63 - 1)
+        "box", (2, 2), "int64", starts=(5, -1), low=(0, -(2**63)), high=(2**53 + 1, 2**63 - 1)
+    ),
+)
+
+MOVE = EnvironmentActions("discrete", (), "int64", starts=(5,))
+AIM = EnvironmentActions("box", (1, 2), "float32", low=(-1.0, -np.inf), high=(1.0, 2.0))
+PARTS = replace(
+    AIMING, environment_actions=EnvironmentActions.joined([MOVE, AIM, MOVE], ("move", 7, "jump"))
+)
+NESTED = replace(
+    AIMING,
+    environment_actions=EnvironmentActions.joined(
+        [MOVE, EnvironmentActions.joined([MOVE, AIM], None)], None
     ),
 )
 
@@ -57,8 +69,8 @@ def same(one: object, other: object) -> bool:
 
 @pytest.mark.parametrize(
     "spec",
-    [POLE, PICTURE, AIMING, WHOLE, Race(4).spec],
-    ids=["pole", "picture", "aiming", "whole", "race"],
+    [POLE, PICTURE, AIMING, WHOLE, PARTS, NESTED, Race(4).spec],
+    ids=["pole", "picture", "aiming", "whole", "parts", "nested", "race"],
 )
 def test_a_spec_comes_back_from_its_document(spec: WorldSpec) -> None:
     spec = replace(spec, blocks=spec.observation_blocks, units=(), measures=())
@@ -82,6 +94,9 @@ def test_a_picture_takes_few_bytes() -> None:
         {"dtype": "int8", "low": [0, 10**30]},
         {"low": [0.0]},
         {"starts": None},
+        {"dtype": "int8", "low": [0, None]},
+        {"kind": "sphere"},
+        {"kind": "tuple", "parts": [{"kind": "box"}]},
     ],
 )
 def test_actions_that_no_environment_takes_are_refused(given: dict[str, object]) -> None:

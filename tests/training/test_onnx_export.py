@@ -224,7 +224,9 @@ WIDE = spaces.Box(np.array([-1e-3, 0.0]), np.array([1e-3, 5000.0]), dtype=np.flo
 TAKEN: list[tuple[spaces.Space[Any], str, dict[str, Any]]] = [
     (WIDE, "hybrid_ppo", {"aim": "hybrid"}),
     (WIDE, "ppo", {}),
+    (spaces.Box(-0.5, 2.0, (2, 1), np.float32), "trpo", {}),
     (WIDE, "dqn", {"aim_bins": (-1.0, 0.0, 1.0)}),
+    (spaces.MultiBinary(3), "ppo", {}),
     (spaces.Box(-3, 200, (1, 2), np.int16), "hybrid_ppo", {"aim": "hybrid"}),
     (spaces.Discrete(3, start=5), "ppo", {}),
     (spaces.MultiDiscrete([[2, 3], [4, 2]], start=[[0, -1], [1, 0]]), "hybrid_ppo", {}),

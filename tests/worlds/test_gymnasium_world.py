@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import numpy as np
 import pytest
 from corridor import TASK, corridors, results
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 
+from aimbot_lab.adapters.spaces import LearnerActions, learner_codec
+from aimbot_lab.foundation.argument_checks import checked_actions
+from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
 from aimbot_lab.foundation.samplers import MultiRangeUniform
-from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
-from aimbot_lab.worlds.gymnasium.spaces import action_columns
+from aimbot_lab.foundation.world import Scenario, WorldSpec, new_step_buffers
+from aimbot_lab.worlds.gymnasium.environments import environment_shape
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, MaskRule, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 
 TEN = {"kwargs": {"length": 10}}
@@ -69,9 +74,9 @@ def test_continuous_actions_reach_the_environments_bounds() -> None:
     world.set_scenario(TASK)
     buffers = new_step_buffers(3, 3)
     world.reset(0, buffers.observations)
-    world.step(np.array([[-1.0], [0.0], [1.0]], np.float32), buffers)
+    world.step(np.array([[-9.0], [0.5], [2.0]], np.float32), buffers)
     torques = [env.unwrapped.last_u for env in world._envs]  # type: ignore[attr-defined]
-    assert torques == [-2.0, 0.0, 2.0]
+    assert torques == [-2.0, 0.5, 2.0]
 
 
 FAR = np.iinfo(np.int64)
@@ -81,37 +86,157 @@ SPACES = [
     spaces.MultiBinary((2, 2)),
     spaces.Box(np.array([-1e-3, 0.0]), np.array([1e-3, 5000.0]), dtype=np.float64),
     spaces.Box(np.float32([0.1, -0.3]), np.float32([0.7, 1e30])),
+    spaces.Box(np.array([0.1, -0.7]), np.array([0.3, 0.7]), dtype=np.float64),
     spaces.Box(-1.7e308, 1.7e308, (2, 1), np.float64),
+    spaces.Box(np.float32([-np.inf, 3.0]), np.float32([5.0, np.inf])),
     spaces.Box(-2.0, 2.0, (), np.float32),
     spaces.Box(0.1, 0.3, (3,), np.float16),
     spaces.Box(0, 255, (2, 2), np.uint8),
     spaces.Box(-3, 4, (1,), np.int32),
     spaces.Box(FAR.min + 1, FAR.max - 1, (1,), np.int64),
+    spaces.Tuple((spaces.Discrete(2), spaces.Box(-1, 1, (2,), np.float32))),
+    spaces.Dict(
+        {
+            "aim": spaces.Box(-1e-3, 0.1, (2, 1), np.float64),
+            "hands": spaces.Tuple((spaces.MultiBinary(2), spaces.Discrete(3, start=-1))),
+            "steps": spaces.Box(-3, 4, (), np.int32),
+        }
+    ),
 ]
+KINDS: tuple[LearnerActions, ...] = ("own", "bins", "hybrid")
+
+
+class Acted(gymnasium.Env[Any, Any]):
+    """Takes anything."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        self.action_space = space
+
+
+def acted(space: spaces.Space[Any]) -> WorldSpec:
+    settings = GymnasiumSettings(id="Acted-v0", win=WinRule(terminated="win"))
+    return environment_shape(Acted(space), settings)
+
+
+def taken(space: spaces.Space[Any], kind: LearnerActions, chosen: Any) -> Any:
+    """What the environment is given for `chosen`, a batch of the learner's actions."""
+    spec = acted(space)
+    out = np.zeros((len(chosen), len(spec.branches) + spec.continuous), np.float32)
+    learner_codec(spec, kind, None).to_world(chosen, out)
+    assert spec.environment_actions is not None
+    return spec.environment_actions.of(checked_actions(out, len(chosen), spec=spec))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_every_action_lies_in_the_space_and_reaches_its_bounds(
+    space: spaces.Space[Any], kind: LearnerActions
+) -> None:
+    spec = acted(space)
+    own: Any = learner_codec(spec, kind, None).space
+    own.seed(1)
+    chosen = np.array([own.sample() for _ in range(500)])
+    ends = []
+    if isinstance(own, spaces.Box):
+        ends = [own.low, own.high]
+        if kind == "hybrid":  # choices stand first, as they were drawn
+            chosen[:, : len(spec.branches)] = chosen[:, : len(spec.branches)].round()
+        chosen[:2] = ends
+    actions = taken(space, kind, chosen)
+    assert all(space.contains(np.asarray(one) if space.shape == () else one) for one in actions)
+    if ends and isinstance(space, spaces.Box):
+        within = np.abs(np.float64([space.low, space.high])) < 1e30
+        np.testing.assert_array_equal(
+            actions[:2][within], np.array([space.low, space.high])[within]
+        )
+
+
+def test_hybrid_ppo_goes_evenly_from_bound_to_bound_and_other_algorithms_by_the_units() -> None:
+    space = spaces.Box(np.float32([-2.0, 0.0, -np.inf]), np.float32([2.0, 10.0, 7.0]))
+    chosen = np.array([[0.0, 0.5, 0.5], [-0.5, -1.0, 9.0]], np.float32)
+    np.testing.assert_allclose(taken(space, "hybrid", chosen), [[0, 7.5, 0.5], [-1, 0, 7]])
+    np.testing.assert_allclose(taken(space, "own", chosen), [[0, 0.5, 0.5], [-0.5, 0, 7]])
+    found = taken(spaces.Box(0, 3, (1,), np.int64), "hybrid", np.linspace(-1, 1, 5)[:, None])
+    assert found.ravel().tolist() == [0, 1, 2, 2, 3]  # to the nearest
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
-def test_every_action_lies_in_the_space_and_reaches_its_bounds(space: spaces.Space[Any]) -> None:
-    columns = action_columns(space)
-    rows, random = 1000, np.random.default_rng(0)
-    choices = [random.integers(0, size, rows) for size in columns.branches]
-    numbers = random.uniform(-1.0, 1.0, (rows, len(columns.taken.low))).astype(np.float32)
-    numbers[:4] = [[-1.0], [1.0], [-9.0], [9.0]]
-    actions = columns.taken.of(np.column_stack([*choices, numbers]).astype(np.float32))
-    assert all(space.contains(np.asarray(one) if space.shape == () else one) for one in actions)
-    if isinstance(space, spaces.Box):
-        np.testing.assert_array_equal(actions[:4], [space.low, space.high] * 2)
-    else:
-        assert len(np.unique(actions.reshape(rows, -1), axis=0)) == np.prod(columns.branches)
+def test_a_library_is_shown_the_environments_own_numbers(space: spaces.Space[Any]) -> None:
+    if not isinstance(space, spaces.Box):
+        return
+    shown: Any = learner_codec(acted(space), "own", None).space
+    assert (shown.shape, shown.dtype) == (space.shape, space.dtype)
+    near = (np.abs(np.float64([space.low, space.high])) < 3e38).all(axis=0)
+    np.testing.assert_array_equal(shown.low[near], space.low[near])
+    np.testing.assert_array_equal(shown.high[near], space.high[near])
+    assert np.abs(np.float64([shown.low, shown.high]))[:, ~near].max(initial=0.0) <= 1.0001e30
 
 
-def test_numbers_go_evenly_from_bound_to_bound() -> None:
-    taken = action_columns(spaces.Box(np.float32([-2.0, 0.0]), np.float32([2.0, 10.0]))).taken
-    middle = taken.of(np.array([[0.0, 0.5], [-0.5, -1.0]], np.float32))
-    np.testing.assert_allclose(middle, [[0.0, 7.5], [-1.0, 0.0]])
-    whole = action_columns(spaces.Box(0, 3, (1,), np.int64)).taken
-    found = whole.of(np.linspace(-1, 1, 5, dtype=np.float32)[:, None])
-    assert found.ravel().tolist() == [0, 1, 2, 2, 3]  # to the nearest
+@pytest.mark.parametrize(
+    ("space", "what"),
+    [
+        (spaces.Text(3), "actions of Text can't be used"),
+        (spaces.Dict({"say": spaces.Text(3)}), "actions of Text in the entry say can't be used"),
+        (spaces.Tuple(()), "an action of 0 choices and numbers"),
+        (spaces.Discrete(10**9), "an action of 1,000,000,000 choices and numbers"),
+    ],
+)
+def test_actions_that_can_not_be_columns_are_named(space: spaces.Space[Any], what: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^env.id: {what}[^\n]*$"):
+        acted(space)
+
+
+class Hinted(gymnasium.Env[Any, Any]):
+    """The choice is right that its info allows; the last info of an episode allows none."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space = spaces.Discrete(3)
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self._silent = silent
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self._right, self._steps = int(self.np_random.integers(3)), 0
+        return np.zeros(1, np.float32), {} if self._silent else self._info()
+
+    def _info(self) -> dict[str, Any]:
+        return {"of": {"mask": np.arange(3) == self._right}}
+
+    def step(self, action: Any) -> Any:
+        assert action == self._right
+        self._steps += 1
+        over = self._steps == 4
+        info = {"of": {"mask": np.zeros(3)}} if over else {}
+        if self._steps == 2:
+            self._right = (self._right + 1) % 3
+            info = self._info()
+        return np.zeros(1, np.float32), 1.0, over, False, info
+
+
+def test_masks_of_an_info_hold_until_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = EnvSpec("Hinted-v0", Hinted, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Hinted-v0", spec)
+    settings = GymnasiumSettings(
+        id="Hinted-v0", win=WinRule(return_above=4), masks=MaskRule(info="of.mask"), num_envs=3
+    )
+    world = GymnasiumWorld(settings)
+    assert world.spec.can("masks")
+    world.set_scenario(TASK)
+    buffers, masks = new_step_buffers(3, 1), np.zeros((3, 3), np.bool_)
+    world.reset(5, buffers.observations)
+    for _ in range(12):
+        world.action_masks(masks)
+        assert (masks.sum(axis=1) == 1).all()
+        world.step(masks.argmax(axis=1)[:, None].astype(np.float32), buffers)
+    silent = GymnasiumWorld(replace(settings, kwargs={"silent": True}))
+    silent.set_scenario(TASK)
+    with pytest.raises(
+        ForeignCodeError, match=r"gave no 'of.mask' in its info[^\n]*env.masks.info"
+    ):
+        silent.reset(0, buffers.observations)
 
 
 def test_a_parameter_is_drawn_for_every_episode_and_holds_from_the_next_on() -> None:

@@ -134,7 +134,7 @@ def learning_diagnostics(
         if not knows(_ALGORITHM):
             yield from mask_diagnostics(env, train)
     if not knows(_ALGORITHM):
-        yield from option_diagnostics(train)
+        yield from option_diagnostics(env, train)
     if env is not None and not knows(_NETWORK):
         yield from network_diagnostics(env, train)
     if env is not None and not knows(_ALGORITHM):
@@ -355,6 +355,11 @@ def aim_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagno
         what = f"world {env.world} has no mouse"
         yield from (Diagnostic(("train", key), what) for key, is_given in given if is_given)
         return
+    if train.aim == "bins" and not algorithm_of(train).chooses_bins(train, spec_of(env)):
+        if train.aim_bins != USUAL_BINS.get(train.algo, AIM_BINS):
+            what = f"{train.algo} acts on these numbers without bins: leave it out"
+            yield Diagnostic(("train", "aim_bins"), what)
+        return
     if train.aim == "hybrid" or "mouse_limit" not in type_of(env).shape_keys:
         return  # there are no bins, or they are shares of the world's own limits
     farthest = max(train.aim_bins, key=abs)
@@ -369,6 +374,8 @@ def mask_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagn
     if spec_of(env).can("masks"):
         return
     way = "give the environment a method action_masks, or wrap it in sb3_contrib's ActionMasker"
+    if hasattr(env, "masks"):
+        way += ", or say by env.masks.info where its info has them"
     what = f"needs action masks, and there are none here (world {env.world}): {way}"
     if train.masks:
         yield Diagnostic(("train", "masks"), f"{what}, or leave this out")
@@ -376,9 +383,10 @@ def mask_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagn
         yield Diagnostic(("train", "algo"), f"{train.algo} {what}, or use ppo")
 
 
-def option_diagnostics(train: TrainSettings) -> Iterator[Diagnostic]:
+def option_diagnostics(env: WorldSettings | None, train: TrainSettings) -> Iterator[Diagnostic]:
     """What the algorithm does not take."""
-    for key, option, what, known in settings_faults(train):
+    spec = None if env is None else spec_of(env)
+    for key, option, what, known in settings_faults(train, spec):
         path: KeyPath = ("train", key) if option is None else ("train", key, option)
         if known and option is not None:
             yield Diagnostic(path, f"{what} ({advice(option, known)})", about_key=True)

@@ -7,8 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch as th
-from sb3_contrib.common.maskable.distributions import MaskableMultiCategoricalDistribution
-from stable_baselines3.common.distributions import DiagGaussianDistribution
+from gymnasium import spaces
+from sb3_contrib.common.maskable.distributions import (
+    MaskableCategoricalDistribution,
+    MaskableMultiCategoricalDistribution,
+)
+from stable_baselines3.common.distributions import (
+    BernoulliDistribution,
+    CategoricalDistribution,
+    DiagGaussianDistribution,
+    StateDependentNoiseDistribution,
+)
 from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.adapters.spaces import learner_codec
@@ -45,6 +54,9 @@ def at_temperature(policy: BasePolicy, temperature: Temperature) -> Iterator[Non
     made = distribution.proba_distribution
 
     def tempered(*parameters: th.Tensor, **named: th.Tensor) -> Any:
+        if isinstance(distribution, StateDependentNoiseDistribution):
+            means, log_std, latent = parameters
+            return made(means, log_std + float(th.tensor(temperature).log()), latent)
         if not isinstance(distribution, DiagGaussianDistribution):
             return made(*(logits / temperature for logits in (*parameters, *named.values())))
         outputs, log_std = parameters  # logits and means [N, L + C], and [C]
@@ -61,12 +73,19 @@ def at_temperature(policy: BasePolicy, temperature: Temperature) -> Iterator[Non
 
 def probabilities_of(distribution: Any) -> Probabilities:
     """The probabilities that stable-baselines3's `distribution` holds."""
-    if isinstance(distribution, DiagGaussianDistribution):
+    if isinstance(distribution, DiagGaussianDistribution | StateDependentNoiseDistribution):
         numbers: Any = distribution.distribution
         means, deviation = (one.double().numpy() for one in (numbers.mean, numbers.stddev[0]))
         return Probabilities(_choices(getattr(distribution, "branches", ())), means, deviation)
+    if isinstance(distribution, BernoulliDistribution):
+        ones: Any = distribution.distribution
+        second = ones.logits.double().sigmoid().cpu().numpy()  # [B, branches]
+        choices = tuple(np.stack([1.0 - one, one], axis=1) for one in second.T)
+        return Probabilities(choices, None, np.zeros(0))
     masked = isinstance(distribution, MaskableMultiCategoricalDistribution)
     branches = distribution.distributions if masked else distribution.distribution
+    if isinstance(distribution, CategoricalDistribution | MaskableCategoricalDistribution):
+        branches = (branches,)
     return Probabilities(_choices(branches), None, np.zeros(0))
 
 
@@ -98,6 +117,11 @@ class Agent:
         return not self._ranks
 
     @property
+    def space(self) -> spaces.Space[Any]:
+        """The policy's own actions."""
+        return self._codec.space
+
+    @property
     def bins(self) -> Float32Array:
         """Values [C, K] of each continuous column; K is 0 where it is a number of its own."""
         return self._codec.bins
@@ -119,13 +143,13 @@ class Agent:
 
     def act(
         self, observations: Float32Array, *, temperature: Temperature | None = None
-    ) -> npt.NDArray[Any]:
+    ) -> npt.NDArray[Any] | list[Any]:
         """What each of B environments takes, for their raw observations [B, D].
 
-        Of a Gymnasium environment these are elements of its action_space; of other worlds their
-        columns [B, branches + continuous]. Random numbers are torch's. Nothing is masked, and every
-        observation is taken for the first of its episode; see `player` for an agent that learned
-        otherwise.
+        Of a Gymnasium environment these are elements of its action_space, a list where that is a
+        Dict or a Tuple; of other worlds their columns [B, branches + continuous]. Random numbers
+        are torch's. Nothing is masked, and every observation is taken for the first of its episode;
+        see `player` for an agent that learned otherwise.
         """
         actions = self.choose(observations, temperature=temperature)[0]
         taken = self.spec.environment_actions

@@ -206,7 +206,7 @@ def _least_weights(train: TrainSettings, spec: WorldSpec) -> int:
     algorithm = algorithm_of(train)
     if algorithm.table is not None:
         return algorithm.table(train, spec)
-    bins = spec.continuous * len(train.aim_bins) if train.aim == "bins" else 0
+    bins = spec.continuous * len(train.aim_bins) if algorithm.chooses_bins(train, spec) else 0
     quantiles = train.options.get("n_quantiles")
     outputs = max(bins, quantiles if isinstance(quantiles, int) else 0)
     memory = algorithm.memory(train, len(spec.observation_names))

@@ -11,6 +11,7 @@ import torch as th
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from sb3_contrib.qrdqn.policies import QRDQNPolicy
+from stable_baselines3.common.distributions import BernoulliDistribution
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.dqn.policies import DQNPolicy
 from torch import nn
@@ -67,6 +68,8 @@ class DeployedPolicy(nn.Module):
     limits: th.Tensor  # [2, C] where continuous columns are cut
     starts: th.Tensor  # [branches] the environment's number of each first choice
     units: th.Tensor  # [2, C] low and high in the environment's units; [2, 0] where they are ours
+    shared: th.Tensor  # [C] which columns go from -1 to 1 between them
+    whole: th.Tensor  # [C] which are whole numbers
 
     def __init__(self, saved: SavedAgent, temperature: Temperature | None = None) -> None:
         super().__init__()
@@ -78,27 +81,33 @@ class DeployedPolicy(nn.Module):
         algorithm = algorithm_of(train)
         self.masked, self._masks_seen = agent.masked, algorithm.adapter(train).masks_shown
         self._scores = _scores_of(policy, train.algo)
+        self._yes_or_no = isinstance(getattr(policy, "action_dist", None), BernoulliDistribution)
         self.memory = deployed_memory(policy)
         self.aimed = AimedMouse(agent.spec) if train.target != "none" else None
         target = () if self.aimed is None else (1 + self.aimed.slots,)
         count = self._numbers = agent.spec.continuous
-        hybrid = train.aim == "hybrid" and count > 0
+        hybrid = count > 0 and not algorithm.chooses_bins(train, agent.spec)
         bins = () if hybrid else (len(train.aim_bins),) * count
-        low, high = (tuple(bound.tolist()) for bound in agent.spec.action_bounds)
+        space: Any = agent.space
+        ends = (space.low, space.high) if hybrid else agent.spec.action_bounds
+        low, high = (tuple(end.ravel()[-count:].tolist() if count else ()) for end in ends)
         choices = *agent.spec.branches, *target, *bins
         self.heads = Heads(choices, (low, high) if hybrid else None, algorithm.ranks_actions)
         self._branches = sum(agent.spec.branches)
         log_std: th.Tensor = policy.log_std.detach() if hybrid else th.zeros(0)
         taken = agent.spec.environment_actions
-        self._whole = taken is not None and taken.is_whole
         starts = (0,) * len(agent.spec.branches) if taken is None else taken.starts
         units = np.zeros((2, 0), np.float32) if taken is None else _inner_bounds(taken)
+        nothing = np.zeros(count, np.bool_)
+        shares = taken is not None and algorithm.adapter(train).actions == "hybrid"
         for name, values in (
             ("bins", th.from_numpy(agent.bins)),
             ("deviation", th.exp(log_std) * float(self.temperature)),
             ("limits", th.tensor([low, high])),
             ("starts", th.tensor(starts, dtype=th.float32)),
             ("units", th.from_numpy(units)),
+            ("shared", th.from_numpy(taken.bounded if taken and shares else nothing)),
+            ("whole", th.from_numpy(nothing if taken is None else taken.whole)),
         ):
             self.register_buffer(name, values)
 
@@ -140,6 +149,8 @@ class DeployedPolicy(nn.Module):
             assert memory_c is not None
             before = memory_h, memory_c
             scores, after = remembered_scores(self.policy, self.memory, seen, before)
+        if self._yes_or_no:  # a logit for each choice that is 0 or 1
+            scores = th.stack([th.zeros_like(scores), scores], dim=2).flatten(1)
         if action_masks is not None and not self._masks_seen:
             allowed, free = scores[:, : self._branches], scores[:, self._branches :]
             forbidden = th.full_like(allowed, FORBIDDEN)
@@ -209,14 +220,15 @@ class DeployedPolicy(nn.Module):
             return numbers
         low, high = self.units
         share = (numbers.clamp(-1.0, 1.0) + 1.0) / 2.0
-        scaled = th.clamp(low * (1.0 - share) + high * share, low, high)
-        return scaled.round() if self._whole else scaled
+        scaled = th.where(self.shared, low * (1.0 - share) + high * share, numbers)
+        cut = th.clamp(scaled, low, high)
+        return th.where(self.whole, cut.round(), cut)
 
 
 def _inner_bounds(taken: EnvironmentActions) -> Float32Array:
     """Bounds [2, C] in single precision that lie within those of `taken`."""
-    exact = np.array([taken.low, taken.high], np.float64)
-    inner = exact.clip(-LARGEST, LARGEST).astype(np.float32)
+    exact = np.array([taken.low, taken.high], np.float64).clip(-LARGEST, LARGEST)
+    inner = exact.astype(np.float32)
     outside = np.stack([inner[0] < exact[0], inner[1] > exact[1]])
     towards = np.array([[np.inf], [-np.inf]], np.float32)
     return np.where(outside, np.nextafter(inner, towards), inner).astype(np.float32)

@@ -159,12 +159,12 @@ def _compared(
     count = len(spec.branches)
     tied = drawn_ties if deployed.noisy else _tied(deployed, scores)
     exact = wanted if taken is None else taken.flat(wanted)
-    if taken is not None and taken.is_whole and spec.continuous:
-        rest = taken.scaled(wanted[:, count:]) % 1.0
+    if taken is not None:
+        rest = wanted[:, count:][:, taken.whole] % 1.0
         tied = tied | (np.abs(rest - 0.5) < HALF).any(axis=1)
     other = (actions[:, :count] != exact[:, :count]).any(axis=1)
     apart = _shares_apart(spec, actions[:, count:], exact[:, count:])
-    if saved.train.aim == "bins" and deployed.aimed is None:  # other bins are other choices
+    if deployed.heads.limits is None and deployed.aimed is None:  # other bins are other choices
         other |= (apart > MOUSE_CLOSE).any(axis=1)
     largest = apart[~other & ~tied].max(initial=0.0) * _ranges(spec)[:1].sum()
     return OnnxCheck(len(actions), int((other & ~tied).sum()), float(largest))
@@ -172,9 +172,8 @@ def _compared(
 
 def _ranges(spec: WorldSpec) -> npt.NDArray[np.float64]:
     """From where to where each continuous column [C] goes, in the environment's units."""
-    taken = spec.environment_actions
-    low, high = spec.action_ranges if taken is None else (taken.low, taken.high)
-    return np.maximum(np.asarray(high, np.float64) - np.asarray(low, np.float64), SMALLEST)
+    low, high = (end.astype(np.float64) for end in spec.action_ranges)
+    return np.maximum(high - low, SMALLEST)
 
 
 def _shares_apart(spec: WorldSpec, some: Any, others: Any) -> npt.NDArray[np.float64]:
@@ -212,8 +211,12 @@ def drawn_actions(
         tied |= (np.abs(below) <= CLOSE).any(axis=1)
     if likely.means is not None:
         apart = th.special.ndtri(th.from_numpy(noise[:, -len(likely.deviation) :])).numpy()
-        columns.extend((likely.means + likely.deviation * apart).clip(*agent.spec.action_bounds).T)
-    return agent.world_actions(np.column_stack(columns), given.observation), tied, state
+        space: Any = agent.space
+        numbers = likely.means + likely.deviation * apart
+        ends = (end.ravel()[-numbers.shape[1] :] for end in (space.low, space.high))
+        columns.extend(numbers.clip(*ends).T)
+    chosen = np.column_stack(columns).reshape(-1, *(agent.space.shape or ()))
+    return agent.world_actions(chosen, given.observation), tied, state
 
 
 def mouse_tolerance(spec: WorldSpec) -> float:

@@ -27,7 +27,7 @@ NUMBERS = frozenset({"ent_coef"})
 class AdapterOptions(NamedTuple):
     """How the world is shown to an algorithm."""
 
-    actions: "LearnerActions" = "bins"
+    actions: "LearnerActions" = "own"
     masks_shown: bool = False  # in the observation's last columns
 
 
@@ -96,6 +96,13 @@ class Algorithm:
         if not (isinstance(classes, Classes) and all(isinstance(one, type) for one in classes)):
             raise ConfigurationError(f"{where} its classes must be Classes(MODEL, POLICY)")
         return classes
+
+    def chooses_bins(self, settings: TrainSettings, spec: WorldSpec) -> bool:
+        """Whether the learner sees choices alone: bins where the world of `spec` has numbers."""
+        actions = self.adapter(settings).actions
+        if actions == "own":
+            return bool(spec.branches)
+        return actions in ("bins", "flat", "target_bins")
 
     @property
     def takes(self) -> frozenset[str]:

@@ -92,7 +92,11 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
     """
     seen, actions = observation_columns(env.observation_space), action_columns(env.action_space)
     abilities = {"paired"}
-    if actions.branches and callable(_attribute(env, "action_masks")):
+    if settings.masks is not None and not actions.branches:
+        raise ConfigurationError("env.masks: the environment's actions have no choices to mask")
+    if settings.masks is not None or (
+        actions.branches and callable(_attribute(env, "action_masks"))
+    ):
         abilities.add("masks")
     if env.render_mode == "rgb_array":
         abilities.add("draw")
@@ -103,6 +107,7 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
         branches=actions.branches,
         continuous=len(actions.taken.low),
         continuous_limit=1.0,
+        continuous_bounds=actions.taken.bounds,
         targets={TARGET: 1},
         difficulties={TARGET: 0},
         reward_terms=("reward",),

@@ -35,6 +35,15 @@ class WinRule:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class MaskRule:
+    """Where the masks of an environment are that has no method action_masks."""
+
+    info: Annotated[str, MinLen(1)]
+    """The info of its reset and of its steps has them under this key, such as action_mask, in the
+    form of action_masks; dots lead into dicts. A step that says nothing changes nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class GymnasiumSettings:
     """Copies of a Gymnasium environment."""
 
@@ -51,6 +60,9 @@ class GymnasiumSettings:
     """Arguments that the environment is made with."""
     max_episode_steps: Annotated[Int, Ge(1), Le(2**31)] | None = None
     """Steps after which an episode is cut off; left out, as the environment is registered."""
+    masks: MaskRule | None = None
+    """Where its action masks are; left out, its method action_masks or a wrapper's, if there is
+    one."""
     num_envs: Annotated[Int, Ge(1), Le(4096)] = 16
     """Copies, one row each; they are stepped one after the other."""
     via: Literal["attributes", "options"] = "attributes"

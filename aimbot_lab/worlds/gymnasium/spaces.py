@@ -1,7 +1,7 @@
 """Observations and actions of any Gymnasium environment as named columns of numbers."""
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ from aimbot_lab.foundation.world import (
 FARTHEST = np.float32(3.0e38)  # a bound beyond it is none
 MAX_COLUMNS = 100_000  # of an observation
 OBSERVATION = "obs"  # the name of a whole one
+ACTION = "action"  # the same
+MAX_CHOICES = 2**16  # of an action
 ROUNDING = 1e-5  # share of a bound by which a number may lie beyond it without a word
 CHANNELS = (1, 3, 4)  # of a picture: grey, colours, and these with a fourth or four pictures
 
@@ -39,7 +41,7 @@ class ObservationColumns(NamedTuple):
 
 
 class ActionColumns(NamedTuple):
-    """The columns of an action: branches first, then numbers from -1 to 1."""
+    """The columns of an action: branches first, then numbers."""
 
     branches: tuple[int, ...]  # choices of each
     names: tuple[str, ...]  # of the branches, then of the numbers
@@ -256,27 +258,68 @@ def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:
 def action_columns(space: spaces.Space[Any]) -> ActionColumns:
     """The columns of actions of `space`.
 
-    Raises ConfigurationError for a space other than Discrete, MultiDiscrete, MultiBinary and a
-    bounded Box.
+    Raises ConfigurationError for a space that can't be columns, and for one of none or too many.
     """
+    columns = _action_columns(space, ACTION)
+    count = sum(columns.branches) + len(columns.taken.low)
+    if not 0 < count <= MAX_CHOICES:
+        raise ConfigurationError(
+            f"env.id: an action of {count:,} choices and numbers can't be used; it must have 1 to "
+            f"{MAX_CHOICES:,}"
+        )
+    return columns
+
+
+def _action_columns(space: spaces.Space[Any], name: str) -> ActionColumns:
     match space:
+        case spaces.Dict():
+            keys = tuple(space.spaces)
+            if all(isinstance(key, str | int) for key in keys):
+                entry = "" if name == ACTION else f"{name}_"
+                parts = [_action_columns(one, f"{entry}{key}") for key, one in space.items()]
+                return _joined(parts, keys)
+        case spaces.Tuple():
+            parts = [_action_columns(one, f"{name}_{k}") for k, one in enumerate(space.spaces)]
+            return _joined(parts, None)
         case spaces.Discrete():
-            sizes: tuple[int, ...] = (int(space.n),)
-            taken = EnvironmentActions((), str(space.dtype), (int(space.start),))
-            return ActionColumns(sizes, ("action",), taken)
+            taken = EnvironmentActions("discrete", (), str(space.dtype), (int(space.start),))
+            return ActionColumns((int(space.n),), (name,), taken)
         case spaces.MultiDiscrete():
-            sizes, starts = tuple(space.nvec.ravel().tolist()), space.start.ravel().tolist()
-            taken = EnvironmentActions(space.shape, str(space.dtype), tuple(starts))
+            sizes, starts = tuple(space.nvec.ravel().tolist()), tuple(space.start.ravel().tolist())
+            taken = EnvironmentActions("multi_discrete", space.shape, str(space.dtype), starts)
+            return ActionColumns(sizes, _numbered(name, len(sizes)), taken)
         case spaces.MultiBinary():
-            sizes = (2,) * int(np.prod(space.shape))
-            taken = EnvironmentActions(space.shape, str(space.dtype), (0,) * len(sizes))
-        case spaces.Box() if space.is_bounded():
-            low, high = tuple(space.low.ravel().tolist()), tuple(space.high.ravel().tolist())
-            sizes, taken = (), EnvironmentActions(space.shape, str(space.dtype), (), low, high)
-        case _:
-            raise ConfigurationError(
-                f"env.id: actions of {type(space).__name__} can't be used; allowed are Discrete, "
-                "MultiDiscrete, MultiBinary and a Box with bounds"
+            count = int(np.prod(space.shape))
+            taken = EnvironmentActions("multi_binary", space.shape, str(space.dtype), (0,) * count)
+            return ActionColumns((2,) * count, _numbered(name, count), taken)
+        case spaces.Box():
+            low, high = (end.ravel().tolist() for end in (space.low, space.high))
+            farthest = float(FARTHEST)
+            taken = EnvironmentActions(
+                "box",
+                space.shape,
+                str(space.dtype),
+                low=tuple(-np.inf if bound < -farthest else bound for bound in low),
+                high=tuple(np.inf if bound > farthest else bound for bound in high),
             )
-    count = len(sizes) or len(taken.low)
-    return ActionColumns(sizes, tuple(f"action_{index}" for index in range(count)), taken)
+            return ActionColumns((), _numbered(name, len(low)), taken)
+    entry = "" if name == ACTION else f" in the entry {name}"
+    raise ConfigurationError(
+        f"env.id: actions of {type(space).__name__}{entry} can't be used; allowed are Discrete, "
+        "MultiDiscrete, MultiBinary, Box, and Dict and Tuple of these: change them by "
+        "gymnasium.wrappers.TransformAction"
+    )
+
+
+def _joined(parts: Sequence[ActionColumns], keys: Sequence[str | int] | None) -> ActionColumns:
+    """The columns of an action of `parts`: the choices of all, then the numbers of all."""
+    counts = [len(part.branches) for part in parts]
+    choices = [part.names[:count] for part, count in zip(parts, counts, strict=True)]
+    numbers = [part.names[count:] for part, count in zip(parts, counts, strict=True)]
+    taken = EnvironmentActions.joined([part.taken for part in parts], keys)
+    sizes = tuple(chain.from_iterable(part.branches for part in parts))
+    return ActionColumns(sizes, tuple(chain.from_iterable(choices + numbers)), taken)
+
+
+def _numbered(name: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{name}_{index}" for index in range(count))

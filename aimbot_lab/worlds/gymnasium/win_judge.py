@@ -37,7 +37,7 @@ class WinJudge:
         if rule.length_above is not None:
             return bool(length >= rule.length_above)
         if rule.info is not None:
-            found = _at(info, rule.info)
+            found = info_entry(info, rule.info)
             self._note_keys(rule.info, info, came=found is not None)
             return _truth(found, rule.info)
         return truncated == (rule.terminated == "loss")
@@ -52,7 +52,7 @@ class WinJudge:
             return
         self._judged += 1
         self._came |= came
-        self._keys |= set(_keys(info))
+        self._keys |= set(info_keys(info))
         if self._judged == EPISODES_WITHOUT_INFO and not self._came:
             there = ", ".join(sorted(self._keys)[:SHOWN]) or "nothing"
             self._notices.append(
@@ -61,13 +61,13 @@ class WinJudge:
             )
 
 
-def _at(info: Mapping[str, Any], key: str) -> Any:
+def info_entry(info: Mapping[str, Any], key: str) -> Any:
     """What `info` has under `key`, in which dots may lead into dicts; None: nothing."""
     if key in info:
         return info[key]
     first, _, rest = key.partition(".")
     inner = info.get(first)
-    return _at(inner, rest) if rest and isinstance(inner, Mapping) else None
+    return info_entry(inner, rest) if rest and isinstance(inner, Mapping) else None
 
 
 def _truth(found: Any, key: str) -> bool:
@@ -88,7 +88,7 @@ def _truth(found: Any, key: str) -> bool:
     raise MisfitError(f"has {what}: env.win.info must name what is true or false, 1 or 0")
 
 
-def _keys(info: Mapping[str, Any]) -> Iterator[str]:
+def info_keys(info: Mapping[str, Any]) -> Iterator[str]:
     """Every key, those of dicts within with the way to them."""
     for key, value in info.items():
         inner = value if isinstance(value, Mapping) and value else None

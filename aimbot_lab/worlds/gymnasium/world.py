@@ -63,7 +63,7 @@ from aimbot_lab.worlds.gymnasium.spaces import (
     reward_of,
     shape_fault,
 )
-from aimbot_lab.worlds.gymnasium.win_judge import WinJudge
+from aimbot_lab.worlds.gymnasium.win_judge import SHOWN, WinJudge, info_entry, info_keys
 
 MAX_REPLAYED = 50_000  # steps of an episode that is kept to be played again
 PARAMETERS = TypeAdapter(Mapping[str, Float | Sampler])
@@ -109,6 +109,8 @@ class GymnasiumWorld:
                 self.spec = environment_shape(self._envs[0], settings)
                 self._space = self._envs[0].observation_space
                 notice = seed_notice(self._envs[0], settings.id)
+        assert self.spec.environment_actions is not None
+        self._taken = self.spec.environment_actions
         self.guard.own.clear()  # of one that only seeds as it is made, nothing more is to be kept
         self._notices = [] if notice is None else [notice]
         self._unshaped = {"reset", "step"}  # calls whose first observation is to be looked at
@@ -166,7 +168,7 @@ class GymnasiumWorld:
         buffers.finished[:] = buffers.truncated[:] = False
         infos = {}
         with self._blamed("step"):
-            for row, taken in enumerate(self._given(actions)):
+            for row, taken in enumerate(self._taken.each(actions)):
                 info = self._step_row(row, taken, buffers)
                 if info is not None:
                     infos[row] = info
@@ -188,8 +190,8 @@ class GymnasiumWorld:
 
     @keeps_process
     def action_masks(self, masks: BoolArray) -> None:
-        """Write `masks` [B, sum of branches]: what the method `action_masks` of each says."""
-        if self.spec.can("masks"):
+        """Write `masks` [B, sum of branches]: those of its method, or of its last info."""
+        if self.spec.can("masks") and self.settings.masks is None:
             for row, env in enumerate(self._envs):
                 with self._called("action_masks", row):
                     given = env.get_wrapper_attr("action_masks")()
@@ -263,7 +265,7 @@ class GymnasiumWorld:
         again = replace(kept, seen=0, length=0, total=0.0, actions=bytearray(kept.actions))
         seen = self._start(row, again)
         with self._blamed("step"):
-            for taken in self._given(actions):
+            for taken in self._taken.each(actions):
                 self._step_row(row, taken, buffers)
                 seen = buffers.observations[row]
         if buffers.finished[row] or again != kept:
@@ -323,19 +325,12 @@ class GymnasiumWorld:
             observation, info = env.reset(seed=seed, options=options)
             check_info(env, info)
             first = self._flat("reset", observation)
+            self._keep_masks(row, info, begins=True)
         self._refuse_infinite_observations(first, "reset")
         episode.seen = crc32(first.data)
         self._running[row] = episode
         self._order[row], self._scenarios[row] = episode.order, episode.scenario
         return first
-
-    def _given(self, actions: Float32Array) -> Iterator[Any]:
-        """Each of `actions` [K, A] as an environment takes it."""
-        assert self.spec.environment_actions is not None
-        given = self.spec.environment_actions.of(actions)
-        # A single choice as Python's number, which some environments compare by `is`.
-        is_single = given.ndim == 1 and not self.spec.continuous
-        return map(int, given) if is_single else (given[row, ...] for row in range(len(given)))
 
     def _step_row(self, row: int, action: Any, buffers: StepBuffers) -> Mapping[str, Any] | None:
         """The info of the last step of an episode; None: it goes on."""
@@ -354,11 +349,26 @@ class GymnasiumWorld:
         episode.total += gained
         episode.seen = crc32(flat.data, episode.seen)
         if not (over or cut_off):
+            self._keep_masks(row, info, begins=False)
             return None
         buffers.finished[row] = True
         buffers.truncated[row] = not over
         buffers.final_observations[row] = buffers.observations[row]
         return info
+
+    def _keep_masks(self, row: int, info: Any, *, begins: bool) -> None:
+        """Keep the masks that `info` says, where settings name them."""
+        if self.settings.masks is None:
+            return
+        key, there = self.settings.masks.info, info if isinstance(info, Mapping) else {}
+        given = info_entry(there, key)
+        if given is not None:
+            self._masks[row] = flat_masks(given, self.spec)
+        elif begins:
+            shown = ", ".join(sorted(info_keys(there))[:SHOWN]) or "nothing"
+            raise MisfitError(
+                f"gave no {key!r} in its info, which env.masks.info names (there is {shown})"
+            )
 
     @contextmanager
     def _called(self, call: str, row: int) -> Iterator[None]:

@@ -40,7 +40,10 @@ class GymnasiumType(AskedType):
 
     def shape_of(self, settings: GymnasiumSettings) -> Any:
         """What decides what is observed, which actions there are and how long an episode is."""
-        return settings.id, settings.module, settings.kwargs, settings.max_episode_steps
+        return (
+            *(settings.id, settings.module, settings.kwargs, settings.max_episode_steps),
+            settings.masks,
+        )
 
     def asked_spec(self, settings: GymnasiumSettings) -> WorldSpec:
         """The shape of its environments; one is made, and closed, for it.
