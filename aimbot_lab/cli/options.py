@@ -126,6 +126,20 @@ class TargetType(click.Choice[str]):
         return tuple(dict.fromkeys((self._first(world), *sorted(world.targets(None)))))
 
 
+class WorldChoice(click.Choice[str]):
+    """The name of a world; they are looked up when they are asked for."""
+
+    def __init__(self) -> None:
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Every world's name."""
+        from aimbot_lab.worlds.registry import world_types
+
+        return tuple(world_types())
+
+
 class TargetOption(click.Option):
     """An option whose default is the first of its `TargetType`."""
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from aimbot_lab.cli.main import cli
 
-TRAINER = "behaviors: {Walker: {max_steps: 1000, keep_checkpoints: 5}}\n"
+TRAINER = "behaviors: {Walker: {max_steps: 1000, keep_checkpoints: 7}}\n"
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def test_what_it_writes_is_fit_to_run(folder: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
-        "t.yaml:1:39: behaviors.Walker.keep_checkpoints: has no counterpart",
+        "t.yaml: without effect here, and not missed: keep_checkpoints",
         "written to c.yaml",
     ]
     checked = CliRunner().invoke(cli, ["check", "c.yaml"], standalone_mode=False)

@@ -9,7 +9,6 @@ from test_environment_parameters import COURSE
 from aimbot_lab.curriculum.forecast import Forecaster
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
-from aimbot_lab.experiment.ml_agents.trainer_file import PPO, RATIO, SHARED
 from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.settings import Linear
@@ -35,7 +34,7 @@ behaviors:
     time_horizon: 128
     ghost: {}
 """
-REST = "  wall_height: 3\nenv_settings: {seed: 12, num_envs: 8}\ndebug: false\n"
+REST = "env_settings: {seed: 12, num_envs: 8}\ndebug: true\n"
 TRAINER = BEHAVIORS + COURSE + REST
 
 
@@ -61,8 +60,7 @@ def curriculum(text: str, **options: Any) -> LoadedCurriculum:
 def test_hyper_parameters_get_our_names() -> None:
     config = curriculum(TRAINER).config
     train = config.train
-    found = {key: getattr(train, key) for key in (*SHARED, *PPO, "n_steps", "batch_size")}
-    assert found == {
+    wanted = {
         "total_steps": 2_000_000,
         "gamma": 0.98,
         "reward_scale": 0.5,
@@ -74,6 +72,7 @@ def test_hyper_parameters_get_our_names() -> None:
         "n_steps": 128,
         "batch_size": 128,
     }
+    assert {key: getattr(train, key) for key in wanted} == wanted
     assert train.network.layers == (256, 256, 256)
     assert (config.name, config.seed, config.env.num_envs) == ("Walker", 12, 16)
 
@@ -136,7 +135,8 @@ def test_values_for_all_behaviors_give_way_to_those_of_one() -> None:
     assert (train.total_steps, train.n_epochs) == (3000, 9)
     assert train.learning_rate == Linear(start=0.2, end=1e-10)
     assert converted(text, behavior="B").notes[1:] == (
-        "t.yaml:3:3: behaviors.A: has no counterpart",
+        "t.yaml:3:3: behaviors.A: is left out: a curriculum trains one behavior, which --behavior "
+        "chooses",
     )
 
 
@@ -148,20 +148,18 @@ def test_lessons_are_those_of_the_parameter_and_play_what_is_asked_for() -> None
     assert rules == ["ml-agents", "ml-agents"]
 
 
-def test_everything_without_a_counterpart_is_listed_in_the_order_of_the_file() -> None:
-    first, *notes = converted(TRAINER).notes
+def test_losses_are_listed_in_the_order_of_the_file_then_changes_then_what_does_not_matter() -> (
+    None
+):
+    first, *notes, last = converted(TRAINER).notes
     assert first == "t.yaml: names no targets: goto is taken; --target chooses others"
-    keys = [note.split(": ")[1] for note in notes]
-    assert keys == [
-        "behaviors.Walker.network_settings.normalize",
+    assert [note.split(": ")[1] for note in notes] == [
         "behaviors.Walker.reward_signals.curiosity",
         "behaviors.Walker.ghost",
         "environment_parameters.goto_win_radius.curriculum.1.completion_criteria.require_reset",
-        "environment_parameters.wall_height",
-        "env_settings.num_envs",
-        "debug",
     ]
-    assert notes[2] == "t.yaml:19:5: behaviors.Walker.ghost: has no counterpart"
+    assert notes[1].startswith("t.yaml:19:5: behaviors.Walker.ghost: is no key of ML-Agents 1.1.0")
+    assert last == "t.yaml: without effect here, and not missed: env_settings.num_envs, debug"
 
 
 SELF_PLAY = (
@@ -184,16 +182,14 @@ def test_self_play_becomes_a_curriculum_in_the_world_that_has_it() -> None:
     first, *notes = converted(SELF_PLAY).notes
     assert first == "t.yaml: names no targets: self is taken, in world duel, for its self-play"
     assert notes == [
-        "t.yaml:5:28: behaviors.Duelist.self_play.team_change: has no counterpart: both sides are "
-        "learned at once"
+        "t.yaml: without effect here, and not missed: self_play.team_change",
     ]
 
 
 def test_self_play_is_lost_where_targets_of_another_world_are_asked_for() -> None:
     notes = converted(SELF_PLAY, targets=["goto"]).notes
     assert notes == (
-        "t.yaml:5:5: behaviors.Duelist.self_play: has no counterpart: the arena has no self-play; "
-        "without --target a world that has is taken",
+        "t.yaml:5:5: behaviors.Duelist.self_play: has no counterpart: world arena has no self-play",
     )
 
 
@@ -201,10 +197,25 @@ def test_self_play_is_lost_where_targets_of_another_world_are_asked_for() -> Non
     ("trainer", "sizes", "memory", "rivals"),
     [
         ("ppo", "{}", "{}", "{}"),
-        ("ppo", "{}", "{sequence_length: 48}", f"{{{RATIO}: 0.35}}"),
-        ("ppo", "{batch_size: 2, buffer_size: 997}", "{sequence_length: 1}", f"{{{RATIO}: 1}}"),
-        ("poca", f"{{buffer_size: {2**24}}}", "{sequence_length: 1000}", f"{{{RATIO}: 0.35}}"),
-        ("sac", "{buffer_size: 50000}", "{sequence_length: 48}", f"{{{RATIO}: 0.35}}"),
+        ("ppo", "{}", "{sequence_length: 48}", "{play_against_latest_model_ratio: 0.35}"),
+        (
+            "ppo",
+            "{batch_size: 2, buffer_size: 997}",
+            "{sequence_length: 1}",
+            "{play_against_latest_model_ratio: 1}",
+        ),
+        (
+            "poca",
+            f"{{buffer_size: {2**24}}}",
+            "{sequence_length: 1000}",
+            "{play_against_latest_model_ratio: 0.35}",
+        ),
+        (
+            "sac",
+            "{buffer_size: 50000}",
+            "{sequence_length: 48}",
+            "{play_against_latest_model_ratio: 0.35}",
+        ),
         ("sac", "{}", "{sequence_length: 48}", "null"),
     ],
 )
@@ -313,7 +324,7 @@ def test_other_trainers_are_named_and_ppo_is_taken() -> None:
     assert curriculum(text).config.train.algo == "ppo"
     notes = converted(text).notes
     assert any("ppo is taken in the place of sac" in note for note in notes)
-    assert any("hyperparameters: has no counterpart" in note for note in notes)
+    assert any("with hyperparameters of its own" in note for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -443,19 +454,24 @@ def test_a_criterion_of_another_behavior_is_told() -> None:
     (told,) = [one for one in converted(text).notes if "completion_criteria" in one]
     assert told == (
         "t.yaml:5:62: environment_parameters.gun_range.curriculum.0.completion_criteria.behavior: "
-        "A is taken in the place of B: a curriculum trains one behavior, which --behavior chooses"
+        "A is taken in the place of B: a curriculum trains one"
     )
     (told,) = [one for one in converted(text, behavior="B").notes if "completion_criteria" in one]
     assert "curriculum.1.completion_criteria.behavior: B is taken in the place of A" in told
 
 
-def test_criteria_of_parameters_that_the_world_has_not_are_told_whatever_they_are() -> None:
+def test_criteria_of_parameters_that_the_world_has_not_are_told() -> None:
     text = course("{behavior: B, require_reset: true}").replace("gun_range", "stage")
-    told = "\n".join(converted(text).notes)
+    told = "\n".join(converted(text, targets=["goto"]).notes)
     assert "require_reset: has no counterpart" in told
-    for odd in ("5", "[]", "[5]", "[{completion_criteria: 5}]", "[{completion_criteria: []}]"):
-        odd_text = f"environment_parameters: {{stage: {{curriculum: {odd}}}}}\n"
-        assert "no such parameter" in converted(odd_text).notes[-1]
+    assert "world arena has no such parameter" in told
+
+
+@pytest.mark.parametrize("odd", ["5", "[]", "[5]", "[{completion_criteria: 5}]"])
+def test_lessons_of_another_form_are_refused_in_lines(odd: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        converted(f"environment_parameters: {{stage: {{curriculum: {odd}}}}}\n")
+    assert all(line.startswith("t.yaml:1:") for line in caught.value.faults)
 
 
 def test_both_walls_of_wall_jump_move_together() -> None:

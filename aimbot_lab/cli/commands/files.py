@@ -290,21 +290,36 @@ def schema(kind: str, output: Path | None) -> None:
     help="What its lessons play; repeatable, then in equal parts. [default: goto]",
 )
 @click.option("--behavior", metavar="NAME", help="Which behavior is meant. [default: the first]")
+@click.option(
+    "--world",
+    type=options.WorldChoice(),
+    help="Where it learns. [default: unity for a build or parameters of your own, a world with "
+    "self-play where the file has it, else the arena]",
+)
+@click.option("--file-name", metavar="BUILD", help="The build that world unity plays.")
 def convert(
-    file: Path, output: Path | None, targets: tuple[str, ...], behavior: str | None
+    file: Path,
+    output: Path | None,
+    targets: tuple[str, ...],
+    behavior: str | None,
+    world: str | None,
+    file_name: str | None,
 ) -> None:
     """Write the curriculum that does what the ML-Agents trainer FILE (`-`: standard input) says.
 
     Lessons end by ML-Agents' own rule. What has no counterpart or had to change is listed on
-    standard error, a line each.
+    standard error, a line each, the important ones first.
 
     \b
-    Example:
+    Examples:
       aimbot-lab convert trainer_config.yaml -o curricula/mine.yaml --target goto
+      aimbot-lab convert trainer_config.yaml -o mine.yaml --file-name builds/Game
     """
     from aimbot_lab.experiment.ml_agents.conversion import convert as converted
 
-    text, notes = converted(file, targets=targets, behavior=behavior)
+    text, notes = converted(
+        file, targets=targets, behavior=behavior, world=world, file_name=file_name
+    )
     for note in notes:
         click.echo(one_line(note), err=True)
     write_output(text, output)

@@ -83,12 +83,7 @@ def validate(
     Code that its world names is run where `may_run` says so; elsewhere nothing is held against a
     world whose shape is not known without it.
     """
-    config: CurriculumFile | None = None
-    faults: list[Diagnostic] = []
-    try:
-        config = TypeAdapter(CurriculumFile).validate_python(data)
-    except ValidationError as error:
-        faults = list(section_diagnostics(error, CurriculumFile))
+    config, faults = formed(data)
     known = {fault.path for fault in faults}
     lessons, env, parameters, train, self_play = _sections(config or _without(data, known), known)
     if env is not None and (code := code_of(env)) is not None and may_run(code):
@@ -110,6 +105,14 @@ def validate(
         if not any(starts_with(place, fault.path) for place in known):
             faults.append(fault)
     return (None if faults else config), faults
+
+
+def formed(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnostic]]:
+    """As `validate`, with each section by itself alone."""
+    try:
+        return TypeAdapter(CurriculumFile).validate_python(data), []
+    except ValidationError as error:
+        return None, list(section_diagnostics(error, CurriculumFile))
 
 
 def learning_diagnostics(

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Annotated, Any, Literal
 
 from annotated_types import MinLen
-from pydantic import Discriminator, Tag
+from pydantic import BeforeValidator, Discriminator, Tag
 
 from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson, Name, Parameter, kind_of_parameter
@@ -26,14 +26,19 @@ from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 SECTION = "environment_parameters"
 
 
+def _measure(value: object) -> object:
+    return "elo" if value == "Elo" else value
+
+
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ParameterCriteria:
     """What ends a parameter's lesson, in ML-Agents' words."""
 
     behavior: Name
     """ML-Agents: whose rewards and steps count. Here there is one agent, whatever its name."""
-    measure: Literal["reward", "progress"] = "reward"
-    """The mean reward of an episode, or the share of all training steps that are taken."""
+    measure: Annotated[Literal["reward", "progress", "elo"], BeforeValidator(_measure)] = "reward"
+    """The mean reward of an episode, the share of all training steps that are taken, or, as `Elo`
+    in ML-Agents' documentation, the running rating in self-play."""
     threshold: Float = 0.0
     """Value that the measure must exceed."""
     min_lesson_length: Annotated[Int, Ge(0)] = 0

@@ -1,7 +1,7 @@
 """An ML-Agents trainer file as a curriculum.
 
-Its names and defaults are those of ML-Agents' Python package, version 1.1.0: what the file leaves
-out is written out as ML-Agents would have it.
+What the file leaves out is written out as ML-Agents would have it; `trainer_file.KEYS` says what
+becomes of each key, and here is how.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,54 +11,50 @@ from os.path import basename
 from typing import Any, NamedTuple
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS, nearest_divisor, validate
+from aimbot_lab.experiment.config.checks import (
+    MAX_ROLLOUT_STEPS,
+    formed,
+    nearest_divisor,
+    validate,
+)
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value
-from aimbot_lab.experiment.config.parameters import SECTION
+from aimbot_lab.experiment.config.parameters import SECTION, course_diagnostics, with_parameters
 from aimbot_lab.experiment.config.pydantic_errors import advice
-from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.config.yaml_reader import (
-    YamlDocument,
-    read_mapping,
-    read_text,
-    shown_file,
-)
-from aimbot_lab.experiment.ml_agents.trainer_file import (
-    BATCH,
-    BUFFER,
-    DEVICE,
-    FLOORS,
-    FORM,
-    HORIZON,
-    LAYERS,
-    LIKE_PPO,
-    MEMORY,
-    NO_RESET,
-    NORMALIZE,
-    OURS,
-    PPO,
-    RATE_SCHEDULE,
-    RATIO,
-    REASONS,
-    SELF_PLAY,
-    SELF_SECTION,
-    SHARED,
-    UNITS,
-    ConversionError,
-    Keys,
-    TrainerFile,
-    criteria_in,
-    form_diagnostics,
-    whole_number,
-)
+from aimbot_lab.experiment.config.yaml_reader import read_mapping, read_text, shown_file
+from aimbot_lab.experiment.ml_agents.old_forms import FORM, OldFormError, TodaysForm, todays_form
+from aimbot_lab.experiment.ml_agents.trainer_file import KEYS, ConversionError, TrainerFile
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.foundation.yaml_nodes import dump
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.parts.network_parts import divisors, nearest
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import DEFAULT, default_type, world_types
 
 MAX_ENVS = 65536
 USUAL = TrainSettings()
+UNITY = "unity"  # the world of a build of the user's own
+HYPER, NETWORK, MEMORY = "hyperparameters", "network_settings", "network_settings.memory"
+SELF_PLAY, RATIO = "self_play", "self_play.play_against_latest_model_ratio"
+FLOORS: Mapping[str, tuple[str, float]] = {
+    "learning_rate": ("learning_rate", 1e-10),
+    "epsilon": ("clip_range", 0.1),
+    "beta": ("ent_coef", 1e-5),
+}
+"""Ours, and the last value of what falls in a straight line to max_steps."""
+FORM_OF, CHOICE, LOSS, CHANGE = range(4)  # in which order notes are read
+OPTIONS = ("train", "options")
+EVERY_LEARNER = ("algo", "total_steps", "gamma", "reward_scale", "options", "network", "device")
+LIKE_PPO = ("ppo", "poca")
+CRITERIA = ("measure", "rule", "threshold", "min_lesson_length", "signal_smoothing")
+NO_WIN = (
+    "env.win is left out: result lines of the build say what is won; for one that sends none, "
+    "add return_above or stat"
+)
+NO_RESET = (
+    "has no counterpart: episodes that run go on to their ends, and the next lesson begins with "
+    "each row's next one"
+)
 
 
 class Conversion(NamedTuple):
@@ -69,51 +65,104 @@ class Conversion(NamedTuple):
 
 
 def convert(
-    path: str | PathLike[str], *, targets: Sequence[str] = (), behavior: str | None = None
+    path: str | PathLike[str],
+    *,
+    targets: Sequence[str] = (),
+    behavior: str | None = None,
+    world: str | None = None,
+    file_name: str | None = None,
 ) -> Conversion:
     """The curriculum that does what the trainer file at `path` (`-`: standard input) says.
 
-    Its lessons play `targets`, the world's default one where none are given. Raises
+    Its lessons play `targets`. Without any, and without a `world`, it is one for a build of the
+    user's own where a `file_name`, the file's env_path or a parameter means one. Raises
     ConfigurationError with every fault that keeps the file from being converted.
     """
     name = fspath(path)
-    file = shown_file(name)
-    document = read_mapping(read_text(name), file, form=FORM)
+    file, text = shown_file(name), read_text(name)
+    if text.lstrip().startswith("{"):
+        text = text.replace("\t", " ")  # which YAML does not take and JSON does
+    document = read_mapping(text, file, form=FORM)
     origins = document.origins(file)
-    faults = document.faults or list(form_diagnostics(document.data))
-    if faults:
-        raise ConfigurationError(*origins.lines(faults))
-    world, played = _played(document, behavior, targets)
-    converter = _Converter(document, behavior, world=world, targets=played)
-    config, faults = converter.curriculum()
-    if config is None:
-        raise ConfigurationError(*origins.lines(faults))
-    notes = origins.lines(list(converter.notes()))
-    if not targets:
-        notes.insert(0, f"{file}: names no targets: {played[0]} is taken{_others(world)}")
-    text = (
-        f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n{dump(_written(config))}"
-    )
-    return Conversion(text, tuple(notes))
+    if document.faults:
+        raise ConfigurationError(*origins.lines(document.faults))
+    try:
+        form = todays_form(document.data)
+        given = TrainerFile(form.data, behavior)
+        chosen, why = _world(given, targets, world=world, file_name=file_name)
+        converter = _Converter(given, form, world=chosen, targets=targets, file_name=file_name)
+        data = converter.curriculum()
+    except OldFormError as error:
+        raise ConfigurationError(*origins.lines([error.fault])) from None
+    except ConversionError as error:
+        placed = [one._replace(path=form.origin(one.path)) for one in error.faults]
+        raise ConfigurationError(*origins.lines(placed)) from None
+    notes = [f"{file}: {why}"] if why else []
+    for rank in (FORM_OF, CHOICE, LOSS, CHANGE):
+        found = [note for of, note in converter.notes if of == rank]
+        notes += origins.lines([one._replace(path=form.origin(one.path)) for one in found])
+    if idle := converter.idle():
+        notes.append(f"{file}: without effect here, and not missed: {', '.join(idle)}")
+    head = f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n"
+    return Conversion(head + dump(data), tuple(notes))
 
 
-def _played(
-    document: YamlDocument, behavior: str | None, targets: Sequence[str]
-) -> tuple[WorldType, list[str]]:
-    """The world, and its targets that are played: a past self where the file asks for self-play."""
-    file = TrainerFile(document, behavior)
-    if not targets and file.at(file.place(SELF_SECTION)) is not None:
-        able = next((one for one in world_types().values() if one.self_play_targets), None)
-        if able is not None:
-            return able, [able.self_play_targets[0]]
-    return default_type(), list(targets) or [default_type().default_target()]
+def _world(
+    file: TrainerFile, targets: Sequence[str], *, world: str | None, file_name: str | None
+) -> tuple[WorldType, str]:
+    """The world that is meant, and why where nothing says so."""
+    types = world_types()
+    if world is not None or targets:
+        return types[world or DEFAULT], ""
+    path = file_name or file.value("env_settings.env_path")
+    if path:
+        return types[UNITY], "" if file_name else f"world unity is taken, whose build is {path}"
+    able = next(one for one in types.values() if one.self_play_targets)
+    usual = able if SELF_PLAY in file.sections else default_type()
+    lacking = next((name for name in file.parameters if not _has(usual, name)), None)
+    rated = able is usual and any(one.get("measure") == "Elo" for _, one in _criteria(file))
+    if lacking is not None and not rated:
+        return types[UNITY], (
+            f"world unity is taken, as the {usual.name} has no parameter {lacking}; --world "
+            f"{usual.name} takes that one without it"
+        )
+    if usual is able:
+        return able, (
+            f"names no targets: {able.self_play_targets[0]} is taken, in world {able.name}, for "
+            "its self-play"
+        )
+    return usual, f"names no targets: {usual.default_target()} is taken; --target chooses others"
 
 
-def _others(world: WorldType) -> str:
-    """How other targets are chosen, which the world must have."""
-    if world.name == default_type().name:
-        return "; --target chooses others"
-    return f", in world {world.name}, for its self-play"
+def _has(world: WorldType, name: str) -> bool:
+    """Whether the world has the parameter, or the target or difficulty whose weight it is."""
+    known = world.parameters(None)
+    return known is None or name in known or _weighed(world, name) is not None
+
+
+def _weighed(world: WorldType, name: str) -> tuple[str, int] | None:
+    """The target, and the difficulty (0: the target itself), of which `name` is the weight."""
+    kind, _, rest = name.partition(".")
+    target, _, level = rest.partition(".")
+    levels = world.targets(None).get(target, 0) if world.name != UNITY else 0
+    if kind == "target" and not level and levels + (target in world.targets(None)):
+        return target, 0
+    if kind == "difficulty" and level.isdecimal() and 1 <= int(level[:9]) <= levels:
+        return target, int(level)
+    return None
+
+
+def _criteria(file: TrainerFile) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
+    """The criteria by which lessons end, each with its place; whatever has a form.
+
+    Without the last lesson's, which ML-Agents ignores.
+    """
+    for name, value in file.parameters.items():
+        lessons = value.get("curriculum") if isinstance(value, dict) else None
+        for number, lesson in enumerate(lessons[:-1] if isinstance(lessons, list) else ()):
+            criteria = lesson.get("completion_criteria") if isinstance(lesson, dict) else None
+            if isinstance(criteria, dict):
+                yield (SECTION, name, "curriculum", number, "completion_criteria"), criteria
 
 
 class _Converter:
@@ -121,45 +170,84 @@ class _Converter:
 
     def __init__(
         self,
-        document: YamlDocument,
-        behavior: str | None,
+        file: TrainerFile,
+        form: TodaysForm,
         *,
         world: WorldType,
-        targets: list[str],
+        targets: Sequence[str],
+        file_name: str | None,
     ) -> None:
-        self._file = TrainerFile(document, behavior)
-        self._world = world
-        self._targets = targets
-        self._notes: list[Diagnostic] = []
+        self._file, self._world = file, world
+        self._own = world.name == UNITY
+        usual = world.self_play_targets[:1] or (() if self._own else (world.default_target(),))
+        self._targets = dict.fromkeys(targets or usual, 1.0)
+        self._program = file_name or file.value("env_settings.env_path")
         self._came_from: dict[KeyPath, KeyPath] = {}
+        kind = file.value("trainer_type")
+        self._like_ppo = kind in LIKE_PPO
+        self._plugin = None if self._like_ppo else ALGORITHMS.own.get(kind)
+        self._remembers = MEMORY in file.sections and self._plugin is None
+        own = "hybrid_ppo" if self._remembers or self._own else "ppo"
+        self._algo = own if self._plugin is None else kind
+        self.notes = [(CHANGE if one.path else FORM_OF, one) for one in form.notes]
 
-    def curriculum(self) -> tuple[CurriculumFile | None, list[Diagnostic]]:
-        """The curriculum with its parameters in its lessons, or what is wrong with the file."""
+    def curriculum(self) -> dict[str, Any]:
+        """The curriculum as plain data. Raises ConversionError with what is wrong with the file."""
         name = (self._file.behavior or "converted")[:100]
-        try:
-            data = {
-                "name": name,
-                **self._seed(),
-                "lessons": [{"name": "all", "targets": dict.fromkeys(self._targets, 1)}],
-                SECTION: self._parameters(),
-                **self._training(),
-                "tracking": {"experiment": name},
-            }
-        except ConversionError as error:
-            return None, [error.fault]
-        config, faults = validate(data)
-        placed = [fault._replace(path=self._source(fault.path)) for fault in faults]
-        return None if config is None else config.resolved(), placed
+        self._note_losses()
+        world = {} if self._world.name == DEFAULT else {"world": self._world.name}
+        data: dict[str, Any] = {"name": name, "seed": None, "env": world, SELF_PLAY: {}}
+        data |= {"lessons": self._lessons(), "train": {"algo": self._algo}}
+        self._copy(data)
+        self._learn(data["env"], data["train"])
+        data["tracking"] = {"experiment": name}
+        data = {key: value for key, value in data.items() if value not in (None, {})}
+        faults = validate(data)[1]
+        for *_, key, option in [one.path for one in faults if one.path[:2] == OPTIONS]:
+            what = f"has no counterpart: {self._algo} has no {option}"
+            self._note(LOSS, self._source((*OPTIONS, option)), what, about_key=True)
+            data["train"][key].pop(option, None)
+            faults = validate(data)[1]
+        if faults:
+            raise ConversionError(*(one._replace(path=self._source(one.path)) for one in faults))
+        return data
 
-    def notes(self) -> Iterator[Diagnostic]:
-        """What was changed, and what has no counterpart."""
-        yield from self._notes
-        for path in self._file.left():
-            reason = next((REASONS[str(key)] for key in path[::-1] if key in REASONS), None)
-            what = "has no counterpart"
-            if reason:
-                what += f": {reason.format(world=self._world.name)}"
-            yield Diagnostic(path, what, about_key=True)
+    def idle(self) -> list[str]:
+        """Keys that have no counterpart, and that nothing depends on."""
+        return self._untaken("idle")
+
+    def _fate(self, place: str) -> str:
+        """What becomes of a key in this world, with this algorithm."""
+        section, ours = place.partition(".")[0], KEYS[place].ours
+        if ours.startswith("env.") and section != HYPER and not self._own:
+            return "lost" if place == "env_settings.env_path" else "idle"
+        if place == "env_settings.num_envs" and not self._own:
+            return "idle"
+        if section == SELF_PLAY and not self._world.self_play_targets:
+            return "told"  # of the section
+        if section == HYPER and self._plugin is None:
+            if not self._like_ppo:
+                return "told"  # of the trainer
+            if ours.startswith(".".join(OPTIONS)) or place == f"{HYPER}.gamma":
+                return "lost"
+        if self._plugin is not None and ours.startswith("train."):
+            takes = {*self._plugin.takes, *EVERY_LEARNER}
+            return KEYS[place].fate if ours.split(".")[1] in takes else "lost"
+        return KEYS[place].fate
+
+    def _untaken(self, fate: str) -> list[str]:
+        """Given keys of this fate whose value is another than ML-Agents' own."""
+        given = self._file.given.items()
+        return [key for key, value in given if self._fate(key) == fate and value != KEYS[key].usual]
+
+    def _note(self, rank: int, path: KeyPath, what: str, *, about_key: bool = False) -> None:
+        self.notes.append((rank, Diagnostic(path, what, about_key=about_key)))
+
+    def _note_changed(self, place: str, given: object, taken: object, why: str) -> None:
+        """Note it where something else is `taken` than was `given` at `place`."""
+        if taken != given:
+            what = f"{taken} is taken in the place of {given}: {why}"
+            self._note(CHANGE, self._file.path(place), what)
 
     def _source(self, path: KeyPath) -> KeyPath:
         """The place in the file that the value at `path` of the curriculum came from."""
@@ -167,95 +255,129 @@ class _Converter:
         found = (self._came_from[path[:end]] for end in ends if path[:end] in self._came_from)
         return next(found, path)
 
-    def _seed(self) -> dict[str, Any]:
-        place: KeyPath = ("env_settings", "seed")
-        seed = self._file.at(place)
-        if seed is None or seed == -1:  # -1: another one each time
-            return {}
-        self._file.taken.add(place)
-        self._came_from["seed",] = place
-        return {"seed": seed}
-
-    def _parameters(self) -> Any:
-        """The environment parameters that the world has."""
-        given = self._file.data.get(SECTION) or {}
-        known = self._world.parameters(None) or {}
-        for name in given:
-            if name not in known:
-                what = f"the {self._world.name} has no such parameter ({advice(name, known)})"
-                self._notes.append(Diagnostic((SECTION, name), what, about_key=True))
-        self._note_criteria(given)
-        self._file.taken.update((SECTION, name) for name in given)
-        self._file.taken.add((SECTION,))
-        return {name: value for name, value in given.items() if name in known}
-
-    def _note_criteria(self, given: Mapping[str, Any]) -> None:
-        """Note what is lost of the criteria of `given` parameters, each loss at its first place."""
+    def _note_losses(self) -> None:
+        file, kind = self._file, self._file.value("trainer_type")
+        self.notes += [(LOSS, fault) for fault in file.unknown]
+        for other in file.others:
+            what = "is left out: a curriculum trains one behavior, which --behavior chooses"
+            self._note(LOSS, other, what, about_key=True)
+        if self._plugin is None and kind != "ppo":
+            own = "" if self._like_ppo else ", with hyperparameters of its own"
+            what = f"{self._algo} is taken in the place of {kind}{own}"
+            self._note(LOSS, file.path("trainer_type"), what)
+        if file.lacks_reward:
+            what = "has no extrinsic: ML-Agents learns without the environment's reward there"
+            self._note(LOSS, file.path("reward_signals"), what, about_key=True)
+        if SELF_PLAY in file.sections and not self._world.self_play_targets:
+            what = f"has no counterpart: world {self._world.name} has no self-play"
+            self._note(LOSS, file.path(SELF_PLAY), what, about_key=True)
+        for place in self._untaken("lost"):
+            why = KEYS[place].text or f"{self._algo} has none"
+            self._note(LOSS, file.path(place), f"has no counterpart: {why}", about_key=True)
+        if self._own and not self._program:
+            what = "is missing: an editor is waited for; --file-name names a build"
+            self._note(CHOICE, ("env_settings", "env_path"), what)
+        if self._own:
+            self._note(CHOICE, (), NO_WIN)
         lost: dict[str, list[KeyPath]] = {}
-        own = self._file.behavior
-        for path, criteria in criteria_in(given):
-            other = criteria.get("behavior", own)
-            if own not in (None, other):
-                why = "a curriculum trains one behavior, which --behavior chooses"
-                what = f"{own} is taken in the place of {other}: {why}"
+        for path, criteria in _criteria(file):
+            named = criteria.get("behavior", file.behavior)
+            if file.behavior not in (None, named):
+                what = f"{file.behavior} is taken in the place of {named}: a curriculum trains one"
                 lost.setdefault(what, []).append((*path, "behavior"))
             if criteria.get("require_reset") is True:
                 lost.setdefault(NO_RESET, []).append((*path, "require_reset"))
-        for what, (first, *more) in lost.items():
-            count = f" (so in {1 + len(more)} lessons)" if more else ""
-            self._notes.append(Diagnostic(first, what + count))
+        for what, places in lost.items():
+            count = f" (so in {len(places)} lessons)" if len(places) > 1 else ""
+            self._note(CHANGE, places[0], what + count)
 
-    def _training(self) -> dict[str, Any]:
-        """The sections that say what learns, and in how many environments."""
-        remembers = isinstance(self._file.at(self._file.place(*MEMORY)), dict)
-        train: dict[str, Any] = {"algo": OURS if remembers else "ppo", **self._device()}
-        kind = self._file.take("trainer_type") or "ppo"
-        if kind != "ppo":
-            what = f"{train['algo']} is taken in the place of {kind}"
-            self._notes.append(Diagnostic(self._file.place("trainer_type"), what))
-        like_ppo = kind in LIKE_PPO
-        for ours, (theirs, usual) in {**SHARED, **(PPO if like_ppo else {})}.items():
-            value = self._file.take(*theirs)
-            value = usual if value is None else value
-            train[ours] = self._scheduled(ours, value) if ours in FLOORS else value
-            self._came_from["train", ours] = self._file.place(*theirs)
-        self_play, train["network"] = self._self_play(), self._network()
-        env, rollout = self._rollout(self_play, like_ppo=like_ppo, remembers=remembers)
-        if remembers:
-            train["network"]["memory"] = rollout.pop("memory")
-        if not self_play:
-            return {"env": env, "train": train | rollout}
-        env = {"world": self._world.name, **env}
-        return {"env": env, SELF_SECTION: self_play, "train": train | rollout}
+    def _copy(self, data: dict[str, Any]) -> None:
+        """Put in what is taken as it is, what the file leaves out as ML-Agents would have it."""
+        usual = asdict(self._world.settings())
+        for place, key in KEYS.items():
+            value, given = self._file.value(place), place in self._file.given
+            *sections, name = key.ours.split(".")
+            if self._fate(place) != "copied" or value is None:
+                continue
+            if sections == ["env"] and value == usual[name]:
+                continue
+            if name == "base_port" and (value == key.usual or not self._program):
+                continue  # any that is free; an editor has one of its own
+            if self._plugin is not None and place.startswith(HYPER) and not given:
+                continue
+            if sections == [SELF_PLAY] and SELF_PLAY not in self._file.sections:
+                continue
+            if name == "seed" and value == -1:
+                continue
+            section = data
+            for one in sections:
+                section = section.setdefault(one, {})
+            if not given and name in section:
+                continue
+            section[name] = value
+            self._came_from[*sections, name] = self._file.path(place)
+        self._came_from[SELF_PLAY,] = self._file.path(SELF_PLAY)
 
-    def _self_play(self) -> dict[str, Any]:
-        """ML-Agents' self-play, in a world that has any."""
-        if not self._world.self_play_targets:
-            return {}
+    def _learn(self, env: dict[str, Any], train: dict[str, Any]) -> None:
+        """Put in the world, what learns, and in how many environments."""
         file = self._file
-        for key in SELF_PLAY:
-            self._came_from[SELF_SECTION, key] = file.place(SELF_SECTION, key)
-        self._came_from[SELF_SECTION,] = file.place(SELF_SECTION)
-        given = {key: file.take(SELF_SECTION, key) for key in SELF_PLAY}
-        return {key: SELF_PLAY[key] if one is None else one for key, one in given.items()}
+        if self._own:
+            env |= {"file_name": self._program, "behavior": file.behavior}
+            for key in [key for key, value in env.items() if value is None]:
+                del env[key]
+        if self._like_ppo or self._plugin:
+            for theirs, (ours, end) in FLOORS.items():
+                if self._plugin is None or ours in self._plugin.takes:
+                    train[ours] = self._scheduled(theirs, end)
+                    self._came_from["train", ours] = file.path(f"{HYPER}.{theirs}")
+        if (device := self._device()) is not None:
+            train["device"] = device
+        units = file.value(f"{NETWORK}.hidden_units")
+        network: dict[str, Any] = {"layers": [units] * file.value(f"{NETWORK}.num_layers")}
+        scaled = file.value(f"{NETWORK}.normalize")
+        network["scaling"] = "running" if scaled else "none" if self._own else "ranges"
+        rollout = self._rollout(bool(file.sections & {SELF_PLAY} and self._world.self_play_targets))
+        if self._remembers:
+            network["memory"] = rollout.pop("memory")
+        env["num_envs"] = rollout.pop("num_envs")
+        train |= {**rollout, "network": network}
+        if self._plugin is not None and self._plugin.replay_buffer:
+            options = train.setdefault("options", {})
+            options["buffer_size"] = file.value(f"{HYPER}.buffer_size")
+            updates = train["n_steps"] * env["num_envs"] / file.value(f"{HYPER}.steps_per_update")
+            options["gradient_steps"] = max(1, round(updates))
 
-    def _device(self) -> dict[str, str]:
+    def _scheduled(self, theirs: str, end: float) -> Any:
+        """A number, or what falls from it in a straight line to max_steps.
+
+        The learning rate's schedule holds for what has none of its own, but not where ML-Agents
+        fills that in from `default_settings`.
+        """
+        value, place = self._file.value(f"{HYPER}.{theirs}"), f"{HYPER}.{theirs}_schedule"
+        usual = self._file.filled_schedule if self._like_ppo else "constant"
+        schedule = self._file.given.get(place, usual)
+        if schedule == "constant":
+            return value
+        if schedule != "linear":
+            what = f"must be linear or constant (got {shown_value(schedule)})"
+            raise ConversionError(Diagnostic(self._file.path(place), what))
+        return {"schedule": "linear", "start": value, "end": end}
+
+    def _device(self) -> str | None:
         """Where the networks are, if the file says so."""
-        given = self._file.at(DEVICE)
-        self._file.taken.add(DEVICE)
+        place = "torch_settings.device"
+        given = self._file.value(place)
         if given is None:
-            return {}
+            return None
         kind, _, number = str(given).partition(":")
         taken = kind if kind in ("cpu", "cuda") else "cpu"
         why = "networks are on the CPU or on the first CUDA device"
         if number and kind == "cuda":
             why += f", which CUDA_VISIBLE_DEVICES={number} chooses"
-        self._note_change(DEVICE, given, taken, why)
-        return {"device": taken}
+        self._note_changed(place, given, taken, why)
+        return taken
 
-    def _rollout(
-        self, self_play: Mapping[str, Any], *, like_ppo: bool, remembers: bool
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _rollout(self, self_play: bool) -> dict[str, Any]:
         """Environments and steps between two updates that fill ML-Agents' buffer.
 
         Mirrored matches of `self_play` fill a part of it, and minibatches divide it; with a memory
@@ -263,137 +385,122 @@ class _Converter:
         our own.
         """
         horizon, batch = USUAL.n_steps, USUAL.batch_size
-        buffer = self._world.settings().num_envs * horizon
-        if like_ppo:
-            buffer = self._whole(BUFFER, usual=10_240, least=4, most=MAX_ROLLOUT_STEPS)
-            batch = self._whole(BATCH, usual=1024, least=2, most=MAX_ROLLOUT_STEPS)
-            horizon = self._whole(HORIZON, usual=64, most=10**9)
+        rows: int = self._world.settings().num_envs
+        if self._plugin is not None and self._plugin.replay_buffer:
+            return {"num_envs": rows, "n_steps": 2, "batch_size": self._hyper("batch_size")}
+        buffer = rows * horizon
+        if self._like_ppo:
+            buffer, batch = self._hyper("buffer_size"), self._hyper("batch_size")
+            horizon = self._file.value("time_horizon")
         most = MAX_ENVS // 2 if self_play else MAX_ENVS  # a match is that of two agents
         steps = nearest_divisor(buffer, max(horizon, -(-buffer // most)))
         if buffer // steps > most:
             steps = buffer
-        share = self_play.get(RATIO, 0)
-        share = share if isinstance(share, int | float) and 0 <= share <= 1 else 0
+        share = self._file.value(RATIO) if self_play else 0
+        share = share if 0 <= share <= 1 else 0
         rows = max(1, round(buffer // steps / (1 + share)))
         if (rows + round(share * rows)) * steps > MAX_ROLLOUT_STEPS:
             rows -= 1
         mirrored = round(share * rows)
         samples, length, sequences = (rows + mirrored) * steps, 1, ""
-        rollout: dict[str, Any] = {"n_steps": steps}
-        if remembers:
+        rollout: dict[str, Any] = {"num_envs": rows, "n_steps": steps}
+        if self._remembers:
             rollout["memory"] = self._memory(steps)
             length = rollout["memory"]["sequence_length"]
             sequences = f" and hold whole sequences of {length} steps"
         fitting = (length * count for count in divisors(samples // length))
         rollout["batch_size"] = nearest((size for size in fitting if size > 1), batch)
-        if like_ppo:
+        if self._like_ppo:
             why = f"{buffer // steps} environments of so many steps fill buffer_size {buffer}"
-            self._note_change(self._file.place(*HORIZON), horizon, steps, why)
+            self._note_changed("time_horizon", horizon, steps, why)
             why = f"{rows} matches and {mirrored} mirrored ones are played for {steps} steps"
-            self._note_change(self._file.place(*BUFFER), buffer, samples, why)
+            self._note_changed(f"{HYPER}.buffer_size", buffer, samples, why)
             why = f"it must divide buffer_size {samples}{sequences}"
-            self._note_change(self._file.place(*BATCH), batch, rollout["batch_size"], why)
-        return {"num_envs": rows}, rollout
+            self._note_changed(f"{HYPER}.batch_size", batch, rollout["batch_size"], why)
+        return rollout
+
+    def _hyper(self, name: str) -> Any:
+        return self._file.value(f"{HYPER}.{name}")
 
     def _memory(self, steps: int) -> dict[str, int]:
-        """A memory whose sequences divide `steps`.
-
-        ML-Agents' memory_size is that of hidden and cell together.
-        """
-        size = self._whole((*MEMORY, "memory_size"), usual=128, most=2 * 4096, least=2)
-        length = self._whole((*MEMORY, "sequence_length"), usual=64, most=10**9)
+        """A memory whose sequences divide `steps`; ML-Agents' size is that of two arrays."""
+        length = self._file.value(f"{MEMORY}.sequence_length")
         fits = nearest(divisors(steps), length)
-        place = self._file.place(*MEMORY, "sequence_length")
-        self._note_change(place, length, fits, f"it must divide {steps} steps")
-        self._came_from["train", "network", "memory"] = self._file.place(*MEMORY)
+        why = f"it must divide {steps} steps"
+        self._note_changed(f"{MEMORY}.sequence_length", length, fits, why)
+        self._came_from["train", "network", "memory"] = self._file.path(MEMORY)
+        size = self._file.value(f"{MEMORY}.memory_size")
         return {"size": size // 2, "sequence_length": fits}
 
-    def _note_change(self, place: KeyPath, given: object, taken: object, why: str) -> None:
-        """Note it where something else is `taken` than was `given` at `place`."""
-        if taken != given:
-            what = f"{taken} is taken in the place of {given}: {why}"
-            self._notes.append(Diagnostic(place, what))
+    def _lessons(self) -> list[dict[str, Any]]:
+        """Lessons with the environment parameters that the world has.
 
-    def _scheduled(self, ours: str, value: Any) -> Any:
-        keys, floor = FLOORS[ours]
-        schedule = self._file.take(*keys) or self._file.filled(*RATE_SCHEDULE) or "linear"
-        if schedule == "constant":
-            return value
-        if schedule != "linear":
-            what = f"must be linear or constant (got {shown_value(schedule)})"
-            raise ConversionError(Diagnostic(self._file.place(*keys), what))
-        return {"schedule": "linear", "start": value, "end": floor}
+        Where none of those has lessons, the chain is that of a parameter that it lacks.
+        """
+        given = self._file.parameters
+        lacking = {name: value for name, value in given.items() if not _has(self._world, name)}
+        for name in lacking:
+            known = advice(name, self._world.parameters(None) or {})
+            what = f"world {self._world.name} has no such parameter ({known})"
+            self._note(LOSS, (SECTION, name), what, about_key=True)
+        chains = [name for name, value in given.items() if _is_chain(value)]
+        kept = {name: value for name, value in given.items() if name not in lacking}
+        if chains and not kept.keys() & {*chains}:
+            kept[chains[0]] = given[chains[0]]
+        asked = {"name": "x", "lessons": [{"name": "all"}], SECTION: kept}
+        config, faults = formed(asked)
+        if config is None or (
+            faults := list(course_diagnostics(config.lessons, config.environment_parameters))
+        ):
+            raise ConversionError(*faults)
+        lessons = with_parameters(config.lessons, config.environment_parameters)
+        for number in range(len(lessons)):
+            for name, value in kept.items():
+                inner = ("curriculum", number, "value") if _is_chain(value) else ()
+                here: KeyPath = ("lessons", number, "parameters", name)
+                self._came_from[here] = (SECTION, name, *inner)
+            if chains:
+                end = (SECTION, chains[0], "curriculum", number)
+                self._came_from["lessons", number] = end
+                here = ("lessons", number, "completion_criteria")
+                self._came_from[here] = (*end, "completion_criteria")
+        return [self._lesson(lesson, lacking) for lesson in lessons]
 
-    def _network(self) -> dict[str, Any]:
-        units = self._whole(UNITS, usual=128, most=4096)
-        layers = self._whole(LAYERS, usual=2, most=100)
-        network: dict[str, Any] = {"layers": [units] * layers}
-        if self._file.at(self._file.place(*NORMALIZE)) is True:
-            self._file.take(*NORMALIZE)
-            network["scaling"] = "running"
-        return network
-
-    def _whole(self, keys: Keys, *, usual: int, most: int, least: int = 1) -> int:
-        value = self._file.take(*keys)
-        if value is None:
-            return usual
-        return whole_number(value, self._file.place(*keys), least=least, most=most)
-
-
-def _written(config: CurriculumFile) -> dict[str, Any]:
-    """What a person would write of `config`: nothing that is only a default."""
-    train = asdict(config.train)
-    kept = ("algo", *SHARED, *PPO, "n_steps", "batch_size")
-    return {
-        "name": config.name,
-        "seed": config.seed,
-        "env": _env(config),
-        **_self_play(config),
-        "lessons": [_lesson(lesson) for lesson in config.lessons],
-        "train": {
-            **{key: _without(train[key], "end_fraction") for key in kept},
-            **({} if config.train.device == USUAL.device else {"device": config.train.device}),
-            "network": _written_network(train["network"]),
-        },
-        "tracking": {"experiment": config.tracking.experiment},
-    }
-
-
-def _env(config: CurriculumFile) -> dict[str, Any]:
-    """The number of rows, and the world where it is not the one that is meant without a name."""
-    named = {} if config.env.world == DEFAULT else {"world": config.env.world}
-    return {**named, "num_envs": config.env.num_envs}
-
-
-def _self_play(config: CurriculumFile) -> dict[str, Any]:
-    if config.self_play is None:
-        return {}
-    given = asdict(config.self_play)
-    return {"self_play": {key: given[key] for key in SELF_PLAY}}
-
-
-def _written_network(network: Mapping[str, Any]) -> dict[str, Any]:
-    written = {key: network[key] for key in ("layers", "scaling")}
-    memory = network["memory"]
-    if memory is not None:
-        written["memory"] = {key: memory[key] for key in ("size", "sequence_length")}
-    return written
+    def _lesson(self, lesson: Lesson, lacking: Mapping[str, Any]) -> dict[str, Any]:
+        """The lesson with its mix, and without what the world lacks and what it leaves open."""
+        document = _without_none(asdict(lesson))
+        targets, parameters = {**self._targets}, {}
+        difficulty: dict[str, list[float]] = {}
+        for name, value in document["parameters"].items():
+            weighed = _weighed(self._world, name)
+            if name in lacking:
+                continue
+            if weighed is None:
+                parameters[name] = value
+                continue
+            target, level = weighed
+            if not isinstance(value, int | float):
+                what = "must be a number: it is the weight of a target"
+                raise ConversionError(Diagnostic((SECTION, name), what))
+            if level == 0:
+                targets[target] = value
+            else:
+                levels = self._world.targets(None)[target]
+                difficulty.setdefault(target, [1.0] * levels)[level - 1] = value
+        targets = {target: weight for target, weight in targets.items() if weight}
+        document |= {
+            "targets": targets,
+            "difficulty": {name: one for name, one in difficulty.items() if name in targets},
+            "parameters": parameters,
+        }
+        criteria = document.pop("completion_criteria", None)
+        if criteria is not None:
+            document["completion_criteria"] = {key: criteria[key] for key in CRITERIA}
+        return {key: value for key, value in document.items() if value != {}}
 
 
-def _lesson(lesson: Lesson) -> dict[str, Any]:
-    """The lesson without what it leaves open."""
-    document = _without_none(asdict(lesson))
-    criteria = document.get("completion_criteria")
-    if criteria is not None:
-        kept = ("measure", "rule", "threshold", "min_lesson_length", "signal_smoothing")
-        document["completion_criteria"] = {key: criteria[key] for key in kept}
-    return {key: value for key, value in document.items() if value != {}}
-
-
-def _without(value: Any, name: str) -> Any:
-    if isinstance(value, dict):
-        return {key: one for key, one in value.items() if key != name}
-    return value
+def _is_chain(value: Any) -> bool:
+    return isinstance(value, dict) and "curriculum" in value
 
 
 def _without_none(value: Any) -> Any:

@@ -1,183 +1,313 @@
-"""An ML-Agents trainer file: its keys and our counterparts, and where each value stands."""
+"""An ML-Agents trainer file: all of its keys with what becomes of each, and its values by key.
 
-from collections.abc import Iterator, Mapping
+Names and defaults are those of ML-Agents' Python package, version 1.1.0 (trainers/settings.py).
+"""
+
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value, starts_with
+from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS
+from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value
 from aimbot_lab.experiment.config.parameters import SECTION
 from aimbot_lab.experiment.config.pydantic_errors import advice
-from aimbot_lab.experiment.config.yaml_reader import YamlDocument
 from aimbot_lab.foundation.errors import ConfigurationError
 
 BEHAVIORS, DEFAULTS = "behaviors", "default_settings"
-FORM = "must be an ML-Agents trainer file, a mapping with behaviors or environment_parameters"
-Keys = tuple[str, ...]
+WHOLE_FILE = ("env_settings", "engine_settings", "checkpoint_settings", "torch_settings", "debug")
+MANY = 10**9
+MAX_TEXT = 40  # characters of a text that is read as a number
 
-# Ours, and theirs with its default.
-SHARED: Mapping[str, tuple[Keys, Any]] = MappingProxyType(
+
+class Key(NamedTuple):
+    """What becomes of a key: it is taken as it is, changed, lost, or idle, which is not missed."""
+
+    fate: Literal["copied", "changed", "lost", "idle"]
+    usual: Any  # ML-Agents' value where the file leaves it out; None: it has none
+    ours: str = ""  # where it goes in a curriculum
+    text: str = ""  # how it changes, or why it is lost
+    bounds: tuple[int, int] | None = None  # of a whole number that no other check will see
+
+
+def _copied(usual: Any, ours: str, text: str = "") -> Key:
+    return Key("copied", usual, ours, text)
+
+
+def _changed(usual: Any, ours: str, text: str, bounds: tuple[int, int] | None = None) -> Key:
+    return Key("changed", usual, ours, text, bounds)
+
+
+def _lost(usual: Any, text: str) -> Key:
+    return Key("lost", usual, "", text)
+
+
+def _idle(*usual: Any) -> Key:
+    return Key("idle", *usual)
+
+
+RATE, RATE_SCHEDULE = "train.learning_rate", "hyperparameters.learning_rate_schedule"
+CLIP, BONUS, NETWORK = "train.clip_range", "train.ent_coef", "train.network"
+OPTIONS, GROUP = "train.options", (2, MAX_ROLLOUT_STEPS)
+REWARD = "the world's reward alone is learned from"
+UNTRAINED = "the run begins with an untrained agent"
+AGENTS = "agents whose `time_horizon` steps fill it; a replay buffer's: `train.options.buffer_size`"
+FOLLOWS = "left out, as the learning rate's; a line ends at"
+ALGO = (
+    "`hybrid_ppo` in world unity and with a memory, else `ppo`; a plug-in with the name of an "
+    "algorithm of this package is that one"
+)
+SCALING = "true: `running`; false: `none` in world unity, elsewhere `ranges`"
+
+_TABLE: Mapping[str, Mapping[str, Key]] = {
+    "": {
+        "trainer_type": _changed("ppo", "train.algo", ALGO),
+        "max_steps": _copied(500_000, "train.total_steps"),
+        "time_horizon": _changed(64, "train.n_steps", "must divide `buffer_size`", (1, MANY)),
+        "behavioral_cloning": _lost(None, "nothing is learned from demonstrations"),
+        "init_path": _lost(None, UNTRAINED),
+        "keep_checkpoints": _idle(5),
+        "checkpoint_interval": _idle(500_000),
+        "even_checkpoints": _idle(False),
+        "summary_freq": _idle(50_000),
+        "threaded": _idle(False),
+        "framework": _idle(None),
+        "debug": _idle(False),
+    },
+    "hyperparameters": {
+        "buffer_size": _changed(10_240, "env.num_envs", AGENTS, (4, MAX_ROLLOUT_STEPS)),
+        "batch_size": _changed(1024, "train.batch_size", "must divide `buffer_size`", GROUP),
+        "num_epoch": _copied(3, "train.n_epochs"),
+        "lambd": _copied(0.95, "train.gae_lambda"),
+        "learning_rate": _changed(3e-4, RATE, "by its schedule"),
+        "epsilon": _changed(0.2, CLIP, "by its schedule"),
+        "beta": _changed(5e-3, BONUS, "by its schedule"),
+        "learning_rate_schedule": _changed("linear", RATE, "a line ends at 1e-10"),
+        "epsilon_schedule": _changed("linear", CLIP, f"{FOLLOWS} 0.1"),
+        "beta_schedule": _changed("linear", BONUS, f"{FOLLOWS} 1e-5"),
+        "shared_critic": _lost(False, "policy and value share no layers"),
+        "gamma": _copied(0.99, "train.gamma", "of plug-ins"),
+        "buffer_init_steps": _copied(0, f"{OPTIONS}.learning_starts"),
+        "steps_per_update": _changed(1.0, f"{OPTIONS}.gradient_steps", "a rollout's steps over it"),
+        "tau": _copied(0.005, f"{OPTIONS}.tau"),
+        "target_update_interval": _copied(10_000, f"{OPTIONS}.target_update_interval"),
+        "exploration_initial_eps": _copied(0.1, f"{OPTIONS}.exploration_initial_eps"),
+        "exploration_final_eps": _copied(0.05, f"{OPTIONS}.exploration_final_eps"),
+        "exploration_schedule": _idle("linear"),
+        "init_entcoef": _lost(1.0, "only SAC begins with one"),
+        "save_replay_buffer": _idle(False),
+        "reward_signal_steps_per_update": _idle(4.0),
+    },
+    "network_settings": {
+        "hidden_units": _changed(128, f"{NETWORK}.layers", "units of each", (1, 4096)),
+        "num_layers": _changed(2, f"{NETWORK}.layers", "their number", (1, 100)),
+        "normalize": _changed(False, f"{NETWORK}.scaling", SCALING),
+        "vis_encode_type": _lost("simple", "pictures have the encoder of train.network"),
+        "goal_conditioning_type": _idle("hyper"),
+        "deterministic": _idle(False),
+    },
+    "network_settings.memory": {
+        "memory_size": _changed(
+            128, f"{NETWORK}.memory.size", "half: it counts h and c", (2, 8192)
+        ),
+        "sequence_length": _changed(
+            64, f"{NETWORK}.memory.sequence_length", "must divide `train.n_steps`", (1, MANY)
+        ),
+    },
+    "reward_signals": {
+        "curiosity": _lost(None, REWARD),
+        "gail": _lost(None, REWARD),
+        "rnd": _lost(None, REWARD),
+    },
+    "reward_signals.extrinsic": {
+        "gamma": _copied(0.99, "train.gamma"),
+        "strength": _copied(1.0, "train.reward_scale"),
+        "network_settings": _idle(None),
+    },
+    "self_play": {
+        "save_steps": _copied(20_000, "self_play.save_steps"),
+        "swap_steps": _copied(2_000, "self_play.swap_steps"),
+        "window": _copied(10, "self_play.window"),
+        "play_against_latest_model_ratio": _copied(
+            0.5, "self_play.play_against_latest_model_ratio"
+        ),
+        "initial_elo": _copied(1200.0, "self_play.initial_elo"),
+        "team_change": _idle(None),  # both sides are learned at once
+    },
+    "env_settings": {
+        "env_path": _changed(None, "env.file_name", "worlds but unity are no programs"),
+        "env_args": _copied(None, "env.env_args"),
+        "seed": _copied(-1, "seed", "-1: this package's default"),
+        "base_port": _copied(5005, "env.base_port", "5005: any that is free"),
+        "timeout_wait": _copied(60, "env.timeout_wait"),
+        "max_lifetime_restarts": _copied(10, "env.max_lifetime_restarts"),
+        "restarts_rate_limit_n": _copied(1, "env.restarts_rate_limit_n"),
+        "restarts_rate_limit_period_s": _copied(60, "env.restarts_rate_limit_period_s"),
+        "num_envs": _lost(1, "env.num_envs counts agents, in as many processes as they need"),
+        "num_areas": _idle(1),
+    },
+    "engine_settings": {
+        "width": _copied(84, "env.width"),
+        "height": _copied(84, "env.height"),
+        "quality_level": _copied(5, "env.quality_level"),
+        "time_scale": _copied(20.0, "env.time_scale"),
+        "target_frame_rate": _copied(-1, "env.target_frame_rate"),
+        "capture_frame_rate": _copied(60, "env.capture_frame_rate"),
+        "no_graphics": _copied(False, "env.no_graphics"),
+        "no_graphics_monitor": _idle(False),
+    },
+    "torch_settings": {
+        "device": _changed(None, "train.device", "the CPU or the first CUDA device"),
+    },
+    "checkpoint_settings": {
+        "initialize_from": _lost(None, UNTRAINED),
+        "run_id": _idle("ppo"),
+        "load_model": _idle(False),
+        "resume": _idle(False),
+        "force": _idle(False),
+        "train_model": _idle(False),
+        "inference": _idle(False),
+        "results_dir": _idle("results"),
+    },
+}
+KEYS: Mapping[str, Key] = MappingProxyType(
     {
-        "total_steps": (("max_steps",), 500_000),
-        "gamma": (("reward_signals", "extrinsic", "gamma"), 0.99),
-        "reward_scale": (("reward_signals", "extrinsic", "strength"), 1.0),
+        f"{section}.{name}".lstrip("."): key
+        for section, of in _TABLE.items()
+        for name, key in of.items()
     }
 )
-PPO: Mapping[str, tuple[Keys, Any]] = MappingProxyType(
-    {
-        "n_epochs": (("hyperparameters", "num_epoch"), 3),
-        "learning_rate": (("hyperparameters", "learning_rate"), 3e-4),
-        "gae_lambda": (("hyperparameters", "lambd"), 0.95),
-        "clip_range": (("hyperparameters", "epsilon"), 0.2),
-        "ent_coef": (("hyperparameters", "beta"), 5e-3),
-    }
+"""By place, dotted: in a behavior, unless it begins with a section of the whole file. Those of
+`environment_parameters` are the same here."""
+_SECTIONS = frozenset(
+    ".".join(parts[:end])
+    for parts in (place.split(".") for place in KEYS)
+    for end in range(1, len(parts))
 )
-# The last value of what falls in a straight line to max_steps unless its schedule is constant.
-# Without one of its own it has that of the learning rate.
-FLOORS: Mapping[str, tuple[Keys, float]] = MappingProxyType(
-    {
-        "learning_rate": (("hyperparameters", "learning_rate_schedule"), 1e-10),
-        "clip_range": (("hyperparameters", "epsilon_schedule"), 0.1),
-        "ent_coef": (("hyperparameters", "beta_schedule"), 1e-5),
-    }
-)
-RATE_SCHEDULE = FLOORS["learning_rate"][0]
-UNITS, LAYERS = ("network_settings", "hidden_units"), ("network_settings", "num_layers")
-NORMALIZE = ("network_settings", "normalize")
-BUFFER, BATCH = ("hyperparameters", "buffer_size"), ("hyperparameters", "batch_size")
-HORIZON = ("time_horizon",)
-DEVICE = ("torch_settings", "device")
-MEMORY = ("network_settings", "memory")
-SELF_SECTION, RATIO = "self_play", "play_against_latest_model_ratio"
-# Under the same keys, with ML-Agents' defaults.
-SELF_PLAY: Mapping[str, Any] = MappingProxyType(
-    {"save_steps": 20_000, "swap_steps": 2_000, "window": 10, RATIO: 0.5, "initial_elo": 1200.0}
-)
-LIKE_PPO = ("ppo", "poca")
-OURS = "hybrid_ppo"  # the algorithm whose network may have a memory
-NO_RESET = (
-    "has no counterpart: episodes that run go on to their ends, and the next lesson begins with "
-    "each row's next one"
-)
-
-# Why something has no counterpart in {world}, by the last keys of its place.
-REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "self_play": "the {world} has no self-play; without --target a world that has is taken",
-        "team_change": "both sides are learned at once",
-        "normalize": "observations are scaled by the ranges that the {world} declares",
-        "curiosity": "there is no reward but the {world}'s",
-        "gail": "there is no reward but the {world}'s",
-        "rnd": "there is no reward but the {world}'s",
-        "behavioral_cloning": "there are no demonstrations",
-        "env_settings": "the {world} is no program of its own",
-        "engine_settings": "there is no engine that draws",
-        "checkpoint_settings": "runs are kept by aimbot-lab's tracking",
-        "curriculum": "an old form; ML-Agents' upgrade_config makes environment_parameters of it",
-        "parameter_randomization": "an old form; ML-Agents' upgrade_config brings it up to date",
-    }
-)
-
-
-class TrainerFile:
-    """Values of one behavior and of what all share; notes what is asked for as `taken`."""
-
-    def __init__(self, document: YamlDocument, behavior: str | None) -> None:
-        self.data: Mapping[str, Any] = document.data
-        self.taken: set[KeyPath] = set()
-        self.behavior = self._chosen(behavior)
-        self._sections: list[KeyPath] = []
-        if self.behavior is not None:
-            self._sections.append((BEHAVIORS, self.behavior))
-        if self.behavior is None or self.data.get(DEFAULTS) is not None:
-            self._sections.append((DEFAULTS,))
-
-    def _chosen(self, wanted: str | None) -> str | None:
-        behaviors = self.data.get(BEHAVIORS)
-        names = list(behaviors) if isinstance(behaviors, dict) else []
-        if wanted is None or wanted in names:
-            return wanted or next(iter(names), None)
-        raise ConfigurationError(
-            f"--behavior {wanted}: the file has no such behavior ({advice(wanted, names)})"
-        )
-
-    def take(self, *keys: str) -> Any:
-        """The behavior's value at `keys`, else that of all behaviors; None if missing."""
-        paths = [(*section, *keys) for section in self._sections]
-        values = [self.at(path) for path in paths]
-        self.taken.update(paths)
-        return next((value for value in values if value is not None), None)
-
-    def filled(self, *keys: str) -> Any:
-        """The value at `keys` of the section from which ML-Agents fills in what is left out.
-
-        That is `default_settings` where the file has it, even without these keys.
-        """
-        return self.at((*self._sections[-1], *keys))
-
-    def place(self, *keys: str) -> KeyPath:
-        """Where the value at `keys` stands, or would stand."""
-        paths = [(*section, *keys) for section in self._sections]
-        return next((path for path in paths if self.at(path) is not None), paths[0])
-
-    def at(self, path: KeyPath) -> Any:
-        """The value at `path`, None if missing."""
-        value: Any = self.data
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        return value
-
-    def left(self) -> Iterator[KeyPath]:
-        """The topmost places of which nothing was taken, in the order of the file; no nulls."""
-        for key in self.data:
-            yield from self._left((key,))
-
-    def _left(self, path: KeyPath) -> Iterator[KeyPath]:
-        value = self.at(path)
-        if path in self.taken or value is None:
-            return
-        if not isinstance(value, dict) or not any(starts_with(one, path) for one in self.taken):
-            yield path
-            return
-        for key in value:
-            yield from self._left((*path, key))
-
-
-def criteria_in(parameters: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
-    """The criteria by which lessons of `parameters` end, each with its place.
-
-    Whatever has another form than ML-Agents' is passed over; so is the last lesson, whose
-    criterion ML-Agents ignores.
-    """
-    for name, value in parameters.items():
-        lessons = value.get("curriculum") if isinstance(value, dict) else None
-        for number, lesson in enumerate(lessons[:-1] if isinstance(lessons, list) else ()):
-            criteria = lesson.get("completion_criteria") if isinstance(lesson, dict) else None
-            if isinstance(criteria, dict):
-                yield (SECTION, name, "curriculum", number, "completion_criteria"), criteria
-
-
-def form_diagnostics(data: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    """Why `data` are those of no trainer file: it has one of three sections at least."""
-    given = [key for key in (BEHAVIORS, DEFAULTS, SECTION) if key in data]
-    if not given:
-        yield Diagnostic((), FORM)
-    for key in given:
-        if not isinstance(data[key], dict | None):
-            yield Diagnostic((key,), f"must be a mapping (got {shown_value(data[key])})")
-
-
-def whole_number(value: Any, path: KeyPath, *, least: int, most: int) -> int:
-    """`value` as a whole number. Raises ConversionError if it is not, or out of bounds."""
-    number = int(value) if isinstance(value, float) and value.is_integer() else value
-    if type(number) is not int or not least <= number <= most:
-        what = f"must be a whole number from {least} to {most} (got {shown_value(value)})"
-        raise ConversionError(Diagnostic(path, what))
-    return number
 
 
 class ConversionError(Exception):
     """Something in a trainer file that can't be converted."""
 
-    def __init__(self, fault: Diagnostic) -> None:
-        super().__init__(fault.what)
-        self.fault = fault
+    def __init__(self, *faults: Diagnostic) -> None:
+        super().__init__(*(fault.what for fault in faults))
+        self.faults = faults
+
+
+class TrainerFile:
+    """The values of one behavior, over those of all behaviors, and of the whole file.
+
+    Raises ConversionError for values of a wrong type, ConfigurationError for a behavior that the
+    file lacks.
+    """
+
+    def __init__(self, data: Mapping[str, Any], behavior: str | None) -> None:
+        self.given: dict[str, Any] = {}  # by place in the table, without nulls
+        self.sections: set[str] = set()  # that are given, if only empty
+        self.paths: dict[str, KeyPath] = {}  # where each key, or section, stands
+        self.unknown: list[Diagnostic] = []
+        self._faults: list[Diagnostic] = []
+        behaviors = data.get(BEHAVIORS) or {}
+        if behavior is not None and behavior not in behaviors:
+            known = advice(behavior, list(behaviors))
+            raise ConfigurationError(
+                f"--behavior {behavior}: the file has no such behavior ({known})"
+            )
+        self.behavior = behavior or next(iter(behaviors), None)
+        self.others = [(BEHAVIORS, name) for name in behaviors if name != self.behavior]
+        self.parameters: Mapping[str, Any] = data.get(SECTION) or {}
+        self._all = data.get(DEFAULTS)
+        self._root: KeyPath = (DEFAULTS,) if self.behavior is None else (BEHAVIORS, self.behavior)
+        if self._all is not None:
+            self._walk(self._all, (DEFAULTS,), without=WHOLE_FILE)
+        elif self.behavior is not None:
+            self._walk(behaviors[self.behavior], self._root, without=WHOLE_FILE)
+        # What ML-Agents fills in comes from here, for clip range and entropy bonus, too.
+        self.filled_schedule = self.given.get(RATE_SCHEDULE, "linear")
+        signals, extrinsic = "reward_signals", "reward_signals.extrinsic"
+        self.lacks_reward = signals in self.sections and extrinsic not in self.sections
+        if self._all is not None and self.behavior is not None:
+            self._walk(behaviors[self.behavior], self._root, without=WHOLE_FILE)
+            self.lacks_reward &= extrinsic not in self.sections
+        self._walk({key: data[key] for key in WHOLE_FILE if key in data}, (), without=())
+        sections = [*WHOLE_FILE, BEHAVIORS, DEFAULTS, SECTION]
+        for key in [one for one in data if one not in sections]:
+            what = f"is no key of ML-Agents 1.1.0 ({advice(key, sections)})"
+            self.unknown.append(Diagnostic((key,), what, about_key=True))
+        if self._faults:
+            raise ConversionError(*self._faults)
+
+    def value(self, place: str) -> Any:
+        """What the file says, else what ML-Agents takes."""
+        return self.given.get(place, KEYS[place].usual)
+
+    def path(self, place: str) -> KeyPath:
+        """Where the key stands in the file, or would stand."""
+        top = place.partition(".")[0] in WHOLE_FILE
+        return self.paths.get(place, (*(() if top else self._root), *place.split(".")))
+
+    def _walk(
+        self, values: Any, path: KeyPath, *, without: Sequence[str], section: str = ""
+    ) -> None:
+        if not isinstance(values, Mapping):
+            if values is not None:
+                what = f"must be a mapping (got {shown_value(values)})"
+                self._faults.append(Diagnostic(path, what))
+            return
+        for name, value in values.items():
+            place, here = f"{section}.{name}".lstrip("."), (*path, name)
+            if place in without or (place not in KEYS and place not in _SECTIONS):
+                self.unknown.append(_unknown(here, section, without))
+            elif value is None:
+                for old in [key for key in self.given if f"{key}.".startswith(f"{place}.")]:
+                    del self.given[old]
+                self.sections.discard(place)
+            elif place in KEYS:
+                self.paths[place] = here
+                self._take(place, value, here)
+            else:
+                self.paths[place] = here
+                self.sections.add(place)
+                self._walk(value, here, without=without, section=place)
+
+    def _take(self, place: str, value: Any, path: KeyPath) -> None:
+        try:
+            self.given[place] = _typed(KEYS[place], value)
+        except ValueError as error:
+            self._faults.append(Diagnostic(path, f"{error} (got {shown_value(value)})"))
+
+
+def _unknown(path: KeyPath, section: str, without: Sequence[str]) -> Diagnostic:
+    """What to say of a key that ML-Agents refuses there."""
+    name, places = str(path[-1]), [*KEYS, *_SECTIONS]
+    elsewhere = [one for one in places if one.rpartition(".")[2] == name and "." in one]
+    inside = [one for one in places if one.rpartition(".")[0] == section and one not in without]
+    known = advice(name, sorted(one.rpartition(".")[2] for one in inside))
+    way = f"it stands in {elsewhere[0].rpartition('.')[0]}" if elsewhere else known
+    return Diagnostic(path, f"is no key of ML-Agents 1.1.0 there ({way})", about_key=True)
+
+
+def _typed(key: Key, value: Any) -> Any:
+    """`value` as ML-Agents reads it, which takes numbers as text, too."""
+    kind = type(key.usual)
+    if value == "None":
+        raise ValueError("None is a text here; YAML's word is null")
+    if kind not in (int, float):
+        if key.usual is not None and type(value) is not kind:
+            raise ValueError(f"must be {'true or false' if kind is bool else 'a text'}")
+        return value
+    number = value
+    if isinstance(value, str) and len(value) <= MAX_TEXT:
+        try:
+            number = float(value)
+            number = int(value) if value.strip("+- ").isdecimal() else number
+        except ValueError:
+            pass
+    if kind is float and isinstance(number, int | float) and type(number) is not bool:
+        return number
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    low, high = key.bounds or (None, None)
+    of = "" if low is None else f" from {low} to {high}"
+    if type(number) is not int or (low is not None and not low <= number <= (high or 0)):
+        raise ValueError("must be a number" if kind is float else f"must be a whole number{of}")
+    return number

@@ -1,0 +1,200 @@
+"""Trainer files, curricula and samplers of ML-Agents before 1.0, in today's form.
+
+What its `upgrade_config` (version 1.1.0) makes of them is the model, which itself writes lessons
+that ML-Agents 1.1.0 refuses.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value
+from aimbot_lab.experiment.config.parameters import SECTION
+from aimbot_lab.experiment.ml_agents.trainer_file import BEHAVIORS, DEFAULTS, KEYS
+
+OLD_SECTIONS = CURRICULUM, RANDOMIZATION = "curriculum", "parameter_randomization"
+RENAMED = {
+    "trainer": "trainer_type",
+    "play_against_current_self_ratio": "play_against_latest_model_ratio",
+    "multirange_uniform": "multirangeuniform",
+}
+FLAT = {place.rpartition(".")[2]: place for place in KEYS if place.startswith(("hyper", "network"))}
+"""Keys that once stood in the behavior itself."""
+COURSE = ("measure", "thresholds", "parameters")
+FORM = (
+    "must be an ML-Agents trainer file: a mapping with behaviors, default_settings or "
+    "environment_parameters, brains of its versions before 0.17, or a curriculum or samplers of "
+    "before 0.19"
+)
+
+
+class TodaysForm(NamedTuple):
+    """The data of a trainer file in the form of 1.1.0, and where they stood."""
+
+    data: dict[str, Any]
+    came_from: dict[KeyPath, KeyPath]
+    notes: tuple[Diagnostic, ...]
+
+    def origin(self, path: KeyPath) -> KeyPath:
+        """Where the value at `path` of the data stands in the file."""
+        for end in range(len(path), 0, -1):
+            if path[:end] in self.came_from:
+                return (*self.came_from[path[:end]], *path[end:])
+        return path
+
+
+class OldFormError(Exception):
+    """Something of an old form that has no meaning; `fault` says where."""
+
+    def __init__(self, fault: Diagnostic) -> None:
+        super().__init__(fault.what)
+        self.fault = fault
+
+
+def todays_form(data: Mapping[str, Any]) -> TodaysForm:
+    """`data` of a file of any version. Raises OldFormError where they are of none."""
+    moved: dict[KeyPath, KeyPath] = {}
+    notes: list[Diagnostic] = []
+    today = {key: value for key, value in data.items() if key not in OLD_SECTIONS}
+    if not data.keys() & {BEHAVIORS, DEFAULTS, SECTION, *OLD_SECTIONS}:
+        today, kind = _of_a_part(data, moved)
+        notes.append(Diagnostic((), kind))
+    for key in (BEHAVIORS, DEFAULTS, SECTION):
+        if not isinstance(today.get(key), dict | None):
+            what = f"must be a mapping (got {shown_value(today[key])})"
+            raise OldFormError(Diagnostic((key,), what))
+    parameters = {**(today.get(SECTION) or {})}
+    for name, value in (data.get(RANDOMIZATION) or {}).items():
+        moved[SECTION, name] = (RANDOMIZATION, name)
+        parameters[name] = value
+    for behavior, course in (data.get(CURRICULUM) or {}).items():
+        parameters |= _courses(course, behavior, (CURRICULUM, behavior), moved)
+    if "resampling-interval" in parameters:
+        del parameters["resampling-interval"]
+        what = "has no counterpart: samplers draw anew for every episode"
+        notes.append(Diagnostic(moved.get((SECTION, "resampling-interval"), ()), what))
+    if parameters:
+        today[SECTION] = {
+            name: _parameter(value, (SECTION, name), moved) for name, value in parameters.items()
+        }
+    return TodaysForm(today, moved, tuple(notes))
+
+
+def _of_a_part(
+    data: Mapping[str, Any], moved: dict[KeyPath, KeyPath]
+) -> tuple[dict[str, Any], str]:
+    """Today's data of brains, a curriculum or samplers, which once were files of their own."""
+    sections = {name: value for name, value in data.items() if isinstance(value, dict)}
+    if data.keys() >= set(COURSE):
+        return {SECTION: _courses(data, "any", (), moved)}, (
+            "a curriculum of ML-Agents before 0.15, which names no brain: all but its lessons is "
+            "as ML-Agents has it by default"
+        )
+    if sections and all(one.keys() >= set(COURSE) for one in sections.values()):
+        found = {
+            name: value
+            for brain, course in sections.items()
+            for name, value in _courses(course, brain, (brain,), moved).items()
+        }
+        return {BEHAVIORS: {name: {} for name in [*sections][:1]}, SECTION: found}, (
+            "a curriculum of ML-Agents before 0.17: all but its lessons is as ML-Agents has it by "
+            "default"
+        )
+    if "resampling-interval" in data or any("sampler-type" in one for one in sections.values()):
+        for name in data:
+            moved[SECTION, name] = (name,)
+        return {SECTION: dict(data)}, "samplers of ML-Agents before 0.17: all else is by default"
+    brains = {
+        name: one
+        for name, one in sections.items()
+        if one.keys() & {"trainer", "reward_signals", "max_steps", *FLAT}
+    }
+    if not brains:
+        raise OldFormError(Diagnostic((), FORM))
+    named = [name for name in brains if name != "default"] or ["default"]
+    return {BEHAVIORS: {name: _brain(name, brains, moved) for name in named}}, (
+        "a trainer file of ML-Agents before 0.17"
+    )
+
+
+def _brain(name: str, brains: Mapping[str, Any], moved: dict[KeyPath, KeyPath]) -> dict[str, Any]:
+    """The brain's values over those of the default one, each in the section that it has today."""
+    shared, own = brains.get("default", {}), brains[name]
+    remembers = {**shared, **own}.get("use_recurrent", False)
+    behavior: dict[str, Any] = {}
+    for key, value in {**shared, **own}.items():
+        source: KeyPath = (name if key in own else "default", key)
+        today = RENAMED.get(key, key)
+        *sections, last = FLAT.get(today, today).split(".")
+        if last == "use_recurrent" or ("memory" in sections and not remembers):
+            continue
+        section = behavior
+        for one in sections:
+            section = section.setdefault(one, {})
+        section[last] = value
+        moved[BEHAVIORS, name, *sections, last] = source
+        if last == "self_play" and isinstance(value, dict):
+            section[last] = {RENAMED.get(one, one): inner for one, inner in value.items()}
+            for one in value:
+                moved[BEHAVIORS, name, last, RENAMED.get(one, one)] = (*source, one)
+    moved[BEHAVIORS, name] = (name,)
+    return behavior
+
+
+def _courses(
+    course: Any, behavior: str, path: KeyPath, moved: dict[KeyPath, KeyPath]
+) -> dict[str, Any]:
+    """Parameters with lessons, of one brain's old curriculum."""
+    if not isinstance(course, dict) or not course.keys() >= set(COURSE):
+        what = f"must have {', '.join(COURSE)} (got {shown_value(course)})"
+        raise OldFormError(Diagnostic(path, what))
+    thresholds, given = course["thresholds"], course["parameters"]
+    if not isinstance(thresholds, list) or not isinstance(given, dict):
+        raise OldFormError(Diagnostic(path, "must have a list of thresholds and parameters"))
+    found: dict[str, Any] = {}
+    for name, values in given.items():
+        if not isinstance(values, list) or len(values) != len(thresholds) + 1:
+            what = f"must hold {len(thresholds) + 1} values, one more than there are thresholds"
+            raise OldFormError(Diagnostic((*path, "parameters", name), what))
+        moved[SECTION, name] = (*path, "parameters", name)
+        lessons = []
+        for number, value in enumerate(values):
+            here: KeyPath = (SECTION, name, "curriculum", number)
+            moved[here] = moved[*here, "value"] = (*path, "parameters", name, number)
+            lessons.append({"name": f"Lesson{number}", "value": value})
+            if number == len(thresholds):
+                break
+            moved[*here, "completion_criteria"] = path
+            moved[*here, "completion_criteria", "threshold"] = (*path, "thresholds", number)
+            lessons[-1]["completion_criteria"] = {
+                "measure": course["measure"],
+                "behavior": behavior,
+                "signal_smoothing": course.get("signal_smoothing", False),
+                "min_lesson_length": course.get("min_lesson_length", 1),
+                "threshold": thresholds[number],
+            }
+        found[name] = {"curriculum": lessons}
+    return found
+
+
+def _parameter(value: Any, path: KeyPath, moved: dict[KeyPath, KeyPath]) -> Any:
+    """A parameter's `value` with its sampler and its lessons as they are written today."""
+    if not isinstance(value, dict):
+        return value
+    kind = value.get("sampler-type", value.get("sampler_type"))
+    if isinstance(kind, str) and "sampler_parameters" not in value:
+        drawn = {key: one for key, one in value.items() if not key.startswith("sampler")}
+        source = moved.get(path, path)
+        moved[*path, "sampler_parameters"] = source
+        return {"sampler_type": RENAMED.get(kind, kind), "sampler_parameters": drawn}
+    lessons = value.get("curriculum")
+    if not isinstance(lessons, list):
+        return value
+    today = []
+    for number, lesson in enumerate(lessons):
+        if isinstance(lesson, dict) and len(lesson) == 1:
+            ((name, inner),) = lesson.items()
+            if isinstance(inner, dict) and "value" in inner:
+                moved[*path, "curriculum", number] = (*path, "curriculum", number, name)
+                lesson = {"name": name, **inner}  # noqa: PLW2901
+        today.append(lesson)
+    return {**value, "curriculum": today}

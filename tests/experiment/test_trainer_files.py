@@ -1,0 +1,373 @@
+"""Trainer files of many kinds become the curricula that they mean, or are refused by place."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
+from aimbot_lab.experiment.ml_agents.trainer_file import KEYS
+from aimbot_lab.foundation.errors import ConfigurationError
+from tests.experiment import trainer_samples as samples
+from tests.experiment.trainer_samples import HEAD, READ, lessons
+
+PAGE = Path(__file__).parents[2] / "aimbot_lab" / "experiment" / "ml_agents" / "README.md"
+OWN = "world unity is taken, as the arena has no parameter room"
+ANY = object()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def converted(text: str, **options: Any) -> tuple[dict[str, Any], Conversion]:
+    """What the text becomes, fit to load, as plain data; and the conversion itself."""
+    Path("t.yaml").write_text(text, encoding="utf-8")
+    conversion = convert("t.yaml", **options)
+    Path("c.yaml").write_text(conversion.text, encoding="utf-8")
+    load_curriculum("c.yaml")
+    return yaml.safe_load(conversion.text), conversion
+
+
+def at(data: Any, place: str) -> Any:
+    for key in place.split("."):
+        data = data[int(key)] if isinstance(data, list) else data.get(key, ANY)
+        if data is ANY:
+            return None
+    return data
+
+
+CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
+    (
+        "a dump says nothing of nulls",
+        READ["dump"],
+        {
+            "seed": 21,
+            "env": {"num_envs": 40},
+            "train.n_steps": 128,
+            "train.batch_size": 512,
+            "train.gamma": 0.985,
+            "train.reward_scale": 0.5,
+            "train.ent_coef": 0.004,
+            "train.clip_range": {"schedule": "linear", "start": 0.25, "end": 0.1},
+            "train.network": {"layers": [64, 64, 64], "scaling": "running"},
+        },
+        ("names no targets: goto", "extrinsic.network_settings, checkpoint_settings.run_id, check"),
+    ),
+    (
+        "a dump's lessons are numbers",
+        READ["dump with lessons"],
+        {
+            "lessons.0.parameters": {"goto_win_radius": 4.0},
+            "lessons.0.completion_criteria.threshold": 8.0,
+            "lessons.1": {
+                "name": "fight",
+                "targets": {"goto": 1.0},
+                "parameters": {"goto_win_radius": 1.5},
+            },
+        },
+        ("names no targets: goto", "without effect here"),
+    ),
+    (
+        "parameters of one's own are those of a build",
+        READ["own lessons"],
+        {
+            "env": {
+                "world": "unity",
+                "no_graphics": False,
+                "behavior": "Runner",
+                "num_envs": 160,
+            },
+            "lessons.0.parameters": {"room": 4.0},
+            "lessons.1": {"name": "far", "parameters": {"room": 2.0}},
+            "train.algo": "hybrid_ppo",
+            "train.network.scaling": "none",
+        },
+        (OWN, "env.win is left out", "env_path: is missing"),
+    ),
+    (
+        "a build with its engine",
+        READ["build"],
+        {
+            "env": {
+                "world": "unity",
+                "file_name": "Builds\\Game.exe",
+                "env_args": ["--level", "two"],
+                "base_port": 6005,
+                "timeout_wait": 90,
+                "width": 320,
+                "time_scale": 30.0,
+                "behavior": "Runner",
+                "num_envs": 128,
+            },
+            "train.device": "cuda",
+            "train.n_steps": 80,
+            "lessons.0.completion_criteria.measure": "progress",
+        },
+        ("whose build is Builds", "env.win", "env_settings.num_envs: has no", "time_horizon: 80"),
+    ),
+    (
+        "losses stand first and keys of no consequence last",
+        f"{HEAD}    keep_checkpoints: 9\n    time_horizon: 100\n    init_path: a.pt\n"
+        f"    threaded: true\n{samples.SIGNALS}",
+        {
+            "train.algo": "hybrid_ppo",
+            "train.network.memory": {"size": 32, "sequence_length": 40},
+            "train.gamma": 0.97,
+            "train.reward_scale": 2.0,
+        },
+        (
+            "names no targets",
+            "init_path: has no counterpart: the run begins",
+            "curiosity: has no counterpart",
+            "rnd: has no counterpart",
+            "gail: has no counterpart",
+            "behavioral_cloning: has no counterpart",
+            "batch_size: 1280 is taken in the place of 1024: it must divide buffer_size 10240 and",
+            "time_horizon: 80 is taken in the place of 100",
+            "sequence_length: 40 is taken in the place of 32: it must divide 80 steps",
+            "not missed: keep_checkpoints, threaded",
+        ),
+    ),
+    (
+        "curiosity alone",
+        f"{HEAD}    reward_signals: {{curiosity: {{strength: 0.1}}}}\n",
+        {"train.gamma": 0.99},
+        ("names no", "reward_signals: has no extrinsic: ML-Agents learns without", "curiosity"),
+    ),
+    (
+        "self-play of one's own game",
+        f"{READ['self-play']}{lessons('room')}",
+        {"env.world": "unity", "self_play": None, "lessons.1.parameters": {"room": 2.0}},
+        (
+            "as the duel has no parameter room; --world duel takes that one without it",
+            "env.win",
+            "env_path",
+            "self_play: has no counterpart: world unity has no self-play",
+        ),
+    ),
+    (
+        "Elo is elo",
+        f"{READ['self-play']}{lessons('gun_cooldown', measure='Elo', threshold=1250)}",
+        {
+            "env.world": "duel",
+            "lessons.0.completion_criteria.measure": "elo",
+            "lessons.0.completion_criteria.threshold": 1250,
+        },
+        ("in world duel, for its self-play", "batch_size", "buffer_size"),
+    ),
+    (
+        "Elo keeps its world and its lessons",
+        f"{READ['self-play']}{lessons('room', measure='Elo', threshold=1250)}",
+        {"env.world": "duel", "lessons.0.completion_criteria.measure": "elo"},
+        ("in world duel", "world duel has no such parameter", "batch_size", "buffer_size"),
+    ),
+    (
+        "weights of targets and difficulties",
+        f"{HEAD}environment_parameters: {{target.free: 3, difficulty.goto.2: 0}}\n",
+        {
+            "lessons.0.targets": {"goto": 1.0, "free": 3.0},
+            "lessons.0.difficulty": {"goto": [1.0, 0.0, 1.0, 1.0, 1.0]},
+            "lessons.0.parameters": None,
+        },
+        ("names no targets",),
+    ),
+    (
+        "a weight with lessons",
+        f"{HEAD}{lessons('difficulty.goto.1')}",
+        {
+            "lessons.0.difficulty": {"goto": [4.0, 1.0, 1.0, 1.0, 1.0]},
+            "lessons.1.difficulty": {"goto": [2.0, 1.0, 1.0, 1.0, 1.0]},
+        },
+        ("names no targets",),
+    ),
+    (
+        "a plug-in of our algorithm",
+        samples.DQN,
+        {
+            "train.algo": "dqn",
+            "train.batch_size": 32,
+            "train.gamma": 0.9,
+            "train.learning_rate": 0.0004,
+            "train.n_epochs": None,
+            "train.options.buffer_size": 9000,
+            "train.options.learning_starts": 300,
+            "train.options.tau": 0.01,
+            "train.options.exploration_final_eps": 0.02,
+            "train.options.target_update_interval": 700,
+        },
+        ("names no targets",),
+    ),
+    (
+        "brains of before 0.17",
+        samples.BRAINS,
+        {
+            "name": "Runner",
+            "train.learning_rate": {"schedule": "linear", "start": 1e-4, "end": 1e-10},
+            "train.ent_coef.start": 4e-3,
+            "train.total_steps": 200_000,
+            "train.gamma": 0.95,
+            "train.batch_size": 100,
+            "train.network": {
+                "layers": [32],
+                "scaling": "running",
+                "memory": {"size": 32, "sequence_length": 10},
+            },
+        },
+        (
+            "names no targets",
+            "t.yaml:1:1: a trainer file of ML-Agents before 0.17",
+            "t.yaml:17:3: Runner.vis_encode_type: has no counterpart",
+            "t.yaml:10:20: default.sequence_length: 10 is taken in the place of 8",
+            "time_horizon: 50",
+        ),
+    ),
+    (
+        "a curriculum of before 0.17",
+        f"Runner:\n{samples.COURSE.format(name='room')}",
+        {
+            "env.behavior": "Runner",
+            "lessons.0.completion_criteria": {
+                "measure": "progress",
+                "rule": "ml-agents",
+                "threshold": 0.1,
+                "min_lesson_length": 7,
+                "signal_smoothing": False,
+            },
+            "lessons.2": {"name": "Lesson2", "parameters": {"room": 3.0}},
+        },
+        (OWN, "a curriculum of ML-Agents before 0.17", "env.win", "env_path"),
+    ),
+    (
+        "a curriculum of before 0.15, as JSON with tabs",
+        '{\n\t"measure": "reward",\n\t"thresholds": [1.5],\n\t"parameters": {"room": [1, 2]}\n}\n',
+        {"lessons.0.completion_criteria.threshold": 1.5, "lessons.1.parameters": {"room": 2.0}},
+        (OWN, "which names no brain", "env.win", "env_path"),
+    ),
+    (
+        "samplers of before 0.17",
+        "resampling-interval: 5\nroom: {sampler-type: multirange_uniform, intervals: [[1, 2]]}\n",
+        {"lessons.0.parameters.room.sampler_parameters.intervals": [[1.0, 2.0]]},
+        (OWN, "t.yaml:1:1: samplers", "env.win", "env_path", "1:22: resampling-interval: has no"),
+    ),
+    (
+        "the form of 0.17",
+        samples.OF_0_17,
+        {
+            "train.total_steps": 40000,
+            "lessons.1.parameters.move_speed": 2.0,
+            "lessons.1.parameters.gun_range.sampler_parameters": {
+                "min_value": 50.0,
+                "max_value": 90.0,
+            },
+        },
+        ("names no targets", "resampling-interval: has no counterpart"),
+    ),
+    (
+        "what upgrade_config writes",
+        samples.UPGRADED,
+        {"lessons.0.name": "Lesson0", "lessons.1.parameters": {"move_speed": 5.0}},
+        ("names no targets",),
+    ),
+    (
+        "spaces, exponents, numbers as text, other alphabets",
+        READ["spaced"],
+        {
+            "name": "Бегун",
+            "train.batch_size": 128,
+            "train.total_steps": 500_000,
+            "train.learning_rate.start": 3e-4,
+            "env.num_envs": 32,
+        },
+        ("names no targets",),
+    ),
+    ("a byte order mark", f"\ufeff{HEAD}", {"train.algo": "ppo"}, ("names no targets",)),
+    ("CRLF", HEAD.replace("\n", "\r\n"), {"train.algo": "ppo"}, ("names no targets",)),
+    (
+        "a memory in the place of before",
+        f"{HEAD}    network_settings: {{use_recurrent: true, memory_size: 8}}\n",
+        {"train.algo": "ppo"},
+        ("names no", "use_recurrent: is no key", "(it stands in network_settings.memory)"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted", "notes"), [one[1:] for one in CASES])
+def test_a_file_becomes_what_it_means(
+    text: str, wanted: dict[str, Any], notes: tuple[str, ...]
+) -> None:
+    data, conversion = converted(text)
+    assert {place: at(data, place) for place in wanted} == wanted
+    assert len(conversion.notes) == len(notes), conversion.notes
+    for line, part in zip(conversion.notes, notes, strict=True):
+        assert part in line
+
+
+REFUSED = [
+    (f"{HEAD}      network_settings: {{}}\n", "t.yaml:4:23: not valid YAML"),
+    ("behaviors:\n\tRunner: {}\n", "t.yaml:2:1: not valid YAML: while scanning for the next token"),
+    (f"{HEAD}    trainer_type: ppo\n", "t.yaml:4:5: behaviors.Runner.trainer_type: is given twice"),
+    (
+        f"{HEAD}    network_settings:\n      memory: None\n",
+        "t.yaml:5:15: behaviors.Runner.network_settings.memory: must be a mapping (got 'None')",
+    ),
+    (
+        f"{HEAD}    init_path: None\n",
+        "t.yaml:4:16: behaviors.Runner.init_path: None is a text here; YAML's word is null",
+    ),
+    (
+        f"{HEAD}environment_parameters:\n  a: {{sampler_type: uniform, sampler_parameters: "
+        "{range: 1}}\n",
+        "t.yaml:5:51: environment_parameters.a.sampler_parameters.range: unknown key",
+    ),
+    (
+        f"{HEAD}    hyperparameters: {{num_epoch: many, beta: true}}\n",
+        "t.yaml:4:34: behaviors.Runner.hyperparameters.num_epoch: must be a whole number",
+    ),
+    (
+        "Runner: {measure: reward, thresholds: [1], parameters: {a: [1]}}\n",
+        "t.yaml:1:60: Runner.parameters.a: must hold 2 values, one more than there are thresholds",
+    ),
+    ("measure: 1\n", "t.yaml:1:1: must be an ML-Agents trainer file"),
+    (f"{HEAD}    self_play: {{}}\n    max_steps: 0\n", "t.yaml:5:16: behaviors.Runner.max_steps"),
+]
+
+
+@pytest.mark.parametrize(("text", "line"), REFUSED)
+def test_what_has_no_meaning_is_refused_by_place(text: str, line: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        converted(text)
+    assert caught.value.faults[0].startswith(line)
+
+
+def test_a_world_a_build_and_a_target_can_be_chosen() -> None:
+    data, conversion = converted(READ["own lessons"], world="arena")
+    assert data["lessons"][0] == {
+        "name": "near",
+        "targets": {"goto": 1.0},
+        "completion_criteria": at(data, "lessons.0.completion_criteria"),
+    }
+    assert "environment_parameters.room: world arena has no such parameter" in conversion.notes[0]
+    data, conversion = converted(HEAD, file_name="builds/Game")
+    assert data["env"]["file_name"] == "builds/Game"
+    assert [line for line in conversion.notes if "win" not in line] == []
+    data, conversion = converted(READ["build"], targets=["attack"])
+    assert at(data, "lessons.0.targets") == {"attack": 1.0}
+    assert "env" not in {*data["env"]}
+    assert any("env_path: has no counterpart: worlds but" in line for line in conversion.notes)
+    data, _ = converted(HEAD, world="gorge")
+    assert data["env"]["world"] == "gorge"
+
+
+def test_the_page_has_every_key_with_what_becomes_of_it() -> None:
+    rows = [
+        f"| `{place}` | {'' if key.usual is None else f'`{key.usual}`'} | "
+        f"{f'`{key.ours}`' if key.ours else key.fate} | {key.text} |"
+        for place, key in KEYS.items()
+    ]
+    text = PAGE.read_text(encoding="utf-8")
+    assert [row for row in rows if row not in text] == []
