@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.foundation.intervals import wilson
-from aimbot_lab.foundation.measures import Columns, Measure, measured_by_name
+from aimbot_lab.foundation.intervals import Columns, Measure, measured_by_name, wilson
 from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import walk_tb
-from typing import NamedTuple
 
 from aimbot_lab.foundation.shown_text import one_line, shortened
 
@@ -74,14 +73,6 @@ NEVER_BLAMED = (LabError, KeyboardInterrupt, GeneratorExit)
 environment must end a run as any error does, not this program."""
 
 
-class _Place(NamedTuple):
-    """A line of code that an exception came through."""
-
-    file: Path
-    line: int
-    package: str
-
-
 def reason(error: BaseException) -> str:
     """What foreign code raised, in one line."""
     lines = str(error).strip().splitlines()
@@ -101,10 +92,10 @@ def place_of(error: BaseException) -> str | None:
     Code that is not installed goes first: who wrote it reads the message. Of installed code the
     package that was called is meant, not the libraries that it calls.
     """
-    places = [one for one in _places(error) if one.package not in WRAPPERS]
-    own = [one for one in places if not _is_installed(one.file)]
-    chosen = own or [one for one in places if one.package == places[0].package]
-    return f"{_shown(chosen[-1].file)}:{chosen[-1].line}" if chosen else None
+    places = [one for one in _places(error) if one[2] not in WRAPPERS]
+    own = [one for one in places if not _is_installed(one[0])]
+    chosen = own or [one for one in places if one[2] == places[0][2]]
+    return f"{_shown(chosen[-1][0])}:{chosen[-1][1]}" if chosen else None
 
 
 def place_of_method(owner: object, name: str) -> str:
@@ -115,7 +106,7 @@ def place_of_method(owner: object, name: str) -> str:
 
 def packages_of(error: BaseException) -> tuple[str, ...]:
     """The packages that `error` came through, ours left out, the last one first."""
-    return tuple(dict.fromkeys(one.package for one in reversed(list(_places(error)))))
+    return tuple(dict.fromkeys(package for _, _, package in reversed(list(_places(error)))))
 
 
 @contextmanager
@@ -132,11 +123,12 @@ def blamed(what: str, kind: type[LabError] = LabError) -> Iterator[None]:
         raise kind(f"{what} {reason_and_place(error)}") from error
 
 
-def _places(error: BaseException) -> Iterator[_Place]:
+def _places(error: BaseException) -> Iterator[tuple[Path, int, str]]:
+    """File, line and package of each line of foreign code that `error` came through."""
     for frame, line in walk_tb(error.__traceback__):
         file = Path(frame.f_code.co_filename)
         if not file.is_relative_to(OURS) and not str(file).startswith("<"):
-            yield _Place(file, line, str(frame.f_globals.get("__name__", "")).partition(".")[0])
+            yield file, line, str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def _is_installed(file: Path) -> bool:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.measures import Measure
+from aimbot_lab.foundation.intervals import Measure
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.unit_block import UnitBlock
 

@@ -58,19 +58,12 @@ class _TrainingMonitor:
         self._monitor.progress(Progress("search", 0, min(share, 1.0)))
 
 
-@dataclass(frozen=True)
-class RerunRequest:
-    """Which trial to run again, and where that is tracked."""
-
-    record: SweepRecord
-    number: int
-    data_folder: DataFolder
-    tracking_uri: str | None = None
-
-
 def rerun(
-    request: RerunRequest,
+    record: SweepRecord,
+    number: int,
     *,
+    data_folder: DataFolder,
+    tracking_uri: str | None,
     on_share: Callable[[float], None],
     should_stop: Callable[[], bool],
 ) -> Rerun | None:
@@ -78,7 +71,6 @@ def rerun(
 
     Raises ConfigurationError where there is no such trial or it has no value.
     """
-    record, number = request.record, request.number
     trials = record.study.get_trials(deepcopy=False)
     if not 0 <= number < len(trials):
         last = f"its trials are 0 to {len(trials) - 1}" if trials else "it has no trials yet"
@@ -90,7 +82,7 @@ def rerun(
         )
     trial = trials[number]
     monitor = _WorkerMonitor(on_share, should_stop)
-    context = WorkerContext(record, request.data_folder, request.tracking_uri, monitor)
+    context = WorkerContext(record, data_folder, tracking_uri, monitor)
     seeds = seeds_of(record.config, "search")
     scores = []
     for index, seed in enumerate(seeds):

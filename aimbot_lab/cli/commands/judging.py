@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores
     from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
     from aimbot_lab.experiment.runs.agents import TrackedAgent
-    from aimbot_lab.foundation.measures import Measure
+    from aimbot_lab.foundation.intervals import Measure
     from aimbot_lab.league.league import LeagueRequest, PlannedLeague
     from aimbot_lab.league.result import League
 
@@ -132,7 +132,7 @@ def _rows(
 
 
 def _numbers(score: "Score", found: "Evaluated", measures: "Sequence[Measure]") -> tuple[str, ...]:
-    from aimbot_lab.foundation.measures import shown
+    from aimbot_lab.foundation.intervals import shown
 
     to_win, earned = score.median_seconds_to_win, score.mean_return
     own = [shown(measure, score.measures) for measure in measures]

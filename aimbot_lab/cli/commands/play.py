@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -114,11 +114,8 @@ def _on_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-class TypedCommand(NamedTuple):
-    """A word, and the line on which it stands, counted from 1."""
-
-    line: int
-    word: str
+TypedCommand = tuple[int, str]
+"""The line on which a word stands, counted from 1, and the word."""
 
 
 def read_commands(path: Path | None, allowed: Collection[str]) -> Iterable[TypedCommand]:
@@ -154,7 +151,7 @@ def _checked(lines: Iterable[str], allowed: Collection[str]) -> Iterator[TypedCo
             shown = shortened(one_line(repr(word)), MAX_SHOWN)
             known = ", ".join(allowed)
             raise ConfigurationError(f"line {number}: {shown} is no command; allowed are {known}")
-        yield TypedCommand(number, word)
+        yield number, word
 
 
 def play_commands(
@@ -165,12 +162,11 @@ def play_commands(
     Raises ConfigurationError for a command after the end.
     """
     last = 0
-    for command in commands:
+    for number, word in commands:
         if session.over:
-            what = f"line {command.line}: the game ended in line {last}"
-            raise ConfigurationError(what)
-        session.act(command.word)
-        last = command.line
+            raise ConfigurationError(f"line {number}: the game ended in line {last}")
+        session.act(word)
+        last = number
         if visualize:
             click.echo("\n".join([*session.window(), ""]))
         if as_json:

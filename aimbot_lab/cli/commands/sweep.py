@@ -331,15 +331,15 @@ def run_again(
     Example:
       aimbot-lab sweep rerun rewards 7
     """
-    from aimbot_lab.sweep.rerun import RerunRequest, rerun
+    from aimbot_lab.sweep.rerun import rerun
 
     record, folder = _recorded(sweep, storage, data_dir)
     view = ShareView(f"trial {trial}")
     if record.other_code is not None:
         view.notice(record.other_code)
     with stop_on_signals(view.notice) as stop:
-        request = RerunRequest(record, trial, folder, tracking_uri)
-        done = rerun(request, on_share=view.share, should_stop=stop)
+        at: dict[str, Any] = {"data_folder": folder, "tracking_uri": tracking_uri}
+        done = rerun(record, trial, **at, on_share=view.share, should_stop=stop)
     if done is None:
         click.echo("stopped", err=True)
         return STOPPED

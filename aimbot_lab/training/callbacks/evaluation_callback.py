@@ -26,7 +26,7 @@ from aimbot_lab.evaluation.episodes import (
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.foundation.measures import Measure
+from aimbot_lab.foundation.intervals import Measure
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     BatchWorld,

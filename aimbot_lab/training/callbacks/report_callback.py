@@ -21,8 +21,7 @@ from aimbot_lab.curriculum.reports import CurriculumView
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
-from aimbot_lab.foundation.intervals import MIN_EPISODES, wilson
-from aimbot_lab.foundation.measures import Measure
+from aimbot_lab.foundation.intervals import MIN_EPISODES, Measure, wilson
 from aimbot_lab.foundation.shown_text import speed
 from aimbot_lab.foundation.world import WorldSpec, dropped_episodes, logged_errors, new_notices
 from aimbot_lab.training.agents.agent_files import BestAgent

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.measures import Measure
+from aimbot_lab.foundation.intervals import Measure
 from aimbot_lab.foundation.world import ObservationBlock, StateTable, WorldSpec
 from aimbot_lab.worlds.episode_log import own_columns
 from aimbot_lab.worlds.gorge.core import state as core
