@@ -17,6 +17,7 @@ KNOWN = frozenset(
     {"outcome", "won", "target", "kind", "difficulty", "length", "order", "scenario", "terms"}
 )
 L = TypeVar("L")
+FLOAT64 = np.dtype(np.float64)
 IntArray = npt.NDArray[np.int64]
 
 
@@ -69,14 +70,18 @@ def ended_episodes(
     `sums` only so many of `log.terms` are reward terms, and the others columns of these names.
     """
     terms = log.terms[rows]
-    own = {name: np.asarray(getattr(log, name)[rows], np.float64) for name in columns}
-    if sums is not None:
-        terms, counts = terms[:, : sums[0]], terms[:, sums[0] :]
-        own.update(zip(sums[1], counts.T, strict=True))
+    own = {}
+    for name in columns:
+        values = getattr(log, name)[rows]
+        own[name] = values if values.dtype is FLOAT64 else values.astype(np.float64)
+    if sums is not None and sums[1]:
+        for place, name in enumerate(sums[1], sums[0]):
+            own[name] = terms[:, place]
+        terms = terms[:, : sums[0]]
     kinds = zip(log.target[rows].tolist(), log.difficulty[rows].tolist(), strict=True)
     return EpisodeBatch(
         row=rows,
-        agent=np.zeros_like(rows),
+        agent=np.zeros(len(rows), np.int64),
         order=log.order[rows],
         scenario=log.scenario[rows],
         cell=tuple([cells[kind] for kind in kinds]),

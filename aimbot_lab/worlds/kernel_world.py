@@ -230,7 +230,9 @@ class KernelWorld:
                 self._do(task, BEGIN)
         if not any(ended.tolist()):
             return self._nothing_ended
-        rows = np.flatnonzero(buffers.finished[: self.num_envs])
+        rows = buffers.finished.nonzero()[0]  # a row's agents all finish with it
+        if self.spec.agents > 1:
+            rows = rows[: len(rows) // self.spec.agents]
         self._begun(rows)
         return self._episodes(rows)
 

@@ -61,6 +61,7 @@ from aimbot_lab.worlds.kernel_world import KernelWorld, tables_of
 from aimbot_lab.worlds.snapshot_checks import OF_SCENARIO
 
 ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")
+OWN_COLUMNS, OWN_SUMS = own_columns(EpisodeLog), (len(REWARD_TERMS), COUNT._fields)
 CELLS = cells_of(TARGETS, DIFFICULTY_COUNT)
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -162,8 +163,8 @@ class Arena(KernelWorld):
             cells=CELLS,
             outcome=log.outcome[rows],
             length=log.length[rows],
-            columns=own_columns(EpisodeLog),
-            sums=(len(REWARD_TERMS), COUNT._fields),
+            columns=OWN_COLUMNS,
+            sums=OWN_SUMS,
         )
 
     @property
