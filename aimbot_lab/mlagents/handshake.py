@@ -128,11 +128,11 @@ def _written(message: Any) -> bytes:
     return bytes(message.SerializeToString())
 
 
-def describe(spec: WorldSpec) -> bytes:
-    """`spec` as a message over `DESCRIPTION`."""
+def describe(spec: WorldSpec, *, raw: bool = False) -> bytes:
+    """`spec` as a message over `DESCRIPTION`, whose agents take `raw` actions."""
     document = spec_document(spec)
     turn, (_, high) = spec.turn_per_unit, spec.action_ranges
-    document["turn_per_unit"] = None if turn is None else turn * float(high[0])
+    document["turn_per_unit"] = None if turn is None else turn * (1.0 if raw else float(high[0]))
     return json.dumps(document).encode("utf-8")
 
 

@@ -42,11 +42,18 @@ def teams_of(world: BatchWorld, name: str) -> dict[str, slice]:
 class BehaviorPlayer:
     """Plays `world`, which has a scenario, by the actions of behaviors.
 
-    Pictures are [C, H, W] with `channels_first`, else [H, W, C].
+    Pictures are [C, H, W] with `channels_first`, else [H, W, C]. Continuous numbers go to the world
+    as they are with `raw`; else they are clipped to -1 and 1, which stand for its bounds.
     """
 
     def __init__(
-        self, world: BatchWorld, *, name: str, seed: int, channels_first: bool = True
+        self,
+        world: BatchWorld,
+        *,
+        name: str,
+        seed: int,
+        channels_first: bool = True,
+        raw: bool = False,
     ) -> None:
         from aimbot_lab.foundation.kernels.scaled_actions import write_actions  # loads Numba
 
@@ -58,8 +65,10 @@ class BehaviorPlayer:
         width = len(world.spec.branches) + world.spec.continuous
         self._actions: Float32Array = np.zeros((self._seats, width), np.float32)
         low, high = world.spec.action_ranges
+        low, high = (-np.ones_like(low), np.ones_like(high)) if raw else (low, high)
         self._middle = ((low + high) / 2).astype(np.float32)
         self._half = ((high - low) / 2).astype(np.float32)
+        self._limit = np.float32(np.inf if raw else 1.0)
         self._write_actions = write_actions
         self._nothing = self.spec.action_spec.empty_action(world.num_envs)
         self._buffers = AlternatingBuffers(world)
@@ -88,8 +97,8 @@ class BehaviorPlayer:
     def step(self, actions: Mapping[str, ActionTuple]) -> tuple[Steps, EpisodeBatch]:
         """What follows from `actions` of behaviors, zeros for the others, and what ended.
 
-        Continuous numbers are clipped to -1 and 1, which stand for the world's bounds. Raises
-        UnityActionException, leaving the world as it was, for NaN and choices that there are not.
+        Raises UnityActionException, leaving the world as it was, for NaN and choices that there are
+        not.
         """
         for behavior, seats in self.teams.items():
             given = actions.get(behavior, self._nothing)
@@ -98,6 +107,7 @@ class BehaviorPlayer:
                 given.continuous,
                 self._middle,
                 self._half,
+                self._limit,
                 self._actions[seats],
             )
         try:

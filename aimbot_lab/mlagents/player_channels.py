@@ -35,10 +35,10 @@ from aimbot_lab.mlagents.side_channel.incoming_message import IncomingMessage
 from aimbot_lab.mlagents.side_channel.outgoing_message import OutgoingMessage
 from aimbot_lab.mlagents.side_channel.side_channel import Message
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS, StatsAggregationMethod
-from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
 
 LOG = logging.getLogger(__name__)
 TRAINING_ANALYTICS = uuid.UUID("b664a4a9-d86f-5a5f-95cb-e8353a7e8356")
+RESULT_FIELDS = 3  # Warning|Result|Win
 PREVIEW = 16  # bytes of an unknown message that are shown
 _TIME_SCALE = EngineConfigurationChannel.ConfigurationType.TIME_SCALE
 _TYPES = EnvironmentParametersChannel.EnvironmentDataTypes
@@ -174,13 +174,19 @@ def _difficulty_parameter(target: str, level: int) -> str:
 class PlayerChannels:
     """Carries out what trainers send to `world`, and writes what is sent to them.
 
-    `log` is the id under which lines of text go; None: none do.
+    `log` is the id under which lines of text go; None: none do. They end with Win or Lose if
+    `plain`.
     """
 
     def __init__(
-        self, world: BatchWorld, parameters: ReceivedParameters, *, log: uuid.UUID | None
+        self,
+        world: BatchWorld,
+        parameters: ReceivedParameters,
+        *,
+        log: uuid.UUID | None,
+        plain: bool = False,
     ) -> None:
-        self._spec = world.spec
+        self._spec, self._plain = world.spec, plain
         self._parameters, self._log = parameters, log
         self._quiet = {ENVIRONMENT_PARAMETERS, TRAINING_ANALYTICS, log}
         self._warned: set[object] = set()
@@ -225,8 +231,10 @@ class PlayerChannels:
             messages += [(STATS, stat) for stat in self._stats(episodes)]
         if self._log is not None and self._log in wanted:
             columns = self._spec.result_columns
-            lines = (result_line(episodes, place, columns) for place in range(len(episodes.cell)))
-            messages += [(self._log, text_message(line)) for line in lines]
+            for place in range(len(episodes.cell)):
+                fields = result_line(episodes, place, columns).split("|")
+                line = "|".join(fields[: RESULT_FIELDS if self._plain else None])
+                messages.append((self._log, text_message(line)))
         return messages
 
     def _stats(self, episodes: EpisodeBatch) -> list[bytes]:
@@ -241,9 +249,9 @@ class PlayerChannels:
         ]
 
 
-def reports_over(*, stats: bool, text: bool) -> tuple[uuid.UUID, ...]:
-    """The channels over which results are reported."""
-    return (STATS,) * stats + (STRING_LOG,) * text
+def reports_over(*, stats: bool, log: uuid.UUID | None) -> tuple[uuid.UUID, ...]:
+    """The channels over which results are reported; `log` is that of lines."""
+    return (STATS,) * stats + (() if log is None else (log,))
 
 
 def stat_message(key: str, value: float) -> bytes:

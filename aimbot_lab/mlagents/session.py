@@ -173,9 +173,10 @@ REPORTS = (STATS, STRING_LOG)
 class PlayerSession:
     """`world` as a build, from its first message to its last.
 
-    `reports` are the channels over which results are sent; `png` compresses pictures; with
-    `describes` the world is described to a trainer of ours. Raises ConfigurationError where
-    the messages of all agents are longer than trainers take.
+    `reports` are the channels over which results are sent, in lines without fields if `plain`;
+    `raw` actions are those of the world itself; `png` compresses pictures; with `describes` the
+    world is described to a trainer of ours. Raises ConfigurationError where the messages of all
+    agents are longer than trainers take.
     """
 
     def __init__(
@@ -185,6 +186,8 @@ class PlayerSession:
         *,
         name: str = "AimbotLab",
         reports: Collection[uuid.UUID] = REPORTS,
+        plain: bool = False,
+        raw: bool = False,
         png: bool = False,
         describes: bool = False,
     ) -> None:
@@ -197,11 +200,10 @@ class PlayerSession:
         self._world, self._name, self._spec, self._reports = world, name, spec, reports
         self._teams = teams_of(world, name)
         parameters = ReceivedParameters(world, scenario)
-        self._channels = PlayerChannels(
-            world, parameters, log=next((channel for channel in reports if channel != STATS), None)
-        )
+        log = next((channel for channel in reports if channel != STATS), None)
+        self._channels = PlayerChannels(world, parameters, log=log, plain=plain)
         self._player: BehaviorPlayer | None = None
-        self._introduced, self._describes = False, describes
+        self._introduced, self._describes, self._raw = False, describes, raw
 
     def close(self) -> None:
         """End the world."""
@@ -223,7 +225,7 @@ class PlayerSession:
             seed = abs(trainers_seed(message.initialization))
             first = reads_channels_first(message.initialization)
             self._player = BehaviorPlayer(
-                self._world, name=self._name, seed=seed, channels_first=first
+                self._world, name=self._name, seed=seed, channels_first=first, raw=self._raw
             )
             self._infos = self._codec(self._player.spec)
             self._prepare()
@@ -272,7 +274,7 @@ class PlayerSession:
         news = b"" if self._introduced else introduction(infos, self._spec)
         told = self._channels.reports(episodes, self._reports) if episodes else []
         if self._describes and not self._introduced:
-            told.append((DESCRIPTION, describe(self._world.spec)))
+            told.append((DESCRIPTION, describe(self._world.spec, raw=self._raw)))
         self._introduced = True
         return write_build_message(BuildMessage(OK, infos, framed(told), news))
 

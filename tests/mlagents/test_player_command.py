@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from click.testing import CliRunner, Result
@@ -54,7 +55,7 @@ def test_options_are_those_that_trainers_give_and_others_of_unity_are_ignored(
     [
         ((), (STATS, STRING_LOG)),
         (("--log-channel", "off"), (STATS,)),
-        (("--log-channel", "on", "--no-stats"), (STRING_LOG,)),
+        (("--log-channel", "on", "--stats", "off"), (STRING_LOG,)),
     ],
 )
 def test_results_are_told_as_asked(
@@ -63,6 +64,21 @@ def test_results_are_told_as_asked(
     done = called("player", "--mlagents-port", "5004", "--agents", "1", *given)
     assert done.exit_code == 0, done.output
     assert played[0][0]._reports == reports
+
+
+def test_a_player_for_a_client_of_the_original_has_its_names_actions_and_lines(
+    played: list[Any],
+) -> None:
+    log = "11111111-2222-3333-4444-555555555555"
+    done = called(
+        *("player", "--mlagents-port", "5004", "--agents", "1", "--actions", "raw"),
+        *("--result-lines", "plain", "--stats", "off", "--behavior", "Aim", "--log-id", log),
+    )
+    assert done.exit_code == 0, done.output
+    ((session, _),) = played
+    assert (session._name, session._reports) == ("Aim", (UUID(log),))
+    assert (session._raw, session._channels._plain) == (True, True)
+    assert session._world.settings.mouse_limit == 1000
 
 
 def test_a_lesson_that_there_is_not_is_refused(played: list[Any]) -> None:
@@ -120,6 +136,17 @@ def test_an_exported_player_is_a_program_that_runs_this_installation(tmp_path: P
     text = path.read_text(encoding="utf-8")
     assert text.startswith("#!/bin/sh\n")
     assert f'{sys.executable} -m aimbot_lab player "$@"' in text
+
+
+def test_an_exported_player_has_the_options_that_it_was_given(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("name: mine\n", encoding="utf-8")
+    given = ("--curriculum", os.path.relpath(tmp_path / "mine.yaml"), "--behavior", "A b")
+    done = called("export-player", str(tmp_path), "--original", *given)
+    assert done.exit_code == 0, done.output
+    options = "--actions=raw --result-lines=plain --stats=off --log-channel=on --agents=1"
+    options += f" --curriculum={tmp_path}/mine.yaml '--behavior=A b'"
+    text = (tmp_path / "AimbotLab.x86_64").read_text(encoding="utf-8")
+    assert f'-m aimbot_lab player {options} "$@"' in text
 
 
 def test_a_folder_whose_path_ml_agents_misreads_is_refused(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_parameters_that_come_with_the_reset_hold_from_the_first_episode_on() ->
 
 @pytest.mark.parametrize(("stats", "text"), [(True, True), (True, False), (False, False)])
 def test_results_are_told_over_the_channels_that_are_wanted(stats: bool, text: bool) -> None:
-    trainer = Trainer(arena(), reports=reports_over(stats=stats, text=text))
+    trainer = Trainer(arena(), reports=reports_over(stats=stats, log=STRING_LOG if text else None))
     trainer.begin()
     numbers, lines = StatsSideChannel(), StringLogChannel()
     told = set()

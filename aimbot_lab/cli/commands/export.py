@@ -128,6 +128,15 @@ def shown_as(rays: str | None, camera: tuple[int, int] | None, *, rgb: bool) -> 
     return overrides + [f"{where}.camera.{key}={value}" for key, value in values]
 
 
+CURRICULUM = click.option(
+    "--curriculum", metavar="FILE", help="What is played, a file or a shipped name. [default: goto]"
+)
+BEHAVIOR = click.option("--behavior", metavar="NAME", help="Its name. [default: AimbotLab]")
+LOG_ID = click.option(
+    "--log-id", metavar="UUID", type=click.UUID, help="The side channel of result lines."
+)
+
+
 @click.command(short_help="Play a world for a trainer of ML-Agents.", context_settings=AS_UNITY)
 @click.option(
     "--mlagents-port",
@@ -136,9 +145,7 @@ def shown_as(rays: str | None, camera: tuple[int, int] | None, *, rgb: bool) -> 
     required=True,
     help="Port of this machine on which the trainer listens; 5004 where it was told no file.",
 )
-@click.option(
-    "--curriculum", metavar="FILE", help="What is played, a file or a shipped name. [default: goto]"
-)
+@CURRICULUM
 @click.option(
     "--lesson", default=1, show_default=True, type=click.IntRange(1), help="Lesson of it."
 )
@@ -151,7 +158,30 @@ def shown_as(rays: str | None, camera: tuple[int, int] | None, *, rgb: bool) -> 
     help="Whether result lines are sent as text; auto: unless -logFile is given, as "
     "mlagents-learn does, which reads none.",
 )
-@click.option("--stats/--no-stats", default=True, help="Whether results are sent as numbers.")
+@LOG_ID
+@click.option(
+    "--result-lines",
+    type=click.Choice(["full", "plain"]),
+    default="full",
+    show_default=True,
+    help="Lines with target, difficulty and so on, or Warning|Result|Win alone.",
+)
+@click.option(
+    "--stats",
+    type=click.Choice(["on", "off"]),
+    default="on",
+    show_default=True,
+    help="Whether results are sent as numbers.",
+)
+@click.option(
+    "--actions",
+    type=click.Choice(["scaled", "raw"]),
+    default="scaled",
+    show_default=True,
+    help="What a continuous action is: from -1 to 1 for the world's bounds, or the world's own "
+    "number, as the arena's mouse of 0.08 radians a unit.",
+)
+@BEHAVIOR
 @click.option(
     "--rays",
     type=click.Choice(["plain", "ml-agents"]),
@@ -188,18 +218,23 @@ def player(
     from aimbot_lab.mlagents.grpc_link import play
     from aimbot_lab.mlagents.handshake import ASKED
     from aimbot_lab.mlagents.player_channels import reports_over
+    from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
 
     describes = ASKED in os.environ
     with logged(log_file):
         channel = told["log_channel"]
         text = channel == "on" or (channel == "auto" and (describes or log_file is None))
-        reports = reports_over(stats=told["stats"], text=text)
+        log = told["log_id"] or STRING_LOG
+        reports = reports_over(stats=told["stats"] == "on", log=log if text else None)
         session = player_session(
             curriculum,
             lesson=lesson,
             agents=agents,
             reports=reports,
             overrides=shown_as(told["rays"], told["camera"], rgb=told["rgb"]),
+            name=told["behavior"] or "AimbotLab",
+            raw=told["actions"] == "raw",
+            plain=told["result_lines"] == "plain",
             png=told["png"],
             describes=describes,
         )
@@ -230,16 +265,30 @@ def logged(file: Path | None) -> Iterator[None]:
 
 @click.command("export-player", short_help="Write a build for ML-Agents.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-def export_player(folder: Path) -> None:
+@click.option(
+    "--original",
+    is_flag=True,
+    help="For clients of Aimbot-ParallelEnv: one agent, the mouse as it is, plain result lines, no "
+    "numbers.",
+)
+@CURRICULUM
+@BEHAVIOR
+@LOG_ID
+def export_player(folder: Path, original: bool, **told: Any) -> None:
     """Write DIR/AimbotLab.x86_64, which trainers of ML-Agents start like a Unity build.
 
-    It runs `aimbot-lab player` of this installation; the trainer's arguments for the build, such as
-    `--agents 64 --curriculum goto`, are the player's.
+    It runs `aimbot-lab player` of this installation with these options; the trainer's arguments for
+    the build, such as `--agents 64 --curriculum goto`, are the player's, too.
 
     \b
-    Example:
+    Examples:
       aimbot-lab export-player build
+      aimbot-lab export-player build --original --behavior Aimbot
     """
+    from aimbot_lab.experiment.ml_agents.players import ORIGINAL
     from aimbot_lab.experiment.ml_agents.players import export_player as exported
 
-    click.echo(str(exported(folder)))
+    if (file := told["curriculum"]) is not None and Path(file).is_file():
+        told["curriculum"] = str(Path(file).resolve())
+    options = [f"--{key.replace('_', '-')}={value}" for key, value in told.items() if value]
+    click.echo(str(exported(folder, [*(ORIGINAL if original else ()), *options])))

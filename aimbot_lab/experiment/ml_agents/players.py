@@ -4,8 +4,10 @@ import shlex
 import sys
 import uuid
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
@@ -13,12 +15,21 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import close_world, closed_on_failure
 from aimbot_lab.mlagents.session import PlayerSession
-from aimbot_lab.worlds.registry import default_type, make_world
+from aimbot_lab.worlds.registry import default_type, make_world, type_of
 
 PLAYER = "AimbotLab.x86_64"
 MARK = "# A player of aimbot-lab for ML-Agents."
 MISREAD = (".app", ".exe", ".x86")
 """What ML-Agents takes out of a path, wherever it is, before it looks for the file."""
+MAX_MOUSE = 1000.0  # of the settings: 80 radians in one action
+ORIGINAL = (
+    "--actions=raw",
+    "--result-lines=plain",
+    "--stats=off",
+    "--log-channel=on",
+    "--agents=1",
+)
+"""Options of a player for clients of Aimbot-ParallelEnv."""
 
 
 def player_session(
@@ -28,16 +39,15 @@ def player_session(
     agents: int | None,
     reports: Collection[uuid.UUID],
     overrides: Sequence[str] = (),
-    png: bool = False,
-    describes: bool = False,
+    raw: bool = False,
+    **told: Any,
 ) -> PlayerSession:
     """Lesson number `lesson`, from 1 on, of the file or shipped name `curriculum`.
 
     Without a name it is the shipped one of the target that is meant where none is named. `agents`
-    is the number of rows; None: as the file says. `reports` are the channels over which results
-    are told, `overrides` `KEY=VALUE` that are put into the file; `png` compresses pictures. With
-    `describes` the world is described to a trainer of ours. Raises ConfigurationError, and for what
-    the file has wrong.
+    is the number of rows; None: as the file says. `overrides` are `KEY=VALUE` that are put into the
+    file. With `raw` actions the mouse goes as far as it can. All else is PlayerSession's. Raises
+    ConfigurationError, and for what the file has wrong.
     """
     name = curriculum or default_type().default_target()
     config = load_curriculum(name, overrides, may_run=always).config
@@ -45,17 +55,21 @@ def player_session(
         raise ConfigurationError(
             f"--lesson: {name} has {len(config.lessons)} lessons (got {lesson})"
         )
-    world = make_world(config.env, agents)
+    env: Any = config.env
+    if raw and "mouse_limit" in type_of(env).shape_keys:
+        env = replace(env, mouse_limit=MAX_MOUSE)
+    world = make_world(env, agents)
     with closed_on_failure(partial(close_world, world)):
         scenario = lesson_scenario(config.lessons[lesson - 1], world.spec.difficulties)
-        return PlayerSession(world, scenario, reports=reports, png=png, describes=describes)
+        return PlayerSession(world, scenario, reports=reports, raw=raw, **told)
 
 
-def export_player(folder: Path) -> Path:
+def export_player(folder: Path, options: Sequence[str] = ()) -> Path:
     """The program in `folder` that ML-Agents starts like a build; it runs this installation.
 
-    Raises ConfigurationError for a folder that ML-Agents can't read the path of, and where there
-    is another file of the program's name.
+    It gives the player `options` before the trainer's arguments, which hold where both say
+    something. Raises ConfigurationError for a folder that ML-Agents can't read the path of, and
+    where there is another file of the program's name.
     """
     path = folder.resolve() / PLAYER
     for part in MISREAD:
@@ -67,7 +81,8 @@ def export_player(folder: Path) -> Path:
     if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
         raise ConfigurationError(f"{path}: is no player of aimbot-lab, and is left as it is")
     folder.mkdir(parents=True, exist_ok=True)
-    command = f'exec {shlex.quote(sys.executable)} -m aimbot_lab player "$@"'
+    given = shlex.join([sys.executable, "-m", "aimbot_lab", "player", *options])
+    command = f'exec {given} "$@"'
     path.write_text(f"#!/bin/sh\n{MARK}\n{command}\n", encoding="utf-8")
     path.chmod(0o755)
     return path

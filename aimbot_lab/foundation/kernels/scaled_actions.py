@@ -12,12 +12,13 @@ def write_actions(
     continuous: npt.NDArray[np.float32],
     middle: npt.NDArray[np.float32],
     half: npt.NDArray[np.float32],
+    limit: np.float32,
     actions: npt.NDArray[np.float32],
 ) -> None:
     """Write `actions` [n, branches + C]: `discrete` [n, branches], then `continuous` [n, C].
 
-    Continuous numbers are clipped to -1 and 1, which stand for `middle` - `half` and `middle` +
-    `half` [C]; NaN stays NaN.
+    Continuous numbers are clipped to plus or minus `limit`; -1 and 1 stand for `middle` - `half`
+    and `middle` + `half` [C]; NaN stays NaN.
     """
     rows, count = discrete.shape
     for branch in range(count):
@@ -26,10 +27,10 @@ def write_actions(
     for column in range(middle.size):
         for row in range(rows):
             number = continuous[row, column]
-            if number < np.float32(-1.0):
-                number = np.float32(-1.0)
-            elif number > np.float32(1.0):
-                number = np.float32(1.0)
+            if number < -limit:
+                number = -limit
+            elif number > limit:
+                number = limit
             number *= half[column]
             if middle[column] != np.float32(0.0):  # keeps the sign of zero
                 number += middle[column]
