@@ -36,7 +36,7 @@ def test_the_place_of_the_package_and_what_is_compiled_or_explained_in_it_do_not
 
 
 @pytest.mark.parametrize(
-    "name", ["curriculum/mix.py", "worlds/duel/layouts/layouts.yaml", "shipped/named_files.py"]
+    "name", ["curriculum/mix.py", "worlds/duel/data/layouts.yaml", "shipped/named_files.py"]
 )
 def test_a_byte_of_code_or_data_counts(copied: Path, name: str) -> None:
     with (copied / name).open("a") as file:

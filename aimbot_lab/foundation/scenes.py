@@ -61,6 +61,7 @@ class SceneView:
     bodies: tuple[Body, ...]
     rays: tuple[tuple[float, float, int], ...]  # angle to the view, length, WALL, ENEMY or NOTHING
     ray_range: float  # m, the length of those that meet nothing
+    heights: tuple[float, float, float]  # m, of the eye, of walls and of bodies
     target: str  # for a person
     goal: str  # what is left to do
     seconds_left: float | None  # None: there is no end

@@ -29,8 +29,7 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
     new_step_buffers,
 )
-from aimbot_lab.worlds.row_parts import joined, part_of
-from aimbot_lab.worlds.snapshot_checks import FITS, Arrays
+from aimbot_lab.worlds.snapshots import FITS, Arrays, joined, part_of
 
 
 class RowSettings(Protocol):
@@ -160,7 +159,7 @@ class KernelWorld:
         return number
 
     def place(self, first_row: int, total_rows: int) -> None:
-        """See `worlds.row_parts.PartWorld`.
+        """See `worlds.snapshots.PartWorld`.
 
         Raises MisuseError where the rows do not lie within all, and once episodes have begun.
         """
@@ -179,15 +178,15 @@ class KernelWorld:
 
     @property
     def first_row(self) -> int:
-        """See `worlds.row_parts.PartWorld`."""
+        """See `worlds.snapshots.PartWorld`."""
         return int(self._tables.rows.first)
 
     def joined(self, parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
-        """See `worlds.row_parts.PartWorld`."""
+        """See `worlds.snapshots.PartWorld`."""
         return joined(parts)
 
     def part_of(self, whole: Arrays) -> dict[str, np.ndarray]:
-        """See `worlds.row_parts.PartWorld`."""
+        """See `worlds.snapshots.PartWorld`."""
         return part_of(whole, self.first_row, self.num_envs)
 
     def reset(self, seed: int, observations: Float32Array) -> None:

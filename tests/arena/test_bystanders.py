@@ -6,7 +6,7 @@ from arena_stage import Stage, new_stage
 
 from aimbot_lab.foundation.samplers import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena import canvas as paint
+from aimbot_lab.worlds import canvas as paint
 
 BLOCK = 10.0  # m
 

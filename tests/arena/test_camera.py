@@ -8,8 +8,6 @@ from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core.camera import (
     BASE,
     CEILING,
-    ENEMY,
-    EYE,
     FAINT,
     FLOOR,
     FOE,
@@ -17,9 +15,9 @@ from aimbot_lab.worlds.arena.core.camera import (
     HORIZON,
     OBSTACLE,
     OUTER_WALL,
-    WALL,
 )
-from aimbot_lab.worlds.arena.core.timed_parts import cast_all_rays, observe_all
+from aimbot_lab.worlds.arena.core.state import BODY_HEIGHT, EYE_HEIGHT, WALL_HEIGHT
+from aimbot_lab.worlds.arena.core.step import cast_all_rays, observe_all
 from aimbot_lab.worlds.arena.settings import CameraSettings, ObservationSettings
 
 ROWS, SIDE = 32, 47.0
@@ -116,10 +114,12 @@ def test_the_middle_column_shows_what_the_middle_ray_meets() -> None:
 def _pixel(line: int, ahead: float, *, enemy: bool) -> tuple[float, ...] | None:
     """Red, green and blue of the middle pixel of `line`, `ahead` metres from what a ray met."""
     focal = WIDTH / 2  # pixels: 90 degrees from edge to edge
-    height = EYE - (line + 0.5 - HORIZON * HEIGHT) / focal * ahead  # m above the floor, at the hit
+    height = (
+        EYE_HEIGHT - (line + 0.5 - HORIZON * HEIGHT) / focal * ahead
+    )  # m above the floor, at the hit
     if height < 0.0:
         return FLOOR
-    if height > (ENEMY if enemy else WALL):
+    if height > (BODY_HEIGHT if enemy else WALL_HEIGHT):
         return None if enemy else CEILING
     return tuple(part * FAINT / (FAINT + ahead) for part in (FOE if enemy else OUTER_WALL))
 
@@ -154,7 +154,7 @@ def test_the_fire_base_is_brightest_in_its_centre_and_where_it_is() -> None:
     state = stage.arena.state
     state.obstacle_count[:] = 0
     state.position[:], state.yaw[:] = (20.0, 10.0), 0.0
-    state.fire_base[:] = 20.0, 10.0 + EYE * 5.0, 10.0  # 7.5 m ahead
+    state.fire_base[:] = 20.0, 10.0 + EYE_HEIGHT * 5.0, 10.0  # 7.5 m ahead
     shown = pictures(stage)[0] * 255.0
     line = int(HORIZON * HEIGHT) + 1  # slope 1.5 / 7.5 = 0.2: 7.5 m ahead
     np.testing.assert_allclose(shown[line, WIDTH // 2], BASE, atol=0.51)

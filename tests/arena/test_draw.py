@@ -6,20 +6,21 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena import canvas as paint
+from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.draw import ENEMY_RAY, OUTER_WALL, draw_row
-from aimbot_lab.worlds.arena.presets import Preset, load_presets
-from aimbot_lab.worlds.arena.presets.sheet import (
+from aimbot_lab.worlds.arena.draw import (
     COLUMNS,
-    GAP,
+    ENEMY_RAY,
     HEAD,
     MARGIN,
-    NAME,
+    OUTER_WALL,
     SIDE,
     draw_preset_sheet,
+    draw_row,
 )
+from aimbot_lab.worlds.arena.presets import Preset, load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.canvas import GAP, NAME
 
 SETTINGS = ArenaSettings(num_envs=2)
 SIZE = 1000
@@ -157,7 +158,7 @@ def cell_colour(sheet: np.ndarray, place: tuple[int, int], x: float, z: float) -
     line, column = place
     scale = 200 / (10 + 2 * MARGIN)
     left = SIDE + column * (200 + GAP) + (x + MARGIN) * scale
-    top = HEAD + line * (200 + NAME) + (10 + MARGIN - z) * scale
+    top = HEAD + line * (200 + NAME + GAP) + (10 + MARGIN - z) * scale
     return tuple(int(part) for part in sheet[int(top), int(left)])
 
 

@@ -15,9 +15,8 @@ from aimbot_lab.foundation.samplers import (
     UniformParameters,
 )
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.worlds.arena.capacity import most_bystanders, most_free_enemies
-from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.single_row import row_of, solo_arena
+from aimbot_lab.worlds.arena.arena import row_of, solo_arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings, most_bystanders, most_free_enemies
 
 UNIFORM = Uniform(sampler_parameters=UniformParameters(min_value=1, max_value=33))
 RANGES = MultiRangeUniform(

@@ -8,10 +8,10 @@ from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
 
 from aimbot_lab.foundation.samplers import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena.arena import row_of, solo_settings
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.replay_row import ArenaReplayRow
-from aimbot_lab.worlds.arena.replay_words import FIRED
-from aimbot_lab.worlds.arena.single_row import row_of, solo_settings
+from aimbot_lab.worlds.arena.replays import ArenaReplayRow
+from aimbot_lab.worlds.arena.spec import FIRED
 
 ROWS, HELD = 16, 10  # decisions of a second
 POSE = ("position", "yaw", "ahead", "gun_ticks", "enemy_hits_left", "spin_turns", "spin_sum")

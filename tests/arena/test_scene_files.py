@@ -9,8 +9,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.scenes import Placement
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.arena.presets import load_presets
-from aimbot_lab.worlds.arena.scenes.arena_editor import ArenaEditor
-from aimbot_lab.worlds.arena.scenes.files import read_scene, scene_of
+from aimbot_lab.worlds.arena.scenes.files import ArenaEditor, read_scene, scene_of
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import type_of
 

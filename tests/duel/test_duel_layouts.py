@@ -7,7 +7,7 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.duel.layouts import (
-    Layout,
+    Hall,
     layout_faults,
     load_layouts,
     shipped_layouts,
@@ -15,8 +15,8 @@ from aimbot_lab.worlds.duel.layouts import (
 )
 
 
-def hall(*boxes: tuple[float, float, float, float], level: int = 1, start=(15.0, 3.0)) -> Layout:
-    return Layout("hall", level, boxes, start)
+def hall(*boxes: tuple[float, float, float, float], level: int = 1, start=(15.0, 3.0)) -> Hall:
+    return Hall("hall", level, boxes, start)
 
 
 def test_at_least_four_layouts_of_each_difficulty_are_shipped() -> None:

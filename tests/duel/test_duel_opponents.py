@@ -6,8 +6,8 @@ import pytest
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.worlds.duel.core.state import SCRIPTS as OPPONENTS
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.kinds import SCRIPTS as OPPONENTS
 from aimbot_lab.worlds.duel.opposed import OpposedWorld
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.registry import make_world, spec_of

@@ -13,7 +13,7 @@ from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.duel.core.state import OF_SEATS
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Layout
+from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Hall
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
 STILL = np.zeros(4, np.float32)
@@ -118,7 +118,7 @@ def test_two_that_walk_into_each_other_stop_before_they_overlap() -> None:
 @pytest.mark.parametrize("mover", [0, 1])
 def test_a_box_pushes_before_the_opponent_that_is_equally_deep(mover: int) -> None:
     """In whole 16ths of a metre, so that rounding decides nothing: 5 from the box, 13 of 16."""
-    hall = Layout("wall", 1, ((6.0, 10.0, 14.0, 11.0),), (15.0, 3.0))
+    hall = Hall("wall", 1, ((6.0, 10.0, 14.0, 11.0),), (15.0, 3.0))
     settings = DuelSettings(num_envs=1, decision_period=1, fixed_timestep=1 / 32, move_speed=0.5)
     duel = Duel(settings, [replace(hall, difficulty=level) for level in range(1, 6)])
     duel.set_scenario(scenario(1))
@@ -210,7 +210,7 @@ def test_starts_are_free_far_apart_and_out_of_sight_from_difficulty_two_on(start
 
 
 def test_a_layouts_own_start_is_taken_where_no_drawn_one_fits() -> None:
-    full = Layout("full", 2, ((0.0, 6.0, 30.0, 24.0), (0.0, 0.0, 13.0, 6.0)), (15.0, 3.0))
+    full = Hall("full", 2, ((0.0, 6.0, 30.0, 24.0), (0.0, 0.0, 13.0, 6.0)), (15.0, 3.0))
     halls = [replace(full, difficulty=level) for level in range(1, 6)]
     duel = Duel(DuelSettings(num_envs=2), halls)
     duel.tables.layouts.boxes[:, 0] = [0.0, 0.0, 30.0, 6.0]  # nowhere is free

@@ -9,12 +9,13 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.duel.duel import Duel
 from aimbot_lab.worlds.duel.layouts import (
-    OWN_LAYOUTS,
+    FORM,
     chosen_layouts,
     kept_layouts,
     shipped_layouts,
 )
 from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.duel.world_type import DUEL
 
 CURRICULUM = """\
 name: halls
@@ -64,7 +65,7 @@ def test_the_run_keeps_their_text_and_reads_it_again(project: Path) -> None:
     loaded = load_curriculum(project / "halls.yaml")
     ((name, text),) = loaded.files.items()
     assert name.startswith("layouts-")
-    assert OWN_LAYOUTS.form.is_kept_name(name)
+    assert FORM.is_kept_name(name)
     assert kept_layouts([text]) == text
     for kept, content in {"resolved.yaml": loaded.resolved_text, name: text}.items():
         Path(kept).write_text(content, encoding="utf-8")
@@ -112,10 +113,10 @@ def test_without_the_shipped_halls_each_difficulty_needs_one(project: Path) -> N
 
 def test_halls_can_be_listed_counted_and_drawn(project: Path) -> None:
     own = [project / "halls"]
-    assert OWN_LAYOUTS.count(own) == 5
-    assert OWN_LAYOUTS.count([]) == len(shipped_layouts())
-    table = OWN_LAYOUTS.listed(own)
+    assert DUEL.files.count(own) == 5
+    assert DUEL.files.count([]) == len(shipped_layouts())
+    table = DUEL.files.listed(own)
     assert table.rows[1] == ("own 2", 2, 1)  # its own twin
     assert json.dumps(table.documents[0], ensure_ascii=False).startswith('{"name": "plain ä"')
-    sheet = OWN_LAYOUTS.draw(own)
+    sheet = DUEL.files.draw(own)
     assert sheet.size == (160 + 16, 5 * (160 + 28) + 8)

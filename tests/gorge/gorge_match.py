@@ -19,7 +19,7 @@ from gorge_oracle import (
 from aimbot_lab.foundation.samplers import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.gorge.gorge import Gorge
-from aimbot_lab.worlds.gorge.settings import GorgeSettings, RewardWeights, ScoreSettings
+from aimbot_lab.worlds.gorge.settings import GorgeRewardWeights, GorgeSettings, ScoreSettings
 
 FEATURES = (
     "position",
@@ -57,7 +57,7 @@ def settings_with(**given: object) -> GorgeSettings:
         "num_envs": 24,
         "max_steps": 240,
         "features": FEATURES,
-        "rewards": RewardWeights(**WEIGHTS),
+        "rewards": GorgeRewardWeights(**WEIGHTS),
         "score": ScoreSettings(end=120.0, step=0.3),
         "win_share": 0.4,
     }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from aimbot_lab.worlds.gorge import map_choice
 from aimbot_lab.worlds.gorge import maps as files
-from aimbot_lab.worlds.gorge.maps import made_map
+from aimbot_lab.worlds.gorge.world_type import GORGE
 
 CURRICULUM = """
 name: tiny gorge
@@ -31,7 +31,7 @@ def curriculum(map_name: str = "gorge", *, max_steps: int = 200) -> str:
 
 def write_map(path: Path, *, seed: int = 7) -> None:
     """Write a generated map to `path`."""
-    path.write_text(made_map(seed, {"obstacle_share": 0.3, "sites": 3}), encoding="utf-8")
+    path.write_text(GORGE.files.make(seed, {"obstacle_share": 0.3, "sites": 3}), encoding="utf-8")
 
 
 def ship_another_map(monkeypatch, folder: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
 from aimbot_lab.worlds.gorge.gorge import Gorge
-from aimbot_lab.worlds.gorge.settings import GorgeSettings, RewardWeights
+from aimbot_lab.worlds.gorge.settings import GorgeRewardWeights, GorgeSettings
 from aimbot_lab.worlds.registry import as_dict
 
 SEED_COLUMNS = 213
@@ -103,6 +103,6 @@ def test_a_map_of_few_sites_has_columns_for_ten() -> None:
 
 def test_weights_that_a_lesson_sets_hold_for_its_episodes() -> None:
     scenario = Scenario({"walk": 1.0}, parameters={"rewards.step_penalty": -2.0})
-    world, buffers = begun(scenario, rewards=RewardWeights(step_penalty=-1.0))
+    world, buffers = begun(scenario, rewards=GorgeRewardWeights(step_penalty=-1.0))
     world.step(np.zeros((1, 1), np.float32), buffers)
     assert buffers.rewards.tolist() == [-2.0]

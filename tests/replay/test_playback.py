@@ -17,10 +17,10 @@ from aimbot_lab.replay.episode import (
     trajectory_sha256,
     verify,
 )
-from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.replay_words import FIRED, HIT, action_words
+from aimbot_lab.worlds.arena.arena import Arena, row_of, solo_arena
+from aimbot_lab.worlds.arena.replays import action_words
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
-from aimbot_lab.worlds.arena.single_row import row_of, solo_arena
+from aimbot_lab.worlds.arena.spec import FIRED, HIT
 from tests.replay.recorded_episodes import played, replay_of
 
 

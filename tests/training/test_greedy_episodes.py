@@ -12,7 +12,7 @@ from aimbot_lab.training.callbacks.evaluation_callback import greedy_play
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 from aimbot_lab.training.training import Training
-from aimbot_lab.worlds.gorge.settings import GorgeSettings, RewardWeights
+from aimbot_lab.worlds.gorge.settings import GorgeRewardWeights, GorgeSettings
 
 NEAR = {"walk": (1.0, 0.0, 0.0, 0.0, 0.0)}
 
@@ -33,7 +33,7 @@ def walking(*, finish: float = 1.0, total_steps: int = 64_000, **criteria: objec
         num_envs=16,
         max_steps=400,
         features=("position", "list_treasure"),
-        rewards=RewardWeights(finish=finish, step_score=0.0),
+        rewards=GorgeRewardWeights(finish=finish, step_score=0.0),
     )
     explores = {"exploration_initial_eps": 0.9, "exploration_final_eps": 0.9}
     train = TrainSettings(

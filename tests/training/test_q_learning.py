@@ -27,7 +27,7 @@ from aimbot_lab.training.tabular.core.q_values import (
     write_states,
 )
 from aimbot_lab.training.training import Training
-from aimbot_lab.worlds.gorge.settings import GorgeSettings, RewardWeights
+from aimbot_lab.worlds.gorge.settings import GorgeRewardWeights, GorgeSettings
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.registry import make_world, spec_of, type_of
 
@@ -37,7 +37,7 @@ GORGE = GorgeSettings(
     max_steps=140,
     features=FEATURES,
     treasure_pool=(0, 1, 5),
-    rewards=RewardWeights(distance=1.0),
+    rewards=GorgeRewardWeights(distance=1.0),
 )
 LAKE = GymnasiumSettings(
     id="FrozenLake-v1", kwargs={"is_slippery": False}, win=WinRule(return_above=0.5), num_envs=8

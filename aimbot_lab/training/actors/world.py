@@ -19,7 +19,7 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
 )
 from aimbot_lab.training.actors.block import Block, Scenarios
-from aimbot_lab.worlds.row_parts import joined
+from aimbot_lab.worlds.snapshots import joined
 
 
 @dataclass

@@ -1,23 +1,40 @@
-"""The arena: a batch of FPS rows behind the `BatchWorld` protocol."""
+"""The arena: a batch of FPS rows behind the `BatchWorld` protocol, and one row of it by itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from aimbot_lab.foundation.argument_checks import FLOAT32, action_fault, check_real, checked_row
+from aimbot_lab.foundation.argument_checks import (
+    FLOAT32,
+    MisuseError,
+    action_fault,
+    check_real,
+    checked_row,
+)
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.kernels.packed import Packed
 from aimbot_lab.foundation.kernels.sampler_kinds import CONSTANT
+from aimbot_lab.foundation.replays import RowArrays
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
     Int64Array,
     Picture,
     Scenario,
+    StepBuffers,
+    step_buffers,
 )
+from aimbot_lab.foundation.world_type import StepParts
 from aimbot_lab.worlds.arena.allocate import (
+    MAX_ENEMIES_OF_ROW,
+    MAX_OBSTACLES_OF_ROW,
+    check_snapshot,
+    check_values,
+    enemy_room,
+    fingerprint,
     in_order,
     new_advances,
     new_mask_writer,
@@ -25,15 +42,20 @@ from aimbot_lab.worlds.arena.allocate import (
     new_tables,
     new_workspaces,
     observation_kind,
+    with_new_columns,
+    with_new_parameters,
+    with_room,
+    write_state,
 )
-from aimbot_lab.worlds.arena.capacity import enemy_room, with_room, write_state
+from aimbot_lab.worlds.arena.core import state as core
+from aimbot_lab.worlds.arena.core.clock import write_held
 from aimbot_lab.worlds.arena.core.masks import MASKS
-from aimbot_lab.worlds.arena.core.recall import write_held
 from aimbot_lab.worlds.arena.core.state import (
     AT,
     BRANCHES,
     COUNT,
     DIFFICULTY_COUNT,
+    OF_ENEMIES,
     REWARD_TERMS,
     SUMS,
     TARGETS,
@@ -41,24 +63,25 @@ from aimbot_lab.worlds.arena.core.state import (
     ArenaTables,
     Bools,
     EpisodeLog,
+    RayWorkspace,
     ScenarioTables,
-    ThreadWorkspace,
 )
-from aimbot_lab.worlds.arena.core.step import first_bad_action
+from aimbot_lab.worlds.arena.core.step import (
+    begin_all,
+    cast_all_rays,
+    first_bad_action,
+    move_all,
+    observe_all,
+    reward_all,
+)
 from aimbot_lab.worlds.arena.presets import Preset, chosen_presets
 from aimbot_lab.worlds.arena.scenario import scenario_tables, with_difficulty
 from aimbot_lab.worlds.arena.scenes.placing import RowRecord, records_as_arrays, records_from_arrays
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.snapshots import (
-    check_snapshot,
-    check_values,
-    fingerprint,
-    with_new_parameters,
-)
 from aimbot_lab.worlds.arena.spec import arena_spec
 from aimbot_lab.worlds.episode_log import cells_of, ended_episodes, new_log, own_columns
 from aimbot_lab.worlds.kernel_world import KernelWorld, tables_of
-from aimbot_lab.worlds.snapshot_checks import OF_SCENARIO
+from aimbot_lab.worlds.snapshots import OF_SCENARIO
 
 ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")
 OWN_COLUMNS, OWN_SUMS = own_columns(EpisodeLog), (len(REWARD_TERMS), COUNT._fields)
@@ -143,7 +166,7 @@ class Arena(KernelWorld):
             fits=fingerprint(settings, tables.presets),
         )
 
-    def _new_workspaces(self, threads: int) -> Sequence[ThreadWorkspace]:
+    def _new_workspaces(self, threads: int) -> Sequence[RayWorkspace]:
         return new_workspaces(threads, self.state.ray_cos.shape[1])
 
     def _kernel(self) -> Packed:
@@ -196,7 +219,7 @@ class Arena(KernelWorld):
         return int(tables.number[0])
 
     def running(self) -> tuple[Int64Array, Int64Array]:
-        """See `worlds.row_parts.PartWorld`."""
+        """See `worlds.snapshots.PartWorld`."""
         return self.state.order, self.state.scenario
 
     def _clear(self) -> None:
@@ -250,3 +273,100 @@ class Arena(KernelWorld):
         self.state = state
         recalls = self._tables.recalls or has_recall(state)
         self._tables = self._tables._replace(recalls=recalls)
+
+    def spread_episodes(
+        self, scenario: Scenario, *, seed: int, play: Callable[[int], object]
+    ) -> None:
+        """Begin rows that are spread over the floor and over the time of their episodes.
+
+        First episodes are of Free, since those begin at random places; then come staggered ones.
+        Without that spread all episodes would end in the same step, and a short measurement would
+        hold either no reset or all of them.
+        """
+        decisions = round(self.settings.time_limit / self.settings.decision_seconds)
+        self.set_scenario(Scenario({"free": 1.0}))
+        self.reset(seed, step_buffers(self).observations)
+        self.set_scenario(scenario)
+        self.state.decisions[:] = decisions
+        play(1)
+        spread = np.random.default_rng(seed).integers(decisions, size=self.num_envs)
+        self.state.decisions[:] = spread
+
+    def step_parts(self, buffers: StepBuffers) -> StepParts:
+        """The kernels of a step, each on all rows."""
+        state, tables, span = self.state, self._tables, (0, self.num_envs)
+        scratch = np.zeros((4, state.ray_cos.shape[1]), np.float32)
+        every_row = buffers._replace(finished=np.ones(self.num_envs, np.bool_))
+        return {
+            "rays": lambda _: cast_all_rays(state, scratch, span),
+            "movement": lambda actions: move_all(state, actions, span),
+            "reward": lambda actions: reward_all(state, tables, actions, buffers, span),
+            "observation": lambda _: observe_all(state, tables, buffers.observations, span),
+            "reset": lambda _: begin_all(state, tables, scratch, every_row, span),
+        }
+
+
+OF_ALL_ROWS = ("sampler_key", "clock")  # read only where an episode begins
+LARGEST_OF_ROW = 1e30  # no number of a row is larger; it stands for "never"
+
+
+def solo_settings(settings: ArenaSettings) -> ArenaSettings:
+    """`settings` of an arena of one row; target blocks come with the row."""
+    return replace(settings, num_envs=1, threads=1, presets=())
+
+
+def row_of(state: ArenaState, row: int) -> RowArrays:
+    """A copy of what the episode running in `row` depends on."""
+    named = state._asdict().items()
+    return {name: array[row : row + 1].copy() for name, array in named if name not in OF_ALL_ROWS}
+
+
+def solo_arena(settings: ArenaSettings, row: RowArrays) -> Arena:
+    """An arena of one row that goes on from `row`, as `row_of` gives it, bit for bit.
+
+    That holds until the episode ends; a Stay follows. Target blocks are not looked up: what the
+    row's block holds is in the row. Raises MisuseError where `row` is none of such an arena.
+    """
+    arena = Arena(solo_settings(settings), presets=())
+    row = with_new_columns(row)
+    _check_forms(row, arena.state)
+    _check_numbers(row)
+    shared = {name: getattr(arena.state, name) for name in OF_ALL_ROWS}
+    arena.adopt(ArenaState(**{name: array.copy() for name, array in row.items()}, **shared))
+    return arena
+
+
+def _check_forms(row: RowArrays, own: ArenaState) -> None:
+    """Kernels do not check bounds: every array must be as large as they take it to be."""
+    wanted = {name: array for name, array in own._asdict().items() if name not in OF_ALL_ROWS}
+    for name in sorted(wanted.keys() ^ row.keys()):
+        what = "is missing" if name in wanted else "is no array of an arena"
+        raise MisuseError(f"row: {name} {what}")
+    for name, array in wanted.items():
+        given, shape = row[name], array.shape
+        if name == "obstacles":
+            shape = (1, min(max(given.shape[1:2], default=0), MAX_OBSTACLES_OF_ROW), 4)
+        if name in OF_ENEMIES:
+            room = min(max(row["enemies"].shape[1:2], default=0), MAX_ENEMIES_OF_ROW)
+            shape = (1, room, *shape[2:])
+        if given.shape != shape or given.dtype != array.dtype:
+            raise MisuseError(
+                f"row: {name} is {given.dtype} {given.shape}, not {array.dtype} {shape}"
+            )
+
+
+def _check_numbers(row: RowArrays) -> None:
+    for name, array in row.items():
+        if array.dtype.kind == "f" and not (np.abs(array) <= LARGEST_OF_ROW).all():
+            raise MisuseError(f"row: {name} holds what is no number of an arena")
+    for name, low, most in (
+        ("obstacle_count", 0, row["obstacles"].shape[1]),
+        ("enemy_count", 0, row["enemies"].shape[1]),
+        ("target", 0, core.TARGET_COUNT - 1),
+        ("difficulty", 0, core.DIFFICULTY_COUNT),
+        ("decisions", 0, 10**9),
+        ("gun_ticks", 0, 10**9),
+        ("episode", 1, 10**15),
+    ):
+        if not low <= int(row[name][0]) <= most:
+            raise MisuseError(f"row: {name} is {int(row[name][0])}, not {low} to {most}")

@@ -28,14 +28,6 @@ class Tag(NamedTuple):
 ENEMY, PLAYER = Tag(1.0, "enemy"), Tag(2.0, "player")
 
 
-class _Sight(NamedTuple):
-    """What each row's rays tell about enemies."""
-
-    seen: BoolArray  # [B] some ray hits an enemy
-    ahead: BoolArray  # [B] the middle ray, which is the gun's line, hits one
-    mouse: Float32Array  # [B] mouse action towards the enemy that takes the least turn
-
-
 class GreedyAgent:
     """Turns to its target, walks and shoots; without memory, plan or way round an obstacle.
 
@@ -77,25 +69,26 @@ class GreedyAgent:
         self, observations: Float32Array, _starts: BoolArray | None = None
     ) -> Float32Array:
         """Actions [B, 4] for raw `observations` [B, D]."""
-        sight = self._look(observations)
+        seen, ahead, towards = self._look(observations)
         goto = observations[:, self._column["target"]] == self._goto
-        hunting, aimed = sight.seen & ~goto, sight.ahead & ~goto
+        hunting, aimed = seen & ~goto, ahead & ~goto
         ready = observations[:, self._column["gun_ready"]] > 0
-        mouse = np.where(hunting, sight.mouse, self._mouse_without_enemy(observations))
+        mouse = np.where(hunting, towards, self._mouse_without_enemy(observations))
         actions = np.zeros((len(observations), 4), np.float32)
         actions[:, VERTICAL] = np.where(aimed, STOP, FORWARD)
         actions[:, ATTACK] = aimed & ready
         actions[:, MOUSE] = mouse.clip(-self._limit, self._limit)
         return actions
 
-    def _look(self, observations: Float32Array) -> _Sight:
+    def _look(self, observations: Float32Array) -> tuple[BoolArray, BoolArray, Float32Array]:
+        """[B] whether a ray hits an enemy, and whether the gun's line does, the middle ray.
+
+        And the mouse action towards the enemy that takes the least turn.
+        """
         enemies = observations[:, self._enemy_tags] == self._enemy_tag
         turns = np.where(enemies, np.abs(self._mouse_of_ray), np.inf)
-        return _Sight(
-            seen=enemies.any(axis=1),
-            ahead=enemies[:, enemies.shape[1] // 2],
-            mouse=self._mouse_of_ray[turns.argmin(axis=1)],
-        )
+        towards = self._mouse_of_ray[turns.argmin(axis=1)]
+        return enemies.any(axis=1), enemies[:, enemies.shape[1] // 2], towards
 
     def _mouse_without_enemy(self, observations: Float32Array) -> Float32Array:
         """Mouse actions [B] that turn to the FireBase centre, or search where there is none."""

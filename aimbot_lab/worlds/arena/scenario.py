@@ -10,10 +10,9 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import ParameterValue, extremes
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import Bounds
-from aimbot_lab.worlds.arena.capacity import most_bystanders, most_free_enemies
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import TARGETS, PresetTables, ScenarioTables
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.settings import CROWD, ArenaSettings, crowd_fault
 from aimbot_lab.worlds.parameters import (
     bounds_of,
     level_weights,
@@ -29,7 +28,6 @@ DIFFICULTIES = {
     name: core.DIFFICULTY_COUNT if code in core.OF_BLOCKS else 0 for name, code in TARGETS.items()
 }
 DECLARED = ("time_limit", "floor_size", "rays.range")  # they bound the observation
-CROWD = ("enemy_radius", "agent_radius", "free_enemies", "bystanders")
 GAPS = ("block_gap_to_walls", "block_gap_to_agent", "agent_radius")  # they narrow the floor
 
 
@@ -62,7 +60,7 @@ def crowded_floor(given: Mapping[str, ParameterValue], settings: ArenaSettings) 
     needed = 2.0 * (core.BLOCK_SIZE + sum(highest[name] for name in GAPS))
     floor_size = max(extremes(values["floor_size"])[0], limits["floor_size"].low)
     if floor_size >= needed:
-        return _crowd_fault(highest, floor_size)
+        return crowd_fault(highest, floor_size)
     for name in GAPS:
         if extremes(values[name])[1] == inf:
             return f"{name} must be drawn within bounds, so that a block fits beside the agent"
@@ -70,20 +68,6 @@ def crowded_floor(given: Mapping[str, ParameterValue], settings: ArenaSettings) 
         f"floor_size must be at least {needed:g} with these gaps, so that a block "
         f"fits beside the agent (got {floor_size:g})"
     )
-
-
-def _crowd_fault(highest: Mapping[str, float], floor_size: float) -> str | None:
-    lengths = floor_size, highest["enemy_radius"], highest["agent_radius"]
-    for name, most in (
-        ("free_enemies", most_free_enemies(*lengths)),
-        ("bystanders", most_bystanders(*lengths)),
-    ):
-        if highest[name] > most:
-            return (
-                f"{name} must be at most {most} with this floor and these radii, so that "
-                f"each finds a free place (got {highest[name]:g})"
-            )
-    return None
 
 
 def scenario_tables(

@@ -1,14 +1,14 @@
 """Every number and choice of the arena, with its unit; the source is Aimbot-ParallelEnv."""
 
-from math import radians
+from collections.abc import Mapping
+from math import pi, radians
 from os import PathLike, fspath
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
-from aimbot_lab.worlds.arena.capacity import most_bystanders, most_free_enemies
-from aimbot_lab.worlds.arena.core.state import MAX_PLACED
+from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, MAX_PLACED
 
 Reward = Annotated[Float, Ge(-1e9), Le(1e9)]
 Radius = Annotated[Float, Ge(0.05), Le(1)]
@@ -218,18 +218,49 @@ class ArenaSettings:
                 f"floor_size must be at least {needed:g}, so that a block fits beside the agent "
                 f"wherever it stands (got {self.floor_size:g})"
             )
-        lengths = self.floor_size, self.enemy_radius, self.agent_radius
-        for name, most in (
-            ("free_enemies", most_free_enemies(*lengths)),
-            ("bystanders", most_bystanders(*lengths)),
-        ):
-            if getattr(self, name) > most:
-                raise ValueError(
-                    f"{name} must be at most {most} with this floor and these radii, so that "
-                    f"each finds a free place (got {getattr(self, name)})"
-                )
+        fault = crowd_fault({name: getattr(self, name) for name in CROWD}, self.floor_size)
+        if fault is not None:
+            raise ValueError(fault)
 
     @property
     def decision_seconds(self) -> float:
         """Seconds between two decisions."""
         return self.decision_period * self.fixed_timestep
+
+
+TAKEN_SHARE = 0.9
+"""Of the places, that may be taken: then a thousand draws find a free one but once in 10^45."""
+CROWD = ("enemy_radius", "agent_radius", "free_enemies", "bystanders")
+
+
+def crowd_fault(numbers: Mapping[str, float], floor_size: float) -> str | None:
+    """Why enemies might not find a free place with these numbers of `CROWD`; None: they do."""
+    lengths = floor_size, numbers["enemy_radius"], numbers["agent_radius"]
+    for name, most in (
+        ("free_enemies", most_free_enemies(*lengths)),
+        ("bystanders", most_bystanders(*lengths)),
+    ):
+        if numbers[name] > most:
+            return (
+                f"{name} must be at most {most} with this floor and these radii, so that "
+                f"each finds a free place (got {numbers[name]:g})"
+            )
+    return None
+
+
+def most_free_enemies(floor_size: float, enemy_radius: float, agent_radius: float) -> int:
+    """Enemies that surely find a place in an empty hall."""
+    return _most(floor_size, enemy_radius, agent_radius, taken=0.0)
+
+
+def most_bystanders(floor_size: float, enemy_radius: float, agent_radius: float) -> int:
+    """Enemies that surely find a place beside a target block."""
+    side = BLOCK_SIZE + 2.0 * (enemy_radius + 2.0 * agent_radius)
+    return _most(floor_size, enemy_radius, agent_radius, taken=side * side)
+
+
+def _most(floor_size: float, enemy_radius: float, agent_radius: float, *, taken: float) -> int:
+    span = floor_size - 2.0 * enemy_radius
+    taken += pi * (enemy_radius + agent_radius) ** 2
+    left = TAKEN_SHARE * span * span - taken
+    return max(0, 1 + int(left / (pi * (2.0 * enemy_radius) ** 2))) if left > 0 else 0

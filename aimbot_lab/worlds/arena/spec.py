@@ -1,6 +1,6 @@
 """The arena's shape as every adapter and policy sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, sqrt
 
 import numpy as np
@@ -9,7 +9,7 @@ from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 from aimbot_lab.worlds.episode_log import own_columns
 
 LABELS = (0.0, 1.0, 2.0, -1.0)  # of a ray's tag: wall, enemy, player, none
@@ -19,45 +19,44 @@ ONE_HOT = ("wall", "enemy", "player")
 def unit_blocks(settings: ArenaSettings, names: Sequence[str]) -> tuple[UnitBlock, ...]:
     """The kinds of units in observations of columns `names`, of which the newest count."""
     index = {name: column for column, name in enumerate(names)}
-    rays = _rays(settings, index)
+    told = settings.observation.rays == "ml-agents"
+    rays = _perceived(settings.rays, index) if told else ray_units(settings.rays, index)
     return (rays, _enemies(settings, index)) if settings.observation.units else (rays,)
 
 
-def _rays(settings: ArenaSettings, index: dict[str, int]) -> UnitBlock:
+def ray_units(rays: RaySettings, index: Mapping[str, int]) -> UnitBlock:
     """One unit a ray; its angle is that of the settings, whatever a lesson's parameters are."""
-    if settings.observation.rays == "ml-agents":
-        return _perceived(settings, index)
-    labelled = settings.rays.tags == "label"
+    labelled = rays.tags == "label"
     features = ("tag", "distance") if labelled else (*ONE_HOT, "distance")
     return UnitBlock(
         kind="rays",
         features=features,
-        columns=_unit_columns("ray", settings.rays.count, features=features, index=index),
-        fixed=_directions(settings),
+        columns=unit_columns("ray", rays.count, features=features, index=index),
+        fixed=_directions(rays),
         distance="distance",
         labels={"tag": LABELS} if labelled else {},
     )
 
 
-def _perceived(settings: ArenaSettings, index: dict[str, int]) -> UnitBlock:
+def _perceived(rays: RaySettings, index: Mapping[str, int]) -> UnitBlock:
     """One unit a ray, from left to right, of the columns that ML-Agents has."""
     features = (*ONE_HOT, "nothing", "fraction")
-    columns = _unit_columns("ray", settings.rays.count, features=features, index=index)
-    return UnitBlock(kind="rays", features=features, columns=columns, fixed=_directions(settings))
+    columns = unit_columns("ray", rays.count, features=features, index=index)
+    return UnitBlock(kind="rays", features=features, columns=columns, fixed=_directions(rays))
 
 
-def _directions(settings: ArenaSettings) -> np.ndarray:
+def _directions(rays: RaySettings) -> np.ndarray:
     """Sine and cosine [R, 2] of each ray's angle to the gun's line."""
-    angles = np.array(settings.rays.angles)
+    angles = np.array(rays.angles)
     return np.stack([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
 
 
-def _enemies(settings: ArenaSettings, index: dict[str, int]) -> UnitBlock:
+def _enemies(settings: ArenaSettings, index: Mapping[str, int]) -> UnitBlock:
     features = ("seen", "ahead", "right", "hits_left", "is_target")
     return UnitBlock(
         kind="enemies",
         features=features,
-        columns=_unit_columns("enemy", core.ENEMY_SLOTS, features=features, index=index),
+        columns=unit_columns("enemy", core.ENEMY_SLOTS, features=features, index=index),
         fixed=np.zeros((core.ENEMY_SLOTS, 0), np.float32),
         seen="seen",
         place=("ahead", "right"),
@@ -66,13 +65,15 @@ def _enemies(settings: ArenaSettings, index: dict[str, int]) -> UnitBlock:
     )
 
 
-def _unit_columns(
-    prefix: str, slots: int, *, features: Sequence[str], index: dict[str, int]
+def unit_columns(
+    prefix: str, slots: int, *, features: Sequence[str], index: Mapping[str, int]
 ) -> np.ndarray:
+    """[slots, features] of the columns PREFIX_SLOT_FEATURE of an observation."""
     named = [[f"{prefix}_{slot}_{name}" for name in features] for slot in range(slots)]
     return np.array([[index[name] for name in row] for row in named], np.int64)
 
 
+FIRED, HIT = "shots", "hits"  # events of a recorded episode
 Column = tuple[str, float, float]  # name, low, high
 CAMERA, PERCEPTION = "CameraSensor", "RayPerceptionSensor"  # sensors of ML-Agents
 
@@ -126,7 +127,6 @@ def perception_names(rays: int) -> list[str]:
 
 
 def _columns(settings: ArenaSettings) -> list[Column]:
-    rays = range(settings.rays.count)
     columns = [
         *own_number_columns(settings.floor_size, settings.time_limit),
         *_enemy_columns(settings),
@@ -134,13 +134,26 @@ def _columns(settings: ArenaSettings) -> list[Column]:
     ]
     if settings.observation.rays == "ml-agents":
         return columns + [(name, 0.0, 1.0) for name in perception_names(settings.rays.count)]
-    if settings.rays.tags == "one_hot":
-        kinds = ("wall", "enemy", "player")[: core.TAG_KINDS]
-        columns += [(f"ray_{ray}_{kind}", 0.0, 1.0) for ray in rays for kind in kinds]
+    return columns + ray_columns(settings.rays)
+
+
+def ray_columns(rays: RaySettings) -> list[Column]:
+    """Tags of all rays, left to right, then their distances."""
+    numbers = range(rays.count)
+    if rays.tags == "one_hot":
+        tags = [(f"ray_{ray}_{kind}", 0.0, 1.0) for ray in numbers for kind in ONE_HOT]
     else:
-        columns += [(f"ray_{ray}_tag", -1.0, 2.0) for ray in rays]
-    columns += [(f"ray_{ray}_distance", 0.0, settings.rays.range) for ray in rays]
-    return columns
+        tags = [(f"ray_{ray}_tag", -1.0, 2.0) for ray in numbers]
+    return tags + [(f"ray_{ray}_distance", 0.0, rays.range) for ray in numbers]
+
+
+def ray_blocks(rays: RaySettings, suffix: str = "") -> tuple[ObservationBlock, ObservationBlock]:
+    """Those of `ray_columns`."""
+    kinds = core.TAG_KINDS if rays.tags == "one_hot" else 1
+    return (
+        ObservationBlock(f"ray_tags{suffix}", "rays", (rays.count, kinds)),
+        ObservationBlock(f"ray_distances{suffix}", "rays", (rays.count, 1)),
+    )
 
 
 def observation_width(settings: ArenaSettings) -> int:
@@ -172,7 +185,6 @@ def _stacked(settings: ArenaSettings) -> list[Column]:
 def _blocks(settings: ArenaSettings) -> tuple[ObservationBlock, ...]:
     """The agent's own numbers and the rays, of every observation handed out together."""
     own, rays = len(core.OWN), settings.rays.count
-    kinds = core.TAG_KINDS if settings.rays.tags == "one_hot" else 1
     slots = core.ENEMY_SLOTS, core.SLOT_FEATURES
     told, blocks = settings.observation, []
     for age in range(settings.stacked_vectors - 1, -1, -1):
@@ -188,10 +200,7 @@ def _blocks(settings: ArenaSettings) -> tuple[ObservationBlock, ...]:
             shape = rays, core.PERCEPTION
             blocks.append(ObservationBlock(f"perception{suffix}", "rays", shape, PERCEPTION))
             continue
-        blocks += [
-            ObservationBlock(f"ray_tags{suffix}", "rays", (rays, kinds)),
-            ObservationBlock(f"ray_distances{suffix}", "rays", (rays, 1)),
-        ]
+        blocks += ray_blocks(settings.rays, suffix)
     return tuple(blocks)
 
 

@@ -1,24 +1,30 @@
 """The arena as a kind of world: what is known of it before one is made."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
-
-import numpy as np
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import (
     BatchWorld,
-    Scenario,
-    StepBuffers,
     WorldSpec,
-    new_step_buffers,
 )
-from aimbot_lab.foundation.world_type import Bounds, MakePlayer, RandomAgent, StepParts, WorldType
+from aimbot_lab.foundation.world_type import (
+    Bounds,
+    KeptFiles,
+    MakePlayer,
+    RandomAgent,
+)
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
-from aimbot_lab.worlds.arena.presets import OWN_PRESETS, lacking_presets
+from aimbot_lab.worlds.arena.presets import (
+    FORM,
+    kept_presets,
+    lacking_presets,
+    listed_presets,
+    preset_count,
+    presets_of,
+)
 from aimbot_lab.worlds.arena.replays import ArenaReplays
 from aimbot_lab.worlds.arena.scenario import (
     DECLARED,
@@ -31,15 +37,31 @@ from aimbot_lab.worlds.arena.scenario import (
 from aimbot_lab.worlds.arena.scenes.world_scenes import ArenaScenes
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import arena_spec, observation_width
+from aimbot_lab.worlds.kernel_type import KernelType
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
-class ArenaType(WorldType):
+def _drawn(paths: Sequence[Path]) -> "Image":
+    from aimbot_lab.worlds.arena.draw import draw_preset_sheet
+
+    return draw_preset_sheet(presets_of(paths))
+
+
+class ArenaType(KernelType):
     """The FPS arena."""
 
     name = "arena"
     settings = ArenaSettings
-    files = OWN_PRESETS
-    benched = True
+    files = KeptFiles(
+        key="presets",
+        form=FORM,
+        read=kept_presets,
+        listed=listed_presets,
+        count=preset_count,
+        draw=_drawn,
+    )
     shape_keys = ("rays", "observation", "stacked_vectors", "mouse_limit")
     bounding_keys = ("rays", *DECLARED, *GAPS)
     replays = ArenaReplays()
@@ -95,10 +117,6 @@ class ArenaType(WorldType):
         del settings
         return parameter_bounds()
 
-    def parameter_texts(self) -> Mapping[str, str]:
-        """What the setting of each parameter's name says about itself."""
-        return {name: _description(name) for name in parameter_bounds()}
-
     def parameter_fault(
         self, name: str, value: ParameterValue, settings: ArenaSettings | None
     ) -> str | None:
@@ -120,43 +138,6 @@ class ArenaType(WorldType):
             return None
         where = "env.shipped_presets is false, and env.presets holds none"
         return f"no {target} block of difficulty {', '.join(map(str, lacking))} is there: {where}"
-
-    def reward_bound(self, settings: ArenaSettings) -> float:
-        """The largest of the reward weights."""
-        return float(max(map(abs, asdict(settings.rewards).values())))
-
-    def warm_up(self, settings: ArenaSettings) -> None:
-        """Take a step of a single row, which compiles the kernels or reads them from the cache."""
-        world = self.make(replace(settings, num_envs=1))
-        world.set_scenario(Scenario({"goto": 1.0}))
-        buffers = new_step_buffers(1, len(world.spec.observation_names))
-        world.reset(0, buffers.observations)
-        world.step(np.zeros((1, 4), np.float32), buffers)
-
-    def spread_episodes(
-        self, world: Any, scenario: Scenario, *, seed: int, play: Callable[[int], object]
-    ) -> None:
-        """Rows in full play, over the floor and over the time of their episodes."""
-        from aimbot_lab.worlds.arena.benchmark import spread_episodes
-
-        spread_episodes(world, scenario, seed=seed, play=play)
-
-    def step_parts(self, world: Any, scenario: Scenario, buffers: StepBuffers) -> StepParts:
-        """The kernels of a step."""
-        from aimbot_lab.worlds.arena.benchmark import step_parts
-
-        return step_parts(world, scenario, buffers)
-
-
-def _description(parameter: str) -> str:
-    """What the arena's setting of that name says about itself."""
-    *sections, key = parameter.split(".")
-    kind: Any = ArenaSettings
-    for section in sections:
-        kind = next(field.type for field in fields(kind) if field.name == section)
-    assert is_dataclass(kind)
-    properties = TypeAdapter(kind).json_schema()["properties"]
-    return str(properties[key]["description"])
 
 
 ARENA = ArenaType()

@@ -2,21 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from math import atan2, cos, pi, sin
 
 import numpy as np
-from PIL import ImageDraw, ImageFont
+from PIL import Image, ImageDraw, ImageFont
 
+from aimbot_lab.foundation.replays import Scene
 from aimbot_lab.foundation.scenes import Fighter, SceneView
 from aimbot_lab.foundation.world import Picture
-from aimbot_lab.worlds.arena import canvas as paint
-from aimbot_lab.worlds.arena.canvas import Canvas, Colour, Opaque
+from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.core import state as arena_core
 from aimbot_lab.worlds.arena.core.state import Floats
 from aimbot_lab.worlds.arena.scenes.view import row_view
-from aimbot_lab.worlds.duel.core.state import HEALTH, HIT, NO_SHOT, DuelState
-from aimbot_lab.worlds.duel.kinds import KINDS, TARGET
-from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE
+from aimbot_lab.worlds.canvas import Canvas, Colour, Opaque
+from aimbot_lab.worlds.duel.core.state import HEALTH, HIT, KINDS, NO_SHOT, TARGET, DuelState
+from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Hall
 from aimbot_lab.worlds.duel.replay_words import goal
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
@@ -25,7 +26,7 @@ GUN_LENGTH, GUN_WIDTH = 1.0, 2.0  # m and pixels
 HIT_MARK = 0.9  # m, radius of the ring about who is hit
 CAPTION: Colour = (255, 255, 255)
 SHOT: Opaque = (255, 120, 0)
-AGENTS: tuple[Opaque, Opaque] = (paint.AGENT, paint.ENEMY)  # home and away
+AGENT_COLOURS: tuple[Opaque, Opaque] = (paint.AGENT, paint.ENEMY)  # home and away
 VIEWS: tuple[Colour, Colour] = ((24, 104, 214, 34), (208, 36, 48, 34))
 WAYS: tuple[Colour, Colour] = ((24, 104, 214, 120), (208, 36, 48, 120))
 NAMES = ("home", "away")
@@ -102,11 +103,11 @@ def _draw_agent(canvas: Canvas, state: DuelState, row: int, *, agent: int, rays:
         if state.shot[seat] == HIT:
             canvas.disc(in_home_frame(end, agent), HIT_MARK, fill=None, edge=SHOT)
     if state.health[seat] <= 0:
-        canvas.cross(at, radius, AGENTS[agent])
+        canvas.cross(at, radius, AGENT_COLOURS[agent])
         return
     muzzle = in_home_frame(place + GUN_LENGTH * ahead, agent)
     canvas.line([at, muzzle], paint.DARK, width=GUN_WIDTH)
-    canvas.disc(at, radius, fill=AGENTS[agent], edge=paint.DARK)
+    canvas.disc(at, radius, fill=AGENT_COLOURS[agent], edge=paint.DARK)
 
 
 def _write(write: ImageDraw.ImageDraw, state: DuelState, row: int, *, size: int) -> None:
@@ -122,6 +123,28 @@ def _write(write: ImageDraw.ImageDraw, state: DuelState, row: int, *, size: int)
     left = max(numbers[arena_core.AT.time_limit] - state.seats.decisions[row] * period, 0.0)
     when = f"difficulty {int(state.difficulty[row])}   {left:.1f} s left"
     write.text((size - wall, wall / 2), when, fill=CAPTION, font=font, anchor="rm")
+
+
+GROWN = 1.8  # how much larger agents are drawn where pixels are few
+
+
+class MatchRenderer:
+    """Draws the scenes of one match; knows where both were."""
+
+    def __init__(self, settings: DuelSettings) -> None:
+        self._settings = settings
+        self._ways: tuple[list[Floats], ...] = ([], [])
+
+    def picture(self, scene: Scene, *, size: int, coarse: bool = False) -> Picture:
+        """The hall from above, [size, size, 3]; with `coarse` agents are larger."""
+        state: DuelState = scene.state
+        for agent, way in enumerate(self._ways):
+            way.append(np.array(in_home_frame(state.seats.position[agent].copy(), agent)))
+        if coarse:
+            numbers = state.seats.parameters.copy()
+            numbers[:, [arena_core.AT.agent_radius, arena_core.AT.enemy_radius]] *= GROWN
+            state = state._replace(seats=state.seats._replace(parameters=numbers))
+        return draw_match(state, 0, self._settings, size=size, ways=self._ways)
 
 
 DIGITS = 6  # of metres and radians
@@ -174,3 +197,23 @@ def _fighter(state: DuelState, seat: int, *, seen: SceneView, agent: int) -> Fig
 
 def _wrapped(angle: float) -> float:
     return atan2(sin(angle), cos(angle))
+
+
+def draw_layout_sheet(layouts: Sequence[Hall], *, cell: int = 160) -> Image.Image:
+    """`layouts`, sorted by difficulty, `cell` pixels wide each: a line for each difficulty."""
+    lines = [list(line) for _, line in groupby(layouts, key=lambda one: one.difficulty)]
+    return paint.sheet(
+        [
+            [(f"{one.difficulty} {one.name}", draw_layout(one, size=cell)) for one in line]
+            for line in lines
+        ],
+        cell=cell,
+    )
+
+
+def draw_layout(layout: Hall, *, size: int) -> Image.Image:
+    """One hall from above, `size` x `size` pixels."""
+    canvas = Canvas(0.0, FLOOR_SIZE, size=size)
+    for box in layout.all_boxes:
+        canvas.box(np.array(box), paint.OBSTACLE, edge=paint.WALL)
+    return canvas.picture()

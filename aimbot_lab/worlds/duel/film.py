@@ -5,18 +5,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from aimbot_lab.foundation.episodes import DRAW
 from aimbot_lab.foundation.replays import Scene
 from aimbot_lab.foundation.scenes import Fighter, SceneView
 from aimbot_lab.foundation.world import Float32Array, Picture
-from aimbot_lab.worlds.arena import canvas as paint
-from aimbot_lab.worlds.arena.canvas import Opaque, blended
-from aimbot_lab.worlds.duel.core.state import AGENTS, HORIZONTAL, VERTICAL, DuelState
-from aimbot_lab.worlds.duel.draw import match_view
-from aimbot_lab.worlds.duel.kinds import KINDS
-from aimbot_lab.worlds.duel.replay_row import MatchRenderer
+from aimbot_lab.worlds import canvas as paint
+from aimbot_lab.worlds.arena.core.state import BODY_HEIGHT, EYE_HEIGHT, WALL_HEIGHT
+from aimbot_lab.worlds.canvas import Opaque, blended, fitted
+from aimbot_lab.worlds.duel.core.state import AGENTS, HORIZONTAL, KINDS, VERTICAL, DuelState
+from aimbot_lab.worlds.duel.draw import MatchRenderer, match_view
 from aimbot_lab.worlds.duel.replay_words import SEATS, seat_names, verdict
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
@@ -42,7 +41,6 @@ FILM_COLOURS = (
 )
 
 
-EYE, WALL, BODY = 1.2, 2.4, 1.8  # m
 FADE, DARKEST, SIDE = 60.0, 0.6, 0.2  # m to the darkest wall, its darkness, that of walls along x
 MAX_VIEW = 150.0  # degrees, beyond which a flat picture shows nothing
 SPRITE = (64, 116)  # pixels
@@ -123,7 +121,7 @@ def _paint_walls(picture: Picture, walls: WallHits, scale: Floats, depth: Floats
     dark = np.minimum(SIDE * ~walls.along_x + 0.06 * line + DARKEST * depth / FADE, 0.9)
     tone = base * (1 - dark)[:, None] + np.array(NIGHT) * dark[:, None]
     rows = np.arange(height)[:, None] + 0.5 - height / 2
-    wall = (rows > -(WALL - EYE) * scale) & (rows < EYE * scale)  # [H, W]
+    wall = (rows > -(WALL_HEIGHT - EYE_HEIGHT) * scale) & (rows < EYE_HEIGHT * scale)  # [H, W]
     np.copyto(picture, tone.astype(np.uint8)[None], where=wall[..., None])
 
 
@@ -152,7 +150,7 @@ def _paint_other(
     across = (1 - right[columns] / other.radius) / 2
     taken = np.clip((across * SPRITE[0]).astype(int), 0, SPRITE[0] - 1)
     rows = np.arange(height)[:, None] + 0.5 - height / 2
-    down = (rows / scale + BODY - EYE) / BODY  # 0 at its head, 1 at its feet
+    down = (rows / scale + BODY_HEIGHT - EYE_HEIGHT) / BODY_HEIGHT  # 0 at its head, 1 at its feet
     inside = (down >= 0) & (down < 1)
     lines = np.clip((down * SPRITE[1]).astype(int), 0, SPRITE[1] - 1)
     drawn = sprite[lines, taken[None]]
@@ -254,7 +252,6 @@ LINES = 24  # of text from top to bottom
 MAX_SQUARES = 10  # of health; more are a number alone
 ARROWS = {(0, -1): (VERTICAL, 1), (0, 1): (VERTICAL, 2), (1, 0): (HORIZONTAL, 1)}
 ARROWS |= {(-1, 0): (HORIZONTAL, 2)}  # way on the picture to column and value of an action
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 class Doings(NamedTuple):
@@ -384,17 +381,6 @@ class _Panel:
     def _rule(self, top: float) -> None:
         y = top * self._line
         self._draw.line((self._left, y, self._right, y), fill=RULE)
-
-
-def fitted(text: str, *, size: float, room: float) -> tuple[str, Font]:
-    """`text` and a font in which it takes at most `room` pixels, smaller or cut where it must."""
-    for share in (1.0, 0.9, 0.8):
-        font = ImageFont.load_default(max(size * share, 8.0))
-        if font.getlength(text) <= room:
-            return text, font
-    while len(text) > 1 and font.getlength(text) > room:
-        text = text[:-2] + "…"
-    return text, font
 
 
 EYES_HEIGHT, BAR_HEIGHT, FOOT_HEIGHT = 9 / 16, 0.085, 0.11  # shares of the map's side

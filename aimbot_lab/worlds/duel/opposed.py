@@ -17,7 +17,7 @@ from aimbot_lab.foundation.argument_checks import (
     check_writable,
     checked_row,
 )
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import UNCOUNTED, Cell, EpisodeBatch
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     BoolArray,
@@ -31,14 +31,11 @@ from aimbot_lab.foundation.world import (
 )
 from aimbot_lab.foundation.world_type import Opponents
 from aimbot_lab.worlds.arena.greedy import PLAYER, GreedyAgent
-from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, AGENTS, BRANCHES, MOUSE
+from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, AGENTS, BRANCHES, KINDS, MOUSE, SELF
 from aimbot_lab.worlds.duel.core.step import MASKS
-from aimbot_lab.worlds.duel.duel import Duel, checked_actions
-from aimbot_lab.worlds.duel.episode_results import learner_episodes
-from aimbot_lab.worlds.duel.kinds import KINDS
+from aimbot_lab.worlds.duel.duel import CELLS, Duel, checked_actions, fingerprint
 from aimbot_lab.worlds.duel.players import MEMORY, Aimbot
 from aimbot_lab.worlds.duel.settings import DuelSettings, one_match
-from aimbot_lab.worlds.duel.snapshots import fingerprint
 from aimbot_lab.worlds.duel.spec import duel_spec, targets_of
 
 RANDOM, GREEDY, AIMBOT = (KINDS.index(name) for name in ("random", "greedy", "aimbot"))
@@ -293,3 +290,43 @@ class OpposedWorld:
         self.duel.restore({k: v for k, v in snapshot.items() if k not in own})
         self._seen[:] = seen
         self._masked = False
+
+
+def learner_episodes(batch: EpisodeBatch, matches: int, *, mirrored: int) -> EpisodeBatch:
+    """Of the episodes of both agents those of the learner, in rows of a world of one agent.
+
+    It plays home, and both sides of mirrored matches. Rows are the home seats of all `matches`,
+    then the away seats of the first `mirrored`. Episodes of these matches are of kind self and of a
+    scenario that counts for no lesson.
+    """
+    running = batch._replace(
+        running_order=batch.running_order[: matches + mirrored],
+        running_scenario=_running(batch.running_scenario, matches, mirrored),
+    )
+    if not batch:  # as in most steps
+        return running
+    ended = batch.row[: len(batch.row) // AGENTS]
+    both = np.flatnonzero(ended < mirrored)
+    kept = running.some(np.concatenate([np.arange(len(ended)), len(ended) + both]))
+    rows = np.concatenate([ended, matches + ended[both]])
+    own = (rows < mirrored) | (rows >= matches)
+    return kept._replace(
+        row=rows,
+        agent=np.zeros(len(rows), np.int64),
+        scenario=np.where(own, UNCOUNTED, kept.scenario),
+        cell=tuple(
+            _of_self(cell) if of_own else cell for cell, of_own in zip(kept.cell, own, strict=True)
+        ),
+    )
+
+
+def _of_self(cell: Cell | None) -> Cell | None:
+    return None if cell is None else CELLS[KINDS.index(SELF), cell.difficulty]
+
+
+def _running(scenario: Int64Array, matches: int, mirrored: int) -> Int64Array:
+    if not mirrored:
+        return scenario[:matches]
+    running = scenario[: matches + mirrored].copy()
+    running[:mirrored] = running[matches:] = UNCOUNTED
+    return running

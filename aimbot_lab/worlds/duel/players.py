@@ -1,7 +1,6 @@
 """The aimbot: the strongest scripted player, which sees what an agent sees and no more."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,14 +25,6 @@ TO_TURN, TO_CHASE, LAST_CLOCK, PHASE = range(4)  # columns of the memory
 MEMORY = 4
 HASH = 2_654_435_761  # Knuth's multiplicative hash, the low 32 bits of which it uses
 Floats = np.ndarray
-
-
-class _Sight(NamedTuple):
-    """What each seat's rays tell of the opponent; where nothing is seen, numbers are of no use."""
-
-    seen: BoolArray  # [N]
-    ahead: Floats  # [N] m to its middle
-    right: Floats  # [N] m
 
 
 class Aimbot:
@@ -74,14 +65,15 @@ class Aimbot:
             self.memory = np.zeros((len(observations), MEMORY))
         self._begin(observations)
         sight, actions = self._look(observations), np.zeros((len(observations), 4), np.float32)
-        turns = np.where(sight.seen, self._fight(observations, sight, actions), 0.0)
-        lost = ~sight.seen
+        seen = sight[0]
+        turns = np.where(seen, self._fight(observations, sight, actions), 0.0)
+        lost = ~seen
         turns[lost] = self._seek(observations, actions)[lost]
         reach = self._limit * self._turn
         done = turns.clip(-reach, reach)
-        self.memory[:, TO_TURN] = np.where(sight.seen, 0.0, turns - done)
+        self.memory[:, TO_TURN] = np.where(seen, 0.0, turns - done)
         self.memory[:, TO_CHASE] = np.where(
-            sight.seen, CHASE, np.maximum(self.memory[:, TO_CHASE] - 1.0, 0.0)
+            seen, CHASE, np.maximum(self.memory[:, TO_CHASE] - 1.0, 0.0)
         )
         actions[:, MOUSE] = done / self._turn
         return actions
@@ -97,8 +89,11 @@ class Aimbot:
         self.memory[starts, PHASE] = drawn >> 8
         self.memory[:, LAST_CLOCK] = clock
 
-    def _look(self, observations: Float32Array) -> _Sight:
-        """Where the opponent's middle is: on the far side of the points that rays hit."""
+    def _look(self, observations: Float32Array) -> tuple[BoolArray, Floats, Floats]:
+        """[N] whether the opponent is seen, and metres ahead and to the right to its middle.
+
+        That is on the far side of the points that rays hit.
+        """
         hit = observations[:, self._tags] == self._label
         seen = hit.any(axis=1)
         first = hit.argmax(axis=1)
@@ -112,23 +107,29 @@ class Aimbot:
         depth = np.sqrt(np.maximum(self._radius**2 - chord**2, 0.0))
         away = np.maximum(np.hypot(*middle.T), 1e-9)
         ahead, right = (middle * (1.0 + depth / away)[:, None]).T
-        return _Sight(seen, ahead, right)
+        return seen, ahead, right
 
-    def _fight(self, observations: Float32Array, sight: _Sight, actions: Float32Array) -> Floats:
+    def _fight(
+        self,
+        observations: Float32Array,
+        sight: tuple[BoolArray, Floats, Floats],
+        actions: Float32Array,
+    ) -> Floats:
         """Turns [N] in rad to the opponent as it will be seen after a step aside; writes the rest.
 
         The gun shoots after the walk, so the own step is allowed for.
         """
+        seen, ahead, right = sight
         side = np.where(self._coin(observations, STRAFE), 1.0, -1.0)
-        away = np.hypot(sight.ahead, sight.right)
-        turns: Floats = np.arctan2(sight.right - side * self._stride, sight.ahead)
+        away = np.hypot(ahead, right)
+        turns: Floats = np.arctan2(right - side * self._stride, ahead)
         reach = self._limit * self._turn
         off = np.abs(turns - turns.clip(-reach, reach))
         disc = np.arcsin(np.minimum(self._radius / np.maximum(away, self._radius), 1.0))
-        on_it = sight.seen & (off <= SURE * disc) & (observations[:, self._ready] > 0)
-        actions[:, HORIZONTAL] = np.where(sight.seen, np.where(side > 0, RIGHT, LEFT), 0)
+        on_it = seen & (off <= SURE * disc) & (observations[:, self._ready] > 0)
+        actions[:, HORIZONTAL] = np.where(seen, np.where(side > 0, RIGHT, LEFT), 0)
         closer = np.where(away > FAR, FORWARD, np.where(away < NEAR, BACK, 0))
-        actions[:, VERTICAL] = np.where(sight.seen & ~on_it, closer, 0)
+        actions[:, VERTICAL] = np.where(seen & ~on_it, closer, 0)
         actions[:, ATTACK] = on_it
         return turns
 

@@ -1,34 +1,12 @@
-"""What recorded matches say: goals, events and endings in words, and how one begins."""
+"""What recorded matches say: goals, events and endings in words."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
-from aimbot_lab.worlds.arena.replay_words import FIRED, HIT
-from aimbot_lab.worlds.duel.core.state import HEALTH, NO_SHOT, DuelState
+from aimbot_lab.worlds.arena.spec import FIRED, HIT
+from aimbot_lab.worlds.duel.core.state import HEALTH, NO_SHOT, REFERENCE, SELF, TARGET, DuelState
 from aimbot_lab.worlds.duel.core.state import HIT as SHOT_HIT
-from aimbot_lab.worlds.duel.kinds import REFERENCE, SELF, TARGET
-from aimbot_lab.worlds.duel.snapshots import OF_SEATS
-from aimbot_lab.worlds.snapshot_checks import FITS, OF_SCENARIO
-
-OF_ALL = ("sampler_key", "clock")  # arrays that no match has one of its own in
-
-
-def match_start(arrays: Mapping[str, np.ndarray], row: int, matches: int) -> dict[str, np.ndarray]:
-    """Copies of what match `row` of `matches` depends on, of the arrays of a snapshot of a duel."""
-    both = [row, row + matches]
-    found = {}
-    for name, array in arrays.items():
-        if name == FITS or name.startswith(OF_SCENARIO) or name.rpartition(".")[2] in OF_ALL:
-            found[name] = array.copy()
-        elif name.startswith(OF_SEATS) or len(array) == 2 * matches:
-            found[name] = array[both]
-        else:
-            found[name] = array[row : row + 1].copy()
-    return found
-
 
 HURT = "wounds"  # event
 SEATS = ("home", "away")

@@ -1,10 +1,12 @@
-"""The duel's part in recorded episodes."""
+"""The duel's part in recorded episodes: how matches begin and play."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from aimbot_lab.foundation.episodes import LOSS, WIN
+import numpy as np
+
+from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.replays import (
     ArrowKeys,
     Colour,
@@ -19,15 +21,85 @@ from aimbot_lab.foundation.replays import (
     SceneRenderer,
     WorldReplays,
 )
-from aimbot_lab.foundation.world import Float32Array, WorldSpec
-from aimbot_lab.worlds.arena.replay_words import FIRED, action_words
-from aimbot_lab.worlds.duel.kinds import KINDS, SELF
-from aimbot_lab.worlds.duel.replay_words import HURT, ending_words, match_start, seat_names
+from aimbot_lab.foundation.world import BatchWorld, Float32Array, StepBuffers, WorldSpec
+from aimbot_lab.worlds.arena.core import state as arena_core
+from aimbot_lab.worlds.arena.replays import action_words
+from aimbot_lab.worlds.arena.spec import FIRED
+from aimbot_lab.worlds.duel.core.state import IN_SEATS, KINDS, SELF, DuelState
+from aimbot_lab.worlds.duel.replay_words import HURT, ending_words, events, goal, seat_names
 from aimbot_lab.worlds.duel.settings import DuelSettings, one_match
-from aimbot_lab.worlds.snapshot_checks import FITS
+from aimbot_lab.worlds.snapshots import FITS, OF_SCENARIO
 
 if TYPE_CHECKING:
     from aimbot_lab.worlds.duel.duel import Duel
+
+
+OF_ALL = ("sampler_key", "clock")  # arrays that no match has one of its own in
+
+
+def match_start(arrays: Mapping[str, np.ndarray], row: int, matches: int) -> dict[str, np.ndarray]:
+    """Copies of what match `row` of `matches` depends on, of the arrays of a snapshot of a duel."""
+    both = [row, row + matches]
+    found = {}
+    for name, array in arrays.items():
+        if name == FITS or name.startswith(OF_SCENARIO) or name.rpartition(".")[2] in OF_ALL:
+            found[name] = array.copy()
+        elif name.startswith(IN_SEATS) or len(array) == 2 * matches:
+            found[name] = array[both]
+        else:
+            found[name] = array[row : row + 1].copy()
+    return found
+
+
+HASHED = ("health", "terms", "shot")
+HASHED_OF_SEATS = ("position", "yaw", "gun_ticks")
+
+
+class MatchReplayRow:
+    """The match that goes on from `start`. Raises MisuseError where that is of no such world."""
+
+    def __init__(self, settings: DuelSettings, start: RowArrays, make: MakeWorld) -> None:
+        self.world: BatchWorld = make(settings)
+        self.world.restore(start)
+        self.world.keep_endings = True
+        self._duel = cast("HasDuel", self.world).duel
+
+    def beginning(self) -> Scene:
+        """The match before the first decision."""
+        return _scene(self._duel.state)
+
+    def decide(self, actions: Float32Array, buffers: StepBuffers) -> tuple[Scene, EpisodeBatch]:
+        """The match after `actions` [agents, 4], and what ended."""
+        batch = self.world.step(actions, buffers)
+        state = (self._duel.ended_state if batch else None) or self._duel.state
+        return _scene(state), batch
+
+
+class HasDuel(Protocol):
+    """A world that is a duel, or has one within."""
+
+    @property
+    def duel(self) -> "Duel":
+        """The duel."""
+        ...
+
+
+def _scene(state: DuelState) -> Scene:
+    seats = state.seats
+    numbers = seats.parameters[0]
+    period = numbers[arena_core.AT.decision_period] * numbers[arena_core.AT.fixed_timestep]
+    return Scene(
+        terms=state.terms[0].copy(),
+        seconds=float(seats.decisions[0] * period),
+        time_limit=float(numbers[arena_core.AT.time_limit]),
+        state=state,
+        goal=goal(state),
+        events=events(state),
+        trajectory=(
+            *(getattr(state, name) for name in HASHED),
+            *(getattr(seats, name) for name in HASHED_OF_SEATS),
+        ),
+    )
 
 
 class DuelReplays(WorldReplays):
@@ -79,13 +151,11 @@ class DuelReplays(WorldReplays):
 
     def replay_row(self, settings: DuelSettings, start: RowArrays, make: MakeWorld) -> ReplayRow:
         """A world of one match. Raises MisuseError where `start` is not of one."""
-        from aimbot_lab.worlds.duel.replay_row import MatchReplayRow
-
         return MatchReplayRow(settings, start, make)
 
     def renderer(self, settings: DuelSettings) -> SceneRenderer:
         """Who draws matches from above."""
-        from aimbot_lab.worlds.duel.replay_row import MatchRenderer
+        from aimbot_lab.worlds.duel.draw import MatchRenderer
 
         return MatchRenderer(settings)
 

@@ -14,12 +14,12 @@ from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import Bounds
 from aimbot_lab.worlds.duel.core.state import (
     AWAY,
+    KINDS,
     LEVELS,
     OF_SEATS,
     PARAMETERS,
-    ScenarioTables,
+    DuelScenarioTables,
 )
-from aimbot_lab.worlds.duel.kinds import KINDS
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.parameters import (
     bounds_of,
@@ -69,7 +69,7 @@ def parameter_fault(name: str, value: ParameterValue, settings: DuelSettings | N
 
 def scenario_tables(
     scenario: Scenario, settings: DuelSettings, *, kinds: Collection[str], number: int
-) -> ScenarioTables:
+) -> DuelScenarioTables:
     """What the next matches are drawn from, as scenario `number`; their targets are `kinds`.
 
     Raises ConfigurationError for an unknown target or parameter, a value that a parameter does
@@ -85,7 +85,7 @@ def scenario_tables(
         parameter_values(settings),
         fault=lambda name, value: parameter_fault(name, value, settings),
     )
-    return ScenarioTables(
+    return DuelScenarioTables(
         number=np.array([number]),
         kind_weights=weights,
         difficulty_weights=difficulties,

@@ -21,7 +21,7 @@ Loadout = Annotated[Mapping[str, Float], MinLen(1)]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class RewardWeights:
+class DuelRewardWeights:
     """What an agent earns by itself; its reward is that less what the other earned, by term."""
 
     win: Reward = 100.0
@@ -37,7 +37,7 @@ class RewardWeights:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class ObservationSettings:
+class DuelObservationSettings:
     """What an observation holds beside the agent's own numbers and the rays."""
 
     units: Bool = False
@@ -109,9 +109,9 @@ class DuelSettings:
     """Files and folders of halls of your own; without the shipped ones, of each difficulty one."""
     rays: RaySettings = RaySettings()
     """What an agent sees with."""
-    observation: ObservationSettings = ObservationSettings()
+    observation: DuelObservationSettings = DuelObservationSettings()
     """What else it observes."""
-    rewards: RewardWeights = RewardWeights()
+    rewards: DuelRewardWeights = DuelRewardWeights()
     """What an agent earns."""
 
     def __post_init__(self) -> None:

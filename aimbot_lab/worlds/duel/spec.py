@@ -6,14 +6,22 @@ import numpy as np
 
 from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
-from aimbot_lab.worlds.arena.spec import LABELS, ONE_HOT, own_number_columns
+from aimbot_lab.worlds.arena.spec import (
+    own_number_columns,
+    ray_blocks,
+    ray_columns,
+    ray_units,
+    unit_columns,
+)
 from aimbot_lab.worlds.duel.core import state as core
-from aimbot_lab.worlds.duel.episode_results import EPISODE_COLUMNS
-from aimbot_lab.worlds.duel.kinds import KINDS, LEARNED, SCRIPTS, TARGET
+from aimbot_lab.worlds.duel.core.state import KINDS, LEARNED, SCRIPTS, TARGET
 from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE
 from aimbot_lab.worlds.duel.settings import DuelSettings, SelfPlayDuelSettings
+from aimbot_lab.worlds.episode_log import own_columns
 
 Column = tuple[str, float, float]  # name, low, high
+OWN_COLUMNS = own_columns(core.MatchLog)
+EPISODE_COLUMNS = (*OWN_COLUMNS, "score")
 ACTION_NAMES = ("vertical", "horizontal", "attack", "mouse")
 FEATURES = ("ahead", "right", "hits_left", "looks_ahead", "looks_right")  # of the opponent
 
@@ -39,49 +47,26 @@ def _opponent_columns(settings: DuelSettings) -> list[Column]:
     return [*((f"opponent_0_{name}", *both) for name, both in named), ("opponent_0_seen", 0.0, 1.0)]
 
 
-def _ray_columns(settings: DuelSettings) -> list[Column]:
-    rays = range(settings.rays.count)
-    if settings.rays.tags == "one_hot":
-        tags = [(f"ray_{ray}_{kind}", 0.0, 1.0) for ray in rays for kind in ONE_HOT]
-    else:
-        tags = [(f"ray_{ray}_tag", -1.0, 2.0) for ray in rays]
-    return [*tags, *((f"ray_{ray}_distance", 0.0, settings.rays.range) for ray in rays)]
-
-
 def _blocks(settings: DuelSettings) -> tuple[ObservationBlock, ...]:
-    rays = settings.rays.count
     opponent = ObservationBlock("opponent", "units", (1, core.OPPONENT_FEATURES))
     return (
         ObservationBlock("own", "vector", (len(_own_columns(settings)),)),
         *((opponent,) if settings.observation.units else ()),
-        ObservationBlock("ray_tags", "rays", (rays, tag_columns(settings))),
-        ObservationBlock("ray_distances", "rays", (rays, 1)),
+        *ray_blocks(settings.rays),
     )
-
-
-def tag_columns(settings: DuelSettings) -> int:
-    """Columns of a ray's tag."""
-    return len(ONE_HOT) if settings.rays.tags == "one_hot" else 1
 
 
 def _units(settings: DuelSettings, names: tuple[str, ...]) -> tuple[UnitBlock, ...]:
     """The rays and, where it is shown, the opponent."""
-    labelled, angles = settings.rays.tags == "label", np.array(settings.rays.angles)
-    rays = UnitBlock(
-        kind="rays",
-        features=(*(("tag",) if labelled else ONE_HOT), "distance"),
-        columns=_columns("ray", settings.rays.count, names=names, labelled=labelled),
-        fixed=np.stack([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32),
-        distance="distance",
-        labels={"tag": LABELS} if labelled else {},
-    )
+    index = {name: column for column, name in enumerate(names)}
+    rays = ray_units(settings.rays, index)
     if not settings.observation.units:
         return (rays,)
     features = ("seen", *FEATURES)
     opponent = UnitBlock(
         kind="opponents",
         features=features,
-        columns=np.array([[names.index(f"opponent_0_{name}") for name in features]], np.int64),
+        columns=unit_columns("opponent", 1, features=features, index=index),
         fixed=np.zeros((1, 0), np.float32),
         seen="seen",
         place=("ahead", "right"),
@@ -89,12 +74,6 @@ def _units(settings: DuelSettings, names: tuple[str, ...]) -> tuple[UnitBlock, .
         target=True,
     )
     return rays, opponent
-
-
-def _columns(prefix: str, slots: int, *, names: tuple[str, ...], labelled: bool) -> np.ndarray:
-    features = (*(("tag",) if labelled else ONE_HOT), "distance")
-    rows = [[names.index(f"{prefix}_{slot}_{name}") for name in features] for slot in range(slots)]
-    return np.array(rows, np.int64)
 
 
 def targets_of(settings: DuelSettings) -> tuple[str, ...]:
@@ -109,7 +88,7 @@ def duel_spec(settings: DuelSettings) -> WorldSpec:
     columns = [
         *_own_columns(settings),
         *_opponent_columns(settings),
-        *_ray_columns(settings),
+        *ray_columns(settings.rays),
     ]
     names, lows, highs = zip(*columns, strict=True)
     targets = targets_of(settings)

@@ -1,18 +1,35 @@
 """The duel as a kind of world: what is known of it before one is made."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
-from typing import Any
-
-import numpy as np
-from pydantic import TypeAdapter
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, WorldSpec, step_buffers
-from aimbot_lab.foundation.world_type import Bounds, MakePlayer, Opponents, StepParts, WorldType
-from aimbot_lab.worlds.duel.core.state import AWAY, LEVELS
-from aimbot_lab.worlds.duel.kinds import LEARNED, SCRIPTS, TARGET
-from aimbot_lab.worlds.duel.layouts import OWN_LAYOUTS, lacking_fault
+from aimbot_lab.foundation.world import BatchWorld, WorldSpec
+from aimbot_lab.foundation.world_type import (
+    Bounds,
+    KeptFiles,
+    MakePlayer,
+    Opponents,
+)
+from aimbot_lab.worlds.duel.core.state import (
+    AWAY,
+    LEARNED,
+    LEVELS,
+    OF_SEATS,
+    SCRIPTS,
+    SHARED,
+    TARGET,
+)
+from aimbot_lab.worlds.duel.layouts import (
+    FORM,
+    kept_layouts,
+    lacking_fault,
+    layout_count,
+    layouts_of,
+    listed_layouts,
+)
 from aimbot_lab.worlds.duel.players import make_players
 from aimbot_lab.worlds.duel.replays import DuelReplays
 from aimbot_lab.worlds.duel.scenario import (
@@ -23,15 +40,31 @@ from aimbot_lab.worlds.duel.scenario import (
 from aimbot_lab.worlds.duel.scenes import DuelScenes
 from aimbot_lab.worlds.duel.settings import DuelSettings, SelfPlayDuelSettings
 from aimbot_lab.worlds.duel.spec import duel_spec, targets_of
+from aimbot_lab.worlds.kernel_type import KernelType, setting_text
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
-class DuelType(WorldType):
+def _drawn(paths: Sequence[Path]) -> "Image":
+    from aimbot_lab.worlds.duel.draw import draw_layout_sheet
+
+    return draw_layout_sheet(layouts_of(paths))
+
+
+class DuelType(KernelType):
     """Two agents in one hall."""
 
     name = "duel"
     settings = DuelSettings
-    files = OWN_LAYOUTS
-    benched = True
+    files = KeptFiles(
+        key="layouts",
+        form=FORM,
+        read=kept_layouts,
+        listed=listed_layouts,
+        count=layout_count,
+        draw=_drawn,
+    )
     shape_keys = ("rays", "observation", "observed_parameters", "mouse_limit")
     bounding_keys = ("rays", *DECLARED)
     replays = DuelReplays()
@@ -90,7 +123,11 @@ class DuelType(WorldType):
 
     def parameter_texts(self) -> Mapping[str, str]:
         """What the setting of each parameter's name says about itself."""
-        return {name: _description(name) for name in parameter_bounds()}
+        plain = {name: setting_text(DuelSettings, name) for name in (*SHARED, *OF_SEATS)}
+        return {
+            **plain,
+            **{AWAY + name: f"The away agent's: {plain[name]}" for name in OF_SEATS},
+        }
 
     def parameter_fault(
         self, name: str, value: ParameterValue, settings: DuelSettings | None
@@ -104,47 +141,6 @@ class DuelType(WorldType):
         """Whether each difficulty has a layout, where no shipped ones are."""
         del target, weights
         return lacking_fault(settings)
-
-    def reward_bound(self, settings: DuelSettings) -> float:
-        """The largest of the reward weights."""
-        return float(max(map(abs, asdict(settings.rewards).values())))
-
-    def warm_up(self, settings: DuelSettings) -> None:
-        """Step a single match, which compiles the kernels or reads them from the cache."""
-        world = self.make(replace(settings, num_envs=1))
-        world.set_scenario(Scenario(dict.fromkeys(world.spec.targets, 1.0)))
-        buffers = step_buffers(world)
-        world.reset(0, buffers.observations)
-        world.step(np.zeros((len(buffers.rewards), 4), np.float32), buffers)
-
-    def spread_episodes(
-        self, world: Any, scenario: Scenario, *, seed: int, play: Callable[[int], object]
-    ) -> None:
-        """Matches in full play, over the hall and over the time of their episodes."""
-        world.set_scenario(scenario)
-        world.reset(seed, step_buffers(world).observations)
-        play(1)
-        decisions = world.state.seats.decisions
-        spread = np.random.default_rng(seed).integers(world.spec.max_steps, size=world.num_envs)
-        decisions[:] = np.tile(spread, 2)
-
-    def step_parts(self, world: Any, scenario: Scenario, buffers: StepBuffers) -> StepParts:
-        """The kernels of a step."""
-        from aimbot_lab.worlds.duel.benchmark import step_parts
-
-        return step_parts(world, scenario, buffers)
-
-
-def _description(parameter: str) -> str:
-    """What the duel's setting of that name says about itself."""
-    plain = parameter.removeprefix(AWAY)
-    *sections, key = plain.split(".")
-    kind: Any = DuelSettings
-    for section in sections:
-        kind = next(field.type for field in fields(kind) if field.name == section)
-    assert is_dataclass(kind)
-    text = str(TypeAdapter(kind).json_schema()["properties"][key]["description"])
-    return text if plain == parameter else f"The away agent's: {text}"
 
 
 DUEL = DuelType()

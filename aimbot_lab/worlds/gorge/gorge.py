@@ -1,6 +1,6 @@
-"""Gorge Walk: a batch of games behind the `BatchWorld` protocol."""
+"""Gorge Walk: a batch of games behind the `BatchWorld` protocol, built from settings and maps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -24,29 +24,37 @@ from aimbot_lab.foundation.world import (
     Int64Array,
     Picture,
     Scenario,
+    StepBuffers,
+    step_buffers,
 )
+from aimbot_lab.foundation.world_type import StepParts
 from aimbot_lab.worlds.episode_log import cells_of, ended_episodes, new_log
-from aimbot_lab.worlds.gorge.allocate import map_tables, new_state
+from aimbot_lab.worlds.gorge.core import state as core
 from aimbot_lab.worlds.gorge.core.state import (
     DIFFICULTY_COUNT,
     MOVES,
     REWARD_TERMS,
     SIDE,
     SITES,
-    EpisodeLog,
+    GorgeEpisodeLog,
+    GorgeScenarioTables,
     GorgeState,
     GorgeTables,
     MapTables,
     SamplerTables,
-    ScenarioTables,
 )
 from aimbot_lab.worlds.gorge.core.step import (
     advance_packed,
     all_masks,
+    begin_all,
     first_bad_action,
     keep_advance,
+    move_all,
+    observe_all,
+    reward_all,
 )
-from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
+from aimbot_lab.worlds.gorge.map_choice import Maps, chosen_maps, pool_of
+from aimbot_lab.worlds.gorge.maps import GorgeMap, distances
 from aimbot_lab.worlds.gorge.optimum import (
     Optimum,
     best_walk,
@@ -56,10 +64,17 @@ from aimbot_lab.worlds.gorge.optimum import (
 )
 from aimbot_lab.worlds.gorge.scenario import sampler_tables, scenario_tables
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
-from aimbot_lab.worlds.gorge.snapshots import OF_SAMPLERS, check_snapshot, fingerprint
 from aimbot_lab.worlds.gorge.spec import TARGETS, block_table, gorge_spec, polar_table
 from aimbot_lab.worlds.kernel_world import KernelWorld, overwrite, tables_of
-from aimbot_lab.worlds.snapshot_checks import OF_SCENARIO
+from aimbot_lab.worlds.snapshots import (
+    LARGEST,
+    OF_SCENARIO,
+    Arrays,
+    check_arrays,
+    check_range,
+    check_samplers,
+    setting_lines,
+)
 
 
 def checked_actions(actions: Any, *, shape: tuple[int, int]) -> Float32Array:
@@ -89,6 +104,8 @@ def _no_move(actions: Any, row: int) -> ActionError:
 CELLS = cells_of(TARGETS, DIFFICULTY_COUNT)
 NOTHING = Scenario({"walk": 1.0})  # the tables' before a scenario is set; nobody plays it
 
+OF_SAMPLERS = "sampler_tables."  # what the names of the samplers' arrays begin with
+
 
 class Gorge(KernelWorld):
     """`settings.num_envs` games of Gorge Walk, stepped together.
@@ -113,7 +130,7 @@ class Gorge(KernelWorld):
             gorge_spec(settings),
             state=new_state(settings.num_envs),
             tables=self._new_tables(),
-            log=new_log(EpisodeLog, settings.num_envs, terms=len(REWARD_TERMS)),
+            log=new_log(GorgeEpisodeLog, settings.num_envs, terms=len(REWARD_TERMS)),
             fits=fingerprint(settings, self.maps),
         )
 
@@ -141,7 +158,7 @@ class Gorge(KernelWorld):
         self._actions[...] = checked_actions(actions, shape=self._actions.shape)
 
     def _episodes(self, rows: Int64Array) -> EpisodeBatch:
-        log: EpisodeLog = self._log
+        log: GorgeEpisodeLog = self._log
         return ended_episodes(
             rows,
             log,
@@ -157,14 +174,14 @@ class Gorge(KernelWorld):
         given = scenario.parameters
         return self._drawn_from(drawn, sampler_tables(given, self.settings, self.maps, self._pool))
 
-    def _drawn_from(self, drawn: ScenarioTables, samplers: SamplerTables) -> GorgeTables:
+    def _drawn_from(self, drawn: GorgeScenarioTables, samplers: SamplerTables) -> GorgeTables:
         optima = self._tables.optima
         if not same_scores(samplers, self._tables.samplers):
             optima = unknown_optima(self.maps)
         return self._tables._replace(scenario=drawn, samplers=samplers, optima=optima)
 
     def running(self) -> tuple[Int64Array, Int64Array]:
-        """See `worlds.row_parts.PartWorld`."""
+        """See `worlds.snapshots.PartWorld`."""
         return self.state.order, self.state.scenario
 
     def _clear(self) -> None:
@@ -218,9 +235,34 @@ class Gorge(KernelWorld):
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on from `snapshot` of a world with the same settings and maps, bit for bit."""
         check_snapshot(snapshot, self.arrays(), maps=len(self.maps))
-        drawn = tables_of(ScenarioTables, snapshot, OF_SCENARIO)
+        drawn = tables_of(GorgeScenarioTables, snapshot, OF_SCENARIO)
         self._tables = self._drawn_from(drawn, tables_of(SamplerTables, snapshot, OF_SAMPLERS))
         overwrite(self.state, snapshot)
+
+    def spread_episodes(
+        self, scenario: Scenario, *, seed: int, play: Callable[[int], object]
+    ) -> None:
+        """Begin episodes that are spread over the limit of their steps.
+
+        Random play seldom arrives: without that spread all episodes would end in the same step, and
+        a short measurement would hold either no reset or all of them.
+        """
+        self.set_scenario(scenario)
+        self.reset(seed, step_buffers(self).observations)
+        play(1)
+        limit = self.settings.max_steps
+        self.state.steps[:] = np.random.default_rng(seed).integers(limit, size=self.num_envs)
+
+    def step_parts(self, buffers: StepBuffers) -> StepParts:
+        """The kernels of a step, each on all rows."""
+        state, tables = self.state, self._tables
+        every_row = buffers._replace(finished=np.ones(self.num_envs, np.bool_))
+        return {
+            "movement": lambda actions: move_all(state, tables, actions),
+            "reward": lambda actions: reward_all(state, tables, actions, buffers),
+            "observation": lambda _: observe_all(state, tables, buffers.observations),
+            "reset": lambda _: begin_all(state, tables, every_row),
+        }
 
 
 HERO_ID = 112  # the only hero
@@ -252,4 +294,145 @@ def frame_of(state: GorgeState, maps: MapTables, row: int) -> dict[str, Any]:
         "organs": organs,
         "score": float(state.step_score[row]),
         "total_score": float(state.score[row]),
+    }
+
+
+COUNTERS = (
+    "x",
+    "z",
+    "map",
+    "start",
+    "target",
+    "difficulty",
+    "steps",
+    "bumps",
+    "placed",
+    "left",
+    "episode",
+    "order",
+    "scenario",
+)  # [B] whole numbers of the state that begin at 0
+
+
+def new_state(rows: int) -> GorgeState:
+    """State of `rows` rows before any episode began."""
+    counters: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in COUNTERS}
+    return GorgeState(
+        score=np.zeros(rows),
+        step_score=np.zeros(rows),
+        optimum=np.zeros(rows),
+        terms=np.zeros((rows, len(core.REWARD_TERMS))),
+        arrivals=np.zeros((rows, core.CELLS), np.uint16),
+        walked=np.zeros((rows, core.PADDED), np.uint64),
+        parameters=np.zeros((rows, len(core.PARAMETERS))),
+        streams=np.zeros(rows, np.uint64),
+        sampler_key=np.zeros(1, np.uint64),
+        clock=np.zeros(1, np.int64),
+        **counters,
+    )
+
+
+def map_tables(maps: Maps, pool: Sequence[int], *, view: int) -> MapTables:
+    """What is known of `maps`, the ways searched once and for all."""
+    one_by_one = [_tables_of(one, pool, view) for one in maps]
+    return MapTables(*(np.array(arrays) for arrays in zip(*one_by_one, strict=True)))
+
+
+def _tables_of(grid: GorgeMap, pool: Sequence[int], view: int) -> MapTables:
+    """Tables of one map, without the axis of maps."""
+    missing = core.SITES - len(grid.sites)
+    to_end = distances(grid, grid.end)
+    ways = [distances(grid, (x, z)).ravel() for x, z in grid.sites.tolist()]
+    ways += [np.full(core.CELLS, -1, np.int32)] * missing
+    sites = [core.SIDE * x + z for x, z in grid.sites.tolist()]
+    walk_cells, walk_first = _walk_starts(to_end.ravel(), int(to_end[grid.start]))
+    free = _free_cells(grid, pool)
+    return MapTables(
+        road=_road_bits(grid),
+        start=np.array(core.SIDE * grid.start[0] + grid.start[1]),
+        end=np.array(core.SIDE * grid.end[0] + grid.end[1]),
+        sites=np.array(sites + [-1] * missing, np.int64),
+        points=np.concatenate([grid.points, np.zeros(missing)]),
+        on=_sites_around(grid, 0),
+        near=_sites_around(grid, view),
+        to_end=to_end.ravel(),
+        to_site=np.array(ways, np.int32),
+        walk_cells=walk_cells,
+        walk_first=walk_first,
+        free_cells=_padded(free),
+        free_count=np.array(len(free)),
+    )
+
+
+def _road_bits(grid: GorgeMap) -> core.Words:
+    """[PADDED] bit z of column x + MAX_VIEW where (x, z) is no obstacle."""
+    weights = np.uint64(1) << np.arange(core.SIDE, dtype=np.uint64)
+    columns = np.where(grid.walls, np.uint64(0), weights).sum(axis=1, dtype=np.uint64)
+    return np.pad(columns, core.MAX_VIEW)
+
+
+def _sites_around(grid: GorgeMap, reach: int) -> core.Sets:
+    """[CELLS] set of the sites at most `reach` cells to each side of a cell."""
+    found = np.zeros((core.SIDE, core.SIDE), np.uint16)
+    for site, (x, z) in enumerate(grid.sites.tolist()):
+        found[max(x - reach, 0) : x + reach + 1, max(z - reach, 0) : z + reach + 1] |= 1 << site
+    return found.ravel()
+
+
+def _walk_starts(to_end: core.Ints32, longest: int) -> tuple[core.Ints32, core.Ints]:
+    """Cells by their way to the end, and where each quarter of `longest` begins and ends.
+
+    Quarter k holds the cells whose way is more than (k - 1) / 4 of it and at most k / 4.
+    """
+    order = np.argsort(to_end, kind="stable").astype(np.int32)
+    ways = core.QUARTERS * to_end[order].astype(np.int64)
+    first = np.searchsorted(ways, longest * np.arange(core.QUARTERS + 1), side="right")
+    return order, first.astype(np.int64)
+
+
+def _free_cells(grid: GorgeMap, pool: Sequence[int]) -> core.Ints32:
+    """Cells that the hero can reach, but for the end and the sites of `pool`."""
+    free = distances(grid, grid.start) >= 0
+    free[grid.end] = False
+    for x, z in grid.sites[list(pool)].tolist():
+        free[x, z] = False
+    return np.flatnonzero(free).astype(np.int32)
+
+
+def _padded(cells: core.Ints32) -> core.Ints32:
+    return np.pad(cells, (0, core.CELLS - len(cells)))
+
+
+RANGES = OF_SAMPLERS + "sampler_ranges"  # as many to a parameter as the scenario needs
+# The number of rows is seen by the arrays, threads change nothing, and maps are compared by what
+# they hold.
+NOT_COMPARED = ("num_envs", "threads", "map")
+
+
+def fingerprint(settings: GorgeSettings, maps: Maps) -> np.ndarray:
+    """Lines "name=value" that tell which snapshots fit a world with `settings` on `maps`."""
+    lines = setting_lines(settings, without=NOT_COMPARED)
+    return np.array([*lines, *(f"map.{k}={one.content_hash}" for k, one in enumerate(maps))])
+
+
+def check_snapshot(snapshot: Arrays, own: Arrays, *, maps: int) -> None:
+    """Raise MisuseError, saying what differs, unless `snapshot` fits the world of `own`."""
+    check_arrays(snapshot, own, growing=(RANGES,))
+    limits = {**_limits(maps), **check_samplers(snapshot, own, OF_SAMPLERS)}
+    for name, (low, high) in limits.items():
+        check_range(name, snapshot[name], low=low, high=high)
+
+
+def _limits(maps: int) -> dict[str, tuple[int, int]]:
+    """Lowest and highest value of the arrays that kernels count or choose by."""
+    counters = ("steps", "bumps", "episode", "order", "scenario", "clock")
+    sites = (0, (1 << core.SITES) - 1)
+    return {
+        **dict.fromkeys((*counters, OF_SCENARIO + "number"), (0, LARGEST)),
+        **dict.fromkeys(("x", "z"), (0, core.SIDE - 1)),
+        **dict.fromkeys(("placed", "left"), sites),
+        "map": (0, maps - 1),
+        "start": (0, core.CELLS - 1),
+        "target": (0, core.TARGET_COUNT - 1),
+        "difficulty": (0, core.DIFFICULTY_COUNT),
     }

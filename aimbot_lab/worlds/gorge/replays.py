@@ -1,10 +1,12 @@
-"""Gorge Walk's part in recorded episodes."""
+"""Gorge Walk's part in recorded episodes: how they begin and play, and what they say."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from aimbot_lab.foundation.episodes import LOSS, WIN
+import numpy as np
+
+from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.replays import (
     ArrowKeys,
     Colour,
@@ -15,11 +17,89 @@ from aimbot_lab.foundation.replays import (
     Scene,
     WorldReplays,
 )
-from aimbot_lab.foundation.world import Float32Array, WorldSpec
+from aimbot_lab.foundation.world import Float32Array, StepBuffers, WorldSpec
+from aimbot_lab.worlds.gorge.core import state as core
+from aimbot_lab.worlds.gorge.core.state import MAX_VIEW, SIDE, GorgeState
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 
 if TYPE_CHECKING:
     from aimbot_lab.worlds.gorge.gorge import Gorge
+
+DERIVED = ("arrivals", "walked")  # large, and known at a beginning: one arrival where it starts
+
+
+def row_start(world: "Gorge", row: int) -> RowArrays:
+    """Copies of what the episode of `row` depends on, which is about to begin."""
+    of_rows = set(world.state._fields) - {"sampler_key", "clock"}
+    return {
+        name: (array[row : row + 1] if name in of_rows else array).copy()
+        for name, array in world.arrays().items()
+        if name not in DERIVED
+    }
+
+
+def restored(settings: GorgeSettings, start: RowArrays, make: MakeWorld) -> "Gorge":
+    """A world of one row in which the episode of `start` is about to begin.
+
+    Raises MisuseError where `start` is not of such a world.
+    """
+    world = cast("Gorge", make(settings))
+    empty = {name: np.zeros_like(getattr(world.state, name)) for name in DERIVED}
+    world.restore({**start, **empty})
+    x, z = int(world.state.x[0]), int(world.state.z[0])
+    world.state.arrivals[0, SIDE * x + z] = 1
+    world.state.walked[0, x + MAX_VIEW] = np.uint64(1) << np.uint64(z)
+    return world
+
+
+BUMPS, TREASURES = "bumps", "treasures"  # events
+HASHED = ("x", "z", "left", "score", "terms")
+
+
+class GorgeReplayRow:
+    """The game that goes on from `start`. Raises MisuseError where that is of no such world."""
+
+    def __init__(self, settings: GorgeSettings, start: RowArrays, make: MakeWorld) -> None:
+        self.world = restored(settings, start, make)
+        self.world.keep_endings = True
+
+    def beginning(self) -> Scene:
+        """The row before the first decision."""
+        return self._scene(self.world.state, {BUMPS: 0, TREASURES: 0}, ended=False)
+
+    def decide(self, actions: Float32Array, buffers: StepBuffers) -> tuple[Scene, EpisodeBatch]:
+        """The row after `actions` [1, 1], and what ended."""
+        state = self.world.state
+        bumps, left = int(state.bumps[0]), int(state.left[0])
+        batch = self.world.step(actions, buffers)
+        after = (self.world.ended_state if batch else None) or state
+        taken = (left & ~int(after.left[0])).bit_count()
+        events = {BUMPS: int(after.bumps[0]) - bumps, TREASURES: taken}
+        return self._scene(after, events, ended=bool(batch)), batch
+
+    def _scene(self, state: GorgeState, events: Mapping[str, int], *, ended: bool) -> Scene:
+        world, limit = self.world, float(state.parameters[0, core.MAX_STEPS])
+        return Scene(
+            terms=state.terms[0].copy(),
+            seconds=float(state.steps[0]),
+            time_limit=limit,
+            state=lambda: world.draw(0, ending=ended),
+            goal=goal(state),
+            events=events,
+            trajectory=tuple(getattr(state, name) for name in HASHED),
+        )
+
+
+def goal(state: GorgeState) -> str:
+    """What is to be done in row 0 of `state`, and how much of it is left."""
+    left = int(state.left[0]).bit_count()
+    if state.target[0] == core.WALK:
+        return "walk to the end"
+    treasures = f"{left} of {int(state.placed[0]).bit_count()} treasures left"
+    if state.target[0] == core.COLLECT:
+        return f"collect all: {treasures}"
+    return f"score {float(state.score[0]):g}: {treasures}"
+
 
 FRAME_SECONDS = 0.05  # of a film to a step
 
@@ -42,14 +122,10 @@ class GorgeReplays(WorldReplays):
 
     def row_start(self, world: "Gorge", row: int) -> RowArrays | None:
         """The row's values, where it has made no step yet."""
-        from aimbot_lab.worlds.gorge.replay_row import row_start
-
         return row_start(world, row) if world.state.steps[row] == 0 else None
 
     def replay_row(self, settings: GorgeSettings, start: RowArrays, make: MakeWorld) -> ReplayRow:
         """A world of one row. Raises MisuseError where `start` is not of one."""
-        from aimbot_lab.worlds.gorge.replay_row import GorgeReplayRow
-
         return GorgeReplayRow(settings, start, make)
 
     def controls(

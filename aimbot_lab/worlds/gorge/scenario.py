@@ -5,21 +5,18 @@ from dataclasses import asdict
 from types import MappingProxyType
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from aimbot_lab.foundation.samplers import ParameterValue, as_parameter, extremes
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import Bounds
 from aimbot_lab.worlds.gorge.core import state as core
-from aimbot_lab.worlds.gorge.core.state import SamplerTables, ScenarioTables
+from aimbot_lab.worlds.gorge.core.state import GorgeScenarioTables, SamplerTables
 from aimbot_lab.worlds.gorge.map_choice import Maps, longest_way, too_short, treasure_count
 from aimbot_lab.worlds.gorge.settings import (
     MAX_LIMIT,
     MAX_POINTS,
     MAX_REWARD,
     GorgeSettings,
-    RewardWeights,
-    ScoreSettings,
 )
 from aimbot_lab.worlds.gorge.spec import DIFFICULTIES, TARGETS
 from aimbot_lab.worlds.parameters import (
@@ -34,11 +31,6 @@ from aimbot_lab.worlds.parameters import (
     value_fault,
 )
 
-
-def _text(kind: type, name: str) -> str:
-    return str(TypeAdapter(kind).json_schema()["properties"][name]["description"])
-
-
 BOUNDS = MappingProxyType(
     {
         **{f"rewards.{term}": Bounds(-MAX_REWARD, MAX_REWARD, False) for term in core.REWARD_TERMS},
@@ -50,18 +42,6 @@ BOUNDS = MappingProxyType(
         "score.step": Bounds(0, MAX_POINTS, False),
     }
 )
-
-TEXTS = MappingProxyType(
-    {
-        **{f"rewards.{term}": _text(RewardWeights, term) for term in core.REWARD_TERMS},
-        **{
-            name: _text(GorgeSettings, name)
-            for name in ("max_steps", "treasure_num", "win_share", "random_start")
-        },
-        **{f"score.{part}": _text(ScoreSettings, part) for part in ("end", "step")},
-    }
-)
-"""What the setting of each parameter's name says about itself."""
 
 
 def parameter_values(settings: GorgeSettings, pool: Sequence[int]) -> dict[str, float]:
@@ -111,7 +91,7 @@ def world_fault(
     return None
 
 
-def scenario_tables(scenario: Scenario, *, number: int) -> ScenarioTables:
+def scenario_tables(scenario: Scenario, *, number: int) -> GorgeScenarioTables:
     """The targets and difficulties of the next episodes, as scenario `number`.
 
     Raises ConfigurationError for an unknown target, and weights that leave nothing to draw.
@@ -121,7 +101,7 @@ def scenario_tables(scenario: Scenario, *, number: int) -> ScenarioTables:
     for name, weights in scenario.difficulty.items():
         code = target_number(name, TARGETS)
         difficulty[code] = level_weights(name, weights, DIFFICULTIES[name])
-    return ScenarioTables(np.array([number]), targets, difficulty)
+    return GorgeScenarioTables(np.array([number]), targets, difficulty)
 
 
 def sampler_tables(

@@ -29,7 +29,7 @@ Site = Annotated[Int, Ge(0)]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class RewardWeights:
+class GorgeRewardWeights:
     """What each event or state earns per step; a weight carries its sign."""
 
     treasure: Reward = 1.0
@@ -126,5 +126,5 @@ class GorgeSettings:
     """Whether `collect` and `score` begin at any cell that can be reached."""
     win_share: Annotated[Float, Gt(0), Le(1)] = 0.9
     """Share of the best possible total from which `score` is won."""
-    rewards: RewardWeights = RewardWeights()
+    rewards: GorgeRewardWeights = GorgeRewardWeights()
     """What the agent earns."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from math import atan2, pi, sqrt
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,25 +26,17 @@ SIZES = {
 }
 
 
-class Column(NamedTuple):
-    """A number of an observation."""
-
-    name: str
-    low: float
-    high: float
-
-
 def block_size(name: str, view: int) -> int:
     """Columns of the block `name`."""
     return int((2 * view + 1) ** 2) if name in WINDOWS else SIZES[name]
 
 
-def columns(settings: GorgeSettings) -> Iterator[Column]:
-    """Every column of an observation, in order."""
+def columns(settings: GorgeSettings) -> Iterator[tuple[str, float, float]]:
+    """Every column of an observation, in order: name, low, high."""
     for name in settings.features:
         high = {"position": core.SIDE - 1, "steps_left": settings.max_steps}.get(name, 1)
         for index in range(block_size(name, settings.view)):
-            yield Column(name if name == "steps_left" else f"{name}_{index}", 0.0, float(high))
+            yield (name if name == "steps_left" else f"{name}_{index}"), 0.0, float(high)
 
 
 def observation_blocks(settings: GorgeSettings) -> tuple[ObservationBlock, ...]:
@@ -78,7 +69,7 @@ TARGETS = {"walk": core.WALK, "collect": core.COLLECT, "score": core.SCORE}
 DIFFICULTIES = {"walk": core.DIFFICULTY_COUNT, "collect": core.DIFFICULTY_COUNT, "score": 0}
 ABILITIES = frozenset({"snapshot", "masks", "draw", "replay", "paired", "parts"})
 RESULT_COLUMNS = ("steps", "bumps", "treasures", "placed", "score", "optimum")
-OWN_COLUMNS = own_columns(core.EpisodeLog)
+OWN_COLUMNS = own_columns(core.GorgeEpisodeLog)
 EPISODE_COLUMNS = (*RESULT_COLUMNS, *(one for one in OWN_COLUMNS if one not in RESULT_COLUMNS))
 MEASURES = (
     Measure("score", "score", "score", training="score/total", evaluation="eval/score"),

@@ -1,48 +1,92 @@
 """Gorge Walk as a kind of world: what is known of it before one is made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, WorldSpec, step_buffers
+from aimbot_lab.foundation.world import BatchWorld, WorldSpec
 from aimbot_lab.foundation.world_type import (
     Act,
     Bounds,
     Content,
+    KeptFiles,
     MakePlayer,
     RandomAgent,
-    StepParts,
-    WorldType,
 )
 from aimbot_lab.worlds.gorge.baselines import Explorer
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
-from aimbot_lab.worlds.gorge.maps import MAP_FILES
-from aimbot_lab.worlds.gorge.play.terminal_play import GorgeTerminalPlay
+from aimbot_lab.worlds.gorge.maps import (
+    FORM,
+    MAX_SITES,
+    SHIPPED,
+    kept_map,
+    listed_maps,
+    map_text,
+    maps_of,
+)
 from aimbot_lab.worlds.gorge.replays import GorgeReplays
-from aimbot_lab.worlds.gorge.scenario import BOUNDS, TEXTS, form_fault, world_fault
+from aimbot_lab.worlds.gorge.scenario import BOUNDS, form_fault, world_fault
 from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GorgeSettings
 from aimbot_lab.worlds.gorge.spec import DIFFICULTIES, block_size, gorge_spec, states_fault
+from aimbot_lab.worlds.gorge.terminal_play import GorgeTerminalPlay
+from aimbot_lab.worlds.kernel_type import KernelType
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MAX_POINTS = 1000  # of a treasure
 MAX_ATTEMPTS = 8  # to find maps for evaluation
 
 
-class GorgeType(WorldType):
+DEFAULT_SHARE = 0.4  # of obstacles on a map that is made
+
+
+def _made(seed: int, numbers: Mapping[str, float]) -> str:
+    """The file of a generated map; `numbers` may hold `obstacle_share` and `sites`.
+
+    Raises ConfigurationError where no map with that share of obstacles is found.
+    """
+    from aimbot_lab.worlds.gorge.generated_maps import generated_maps
+
+    (grid,) = generated_maps(
+        1,
+        seed=seed,
+        obstacle_share=numbers.get("obstacle_share", DEFAULT_SHARE),
+        sites=int(numbers.get("sites", MAX_SITES)),
+    )
+    return map_text(grid)
+
+
+def _drawn(paths: Sequence[Path]) -> "Image":
+    from aimbot_lab.worlds.gorge.draw import draw_map_sheet
+
+    return draw_map_sheet(maps_of(paths))
+
+
+class GorgeType(KernelType):
     """Gorge Walk."""
 
     name = "gorge"
     settings = GorgeSettings
-    files = MAP_FILES
+    files = KeptFiles(
+        key="map",
+        form=FORM,
+        read=lambda entries: kept_map(*entries),
+        listed=listed_maps,
+        count=lambda paths: len(maps_of(paths)),
+        draw=_drawn,
+        single=True,
+        is_own=lambda entry: bool(entry) and entry not in SHIPPED,
+        make=_made,
+    )
     replays = GorgeReplays()
     terminal = GorgeTerminalPlay()
-    benched = True
     shape_keys = ("features", "view")
     bounding_keys = ("map", "max_steps", "treasure_pool")
     gymnasium_ids = MappingProxyType(
@@ -118,10 +162,6 @@ class GorgeType(WorldType):
         del settings
         return BOUNDS
 
-    def parameter_texts(self) -> Mapping[str, str]:
-        """What the setting of each parameter's name says about itself."""
-        return TEXTS
-
     def parameter_fault(
         self, name: str, value: ParameterValue, settings: GorgeSettings | None
     ) -> str | None:
@@ -149,28 +189,6 @@ class GorgeType(WorldType):
     def states_fault(self, settings: GorgeSettings) -> str | None:
         """A table needs one map, and to see where the hero is and which treasures are left."""
         return states_fault(settings)
-
-    def warm_up(self, settings: GorgeSettings) -> None:
-        """Take a step of a single row, which compiles the kernels or reads them from the cache."""
-        world = self.make(replace(settings, num_envs=1))
-        world.set_scenario(Scenario({"score": 1.0}))
-        buffers = step_buffers(world)
-        world.reset(0, buffers.observations)
-        world.step(np.zeros((1, 1), np.float32), buffers)
-
-    def spread_episodes(
-        self, world: Any, scenario: Scenario, *, seed: int, play: Callable[[int], object]
-    ) -> None:
-        """Rows in full play, over the time of their episodes."""
-        from aimbot_lab.worlds.gorge.benchmark import spread_episodes
-
-        spread_episodes(world, scenario, seed=seed, play=play)
-
-    def step_parts(self, world: Any, scenario: Scenario, buffers: StepBuffers) -> StepParts:
-        """The kernels of a step."""
-        from aimbot_lab.worlds.gorge.benchmark import step_parts
-
-        return step_parts(world, scenario, buffers)
 
 
 def _guide(world: Any) -> Act:

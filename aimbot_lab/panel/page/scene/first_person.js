@@ -4,7 +4,6 @@ import { castBodies, castWall } from "./casting.js";
 import { blended, colours } from "./colours.js";
 import { sprites } from "./sprites.js";
 
-const EYE = 1.2, WALL = 2.4, BODY = 1.8; // m
 const COLUMN = 2; // pixels
 const SHADES = 24;
 const FADE = 60; // m to the darkest wall
@@ -58,8 +57,8 @@ export class FirstPerson {
     const far = Math.min(Math.floor(depth / FADE * SHADES), SHADES - 1);
     const tones = this.tones[wall.box < 0 ? 0 : 1][wall.side];
     this.context.fillStyle = tones[Math.min(far + lines, SHADES - 1)];
-    const top = middle - (WALL - EYE) * scale;
-    this.context.fillRect(this.left(k), top, COLUMN, WALL * scale);
+    const [eye, height] = view.heights, top = middle - (height - eye) * scale;
+    this.context.fillRect(this.left(k), top, COLUMN, height * scale);
     return { wall, bodies, depth, angle };
   }
 
@@ -69,6 +68,7 @@ export class FirstPerson {
 
   bodies(view, focus) {
     const middle = this.canvas.height / 2, seen = sprites(colours());
+    const [eye, , height] = view.heights;
     this.columns.forEach(({ bodies, angle }, k) => {
       for (const met of bodies) {
         const body = view.bodies[met.body];
@@ -77,9 +77,9 @@ export class FirstPerson {
         const standing = body.home ? seen.home : body.counts ? seen.enemy : seen.bystander;
         const picture = body.hits_left <= 0 ? seen.down : standing;
         const column = Math.min(Math.floor((met.across + 1) / 2 * picture.width), picture.width - 1);
-        const top = middle - (BODY - EYE) * scale;
+        const top = middle - (height - eye) * scale;
         this.context.drawImage(
-          picture, column, 0, 1, picture.height, this.left(k), top, COLUMN, BODY * scale,
+          picture, column, 0, 1, picture.height, this.left(k), top, COLUMN, height * scale,
         );
       }
     });
@@ -87,7 +87,7 @@ export class FirstPerson {
 
   /** The circle to be reached, on the floor, where no wall hides it. */
   ring(view, focus) {
-    const [x, z, radius] = view.circle, ink = this.context;
+    const [x, z, radius] = view.circle, [eye] = view.heights, ink = this.context;
     ink.strokeStyle = this.shade.goal;
     ink.lineWidth = 3;
     let last = null;
@@ -99,7 +99,7 @@ export class FirstPerson {
       const column = this.columns[Math.round(right / ahead * focus / COLUMN) + this.half];
       const hidden = ahead < 0.2 || !column || column.depth < ahead;
       const point = hidden ? null : [
-        this.canvas.width / 2 + right / ahead * focus, this.canvas.height / 2 + EYE / ahead * focus,
+        this.canvas.width / 2 + right / ahead * focus, this.canvas.height / 2 + eye / ahead * focus,
       ];
       if (point && last) {
         ink.beginPath();

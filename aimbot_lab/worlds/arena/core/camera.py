@@ -12,10 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import called, inlined
-from aimbot_lab.worlds.arena.core.recall import is_hidden
-from aimbot_lab.worlds.arena.core.state import AT, ArenaState, ArenaTables, CameraTables, Floats32
+from aimbot_lab.worlds.arena.core.clock import is_hidden
+from aimbot_lab.worlds.arena.core.state import (
+    AT,
+    BODY_HEIGHT,
+    EYE_HEIGHT,
+    WALL_HEIGHT,
+    ArenaState,
+    ArenaTables,
+    CameraTables,
+    Floats32,
+)
 
-EYE, WALL, ENEMY = 1.5, 3.0, 2.0  # m, heights
 HORIZON = 0.3  # share of the picture that lies above it
 FAINT = 30.0  # m at which walls and enemies are half as bright
 STEEP = 1e-12  # what stands in for a direction of 0, so that no 0 * inf appears
@@ -76,15 +84,18 @@ def write_column(
     pixel = 2.0 * camera.half_width / camera.width
     for line in range(camera.height):
         slope = (line + 0.5 - HORIZON * camera.height) * pixel
-        if strip.enemy < strip.wall and EYE - ENEMY <= slope * strip.enemy <= EYE:
+        if (
+            strip.enemy < strip.wall
+            and EYE_HEIGHT - BODY_HEIGHT <= slope * strip.enemy <= EYE_HEIGHT
+        ):
             shown = foe
-        elif slope * strip.wall > EYE:
-            part = 0.0 if hides else brightness(state, row, strip, EYE / slope)
+        elif slope * strip.wall > EYE_HEIGHT:
+            part = 0.0 if hides else brightness(state, row, strip, EYE_HEIGHT / slope)
             shown = floor
             if part > 0.0:
                 shown = tone((BASE[0] * part, BASE[1] * part, BASE[2] * part), channels)
         else:
-            shown = ceiling if slope * strip.wall < EYE - WALL else wall
+            shown = ceiling if slope * strip.wall < EYE_HEIGHT - WALL_HEIGHT else wall
         first = at + line * camera.width * channels
         for channel in range(channels):
             observations[row, first + channel] = shown[channel]

@@ -19,6 +19,7 @@ DIFFICULTY_COUNT = 5
 BLOCK_SIZE = 10.0  # m
 MAX_ENEMIES = 6  # of a target block
 MAX_PLACED = 100  # enemies that Free places, and bystanders
+EYE_HEIGHT, WALL_HEIGHT, BODY_HEIGHT = 1.5, 3.0, 2.0  # m, of pictures, films and pages
 WALL_HIT, NO_HIT = -1, -2  # ray_hit where no enemy is hit
 BRANCHES = (3, 3, 2)  # of an action: vertical, horizontal, attack
 TAG_KINDS = 3  # columns of a one-hot tag: wall, enemy, player
@@ -175,6 +176,9 @@ class ArenaState(NamedTuple):
     clock: Ints  # [1] steps of the whole batch since the reset
 
 
+OF_ENEMIES = ("enemies", "enemy_hits_left", "enemy_is_target")  # fields [B, E, ...]
+
+
 class PresetTables(NamedTuple):
     """All target blocks, sorted by target and difficulty."""
 
@@ -243,7 +247,7 @@ class EpisodeLog(NamedTuple):
     terms: Floats  # [B, T + C]
 
 
-class ThreadWorkspace(NamedTuple):
+class RayWorkspace(NamedTuple):
     """What one thread works with."""
 
     thread_id: int  # 0 is the caller's, k + 1 that of worker k

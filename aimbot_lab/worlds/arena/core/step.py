@@ -17,7 +17,7 @@ from aimbot_lab.foundation.kernels.spin_sync import (
 )
 from aimbot_lab.worlds.arena.core.clock import is_over
 from aimbot_lab.worlds.arena.core.episode import begin_episode, is_won, record_end
-from aimbot_lab.worlds.arena.core.gun import cool_down, shoot
+from aimbot_lab.worlds.arena.core.gun import MISSED, cool_down, shoot
 from aimbot_lab.worlds.arena.core.motion import turn, walk
 from aimbot_lab.worlds.arena.core.observation import observe
 from aimbot_lab.worlds.arena.core.rays import cast_rays
@@ -159,3 +159,53 @@ def advance_rows(arguments: Any, plain: bool, sensed: bool) -> None:
             wait_for_workers(queue.sync_flags, workspace.spin_limit)
             return
         finish(queue.sync_flags, worker)
+
+
+@kernel
+def cast_all_rays(state: ArenaState, scratch: Floats32, span: tuple[int, int]) -> None:
+    """Cast the rays of the rows `span[0]` to `span[1]`; `scratch` [4, R padded]."""
+    for row in range(span[0], span[1]):
+        cast_rays(state, scratch, row)
+
+
+@kernel
+def move_all(state: ArenaState, actions: Floats32, span: tuple[int, int]) -> None:
+    """Turn and walk the rows `span[0]` to `span[1]` by `actions` [B, 4]."""
+    for row in range(span[0], span[1]):
+        turn(state, row, float(actions[row, MOUSE]))
+        walk(state, row, int(actions[row, 0]), int(actions[row, 1]))
+
+
+@kernel
+def observe_all(
+    state: ArenaState, tables: ArenaTables, observations: Floats32, span: tuple[int, int]
+) -> None:
+    """Write the `observations` [B, D] of the rows `span[0]` to `span[1]`."""
+    for row in range(span[0], span[1]):
+        observe(state, tables, observations, row, False, True)
+
+
+@kernel
+def reward_all(
+    state: ArenaState, tables: ArenaTables, actions: Floats32, buffers: Any, span: tuple[int, int]
+) -> None:
+    """Earn what the rows `span[0]` to `span[1]` would for `actions` [B, 4] that hit nothing.
+
+    Writes the rewards of `buffers`. An agent counts as moved, and as having fired, where its
+    action says so.
+    """
+    for row in range(span[0], span[1]):
+        moved = actions[row, 0] + actions[row, 1] > 0.0
+        before = distance_to_fire_base(state, row)
+        mouse, fired = float(actions[row, MOUSE]), actions[row, 2] > 0.0
+        deed = Deed(before, mouse, moved, fired, MISSED)
+        buffers.rewards[row] = reward_for(state, tables, row, deed)
+
+
+@kernel
+def begin_all(
+    state: ArenaState, tables: ArenaTables, scratch: Floats32, buffers: Any, span: tuple[int, int]
+) -> None:
+    """Begin the next episode in the rows `span[0]` to `span[1]`, with rays and observation."""
+    for row in range(span[0], span[1]):
+        begin_row(state, tables, scratch, buffers, row)

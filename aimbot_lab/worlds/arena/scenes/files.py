@@ -1,4 +1,6 @@
-"""Scenes as YAML files: what stands on a row's floor, where the agent is, what its target is.
+"""The arena's test mode: a menu of things to place, buttons, and scenes as YAML files.
+
+A file says what stands on a row's floor, where the agent is, and what its target is:
 
     scene:
       agent: {x: 2.0, z: 2.0, yaw: 0.0}      # m, m, degrees to the right of +z
@@ -7,11 +9,10 @@
       target: goto                           # of the agent; left out: Stay
       block: 0                               # of `blocks`, that it is about
 
-A scene of one block also holds that block as a preset, so that `env.presets` takes the file.
-"""
+A scene of one block also holds that block as a preset, so that `env.presets` takes the file."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from math import degrees, radians
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,8 +21,10 @@ from yaml.nodes import Node, ScalarNode
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.scenes import MenuEntry, Outline, Placement, SceneButton
 from aimbot_lab.foundation.yaml_files import WHOLE, FileReader, FileText
-from aimbot_lab.worlds.arena.core.state import TARGETS
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, TARGETS
 from aimbot_lab.worlds.arena.presets import (
     BLOCK_TARGETS,
     FORM,
@@ -31,9 +34,112 @@ from aimbot_lab.worlds.arena.presets import (
     preset_fields,
 )
 from aimbot_lab.worlds.arena.scenes.placing import HALF, NOBODY, place_in_block
+from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 if TYPE_CHECKING:
     from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
+
+ENEMY, FREE_MODE, STAY_MODE, CLEAR = "enemy", "free", "stay", "clear"
+
+
+BUTTONS = (
+    SceneButton(FREE_MODE, "FreeMode", "The target is Free: shoot every enemy. Without one: Stay."),
+    SceneButton(STAY_MODE, "StayMode", "The target is Stay: nothing to do, no end."),
+    SceneButton(CLEAR, "ClearGame", "Take all enemies and blocks away; the target is Stay."),
+)
+
+
+def menu_of(
+    settings: ArenaSettings, kinds: Mapping[str, Sequence[Preset]]
+) -> tuple[MenuEntry, ...]:
+    """Enemy, then every one of `kinds`, target and difficulty, with its presets."""
+    enemy = Outline("enemy", discs=((0.0, 0.0, settings.enemy_radius),))
+    entries = [MenuEntry(ENEMY, "Enemy", (enemy,), turns=False)]
+    for key, found in kinds.items():
+        label = f"{found[0].target.capitalize()} block {found[0].difficulty}"
+        outlines = tuple(_outline(preset, settings.enemy_radius) for preset in found)
+        entries.append(MenuEntry(key, label, outlines, turns=True))
+    return tuple(entries)
+
+
+def _outline(preset: Preset, enemy_radius: float) -> Outline:
+    x, z, diameter = preset.fire_base
+    return Outline(
+        name=preset.name,
+        boxes=tuple((a - HALF, b - HALF, c - HALF, d - HALF) for a, b, c, d in preset.obstacles),
+        discs=tuple((a - HALF, b - HALF, enemy_radius) for a, b in preset.enemies),
+        circle=(x - HALF, z - HALF, diameter / 2),
+        side=BLOCK_SIZE,
+    )
+
+
+class ArenaEditor(RowEditor):
+    """A `RowEditor` that knows what its edits are called on a page.
+
+    Placing a block assigns its target at once; placing an enemy assigns nothing.
+    """
+
+    def __init__(self, arena: Arena) -> None:
+        super().__init__(arena)
+        self._kinds: dict[str, list[Preset]] = {}
+        for preset in arena.presets:
+            self._kinds.setdefault(f"{preset.target} {preset.difficulty}", []).append(preset)
+        self._menu = menu_of(arena.settings, self._kinds)
+
+    @property
+    def menu(self) -> Sequence[MenuEntry]:
+        """Enemy, and a block of each target and difficulty."""
+        return self._menu
+
+    @property
+    def buttons(self) -> Sequence[SceneButton]:
+        """FreeMode, StayMode, ClearGame."""
+        return BUTTONS
+
+    def fault(self, row: int, placement: Placement) -> str | None:
+        """Why `place` would refuse; None: it would not."""
+        at = placement.x, placement.z
+        if (placement.key, placement.variant) == (ENEMY, 0):
+            return self.enemy_fault(row, at)
+        return self.block_fault(row, at, preset=self._preset_of(placement))
+
+    def place(self, row: int, placement: Placement) -> None:
+        """Place an enemy, or a block whose target is assigned at once."""
+        at = placement.x, placement.z
+        if (placement.key, placement.variant) == (ENEMY, 0):
+            self.place_enemy(row, at)
+            return
+        target, name = self._preset_of(placement)
+        block = self.place_block(row, at, preset=(target, name), turns=placement.turns)
+        self.assign(row, target, block=block)
+
+    def press(self, row: int, button: str) -> None:
+        """FreeMode and StayMode assign a target, ClearGame takes everything away."""
+        if button not in [one.key for one in BUTTONS]:
+            raise MisuseError(f"button: there is none of the name {button!r}")
+        if button == CLEAR:
+            self.clear(row)
+        else:
+            self.assign(row, button)
+
+    def text(self, row: int, name: str) -> str:
+        """The row as a YAML file, which `load` reads."""
+        return scene_text(self, row, name)
+
+    def load(self, row: int, text: str) -> None:
+        """Make the row what the YAML file `text` says.
+
+        Raises ConfigurationError with every fault, each with its line and column.
+        """
+        load_scene(self, row, text)
+
+    def _preset_of(self, placement: Placement) -> tuple[str, str]:
+        """Target and name of the preset that is to be placed."""
+        found = self._kinds.get(placement.key, ())
+        if not 0 <= placement.variant < len(found):
+            raise MisuseError(f"menu: there is no {placement.key!r}, variant {placement.variant}")
+        return found[placement.variant].target, found[placement.variant].name
 
 
 KEYS = ("agent", "blocks", "enemies", "target", "block")

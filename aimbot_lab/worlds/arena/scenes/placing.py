@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.worlds.arena.capacity import OF_ENEMIES
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, ArenaState
+from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, OF_ENEMIES, ArenaState
 from aimbot_lab.worlds.arena.presets import Preset
 
 BLOCKS = "scene_blocks"  # what a snapshot calls the blocks of edited rows, [n, 7]

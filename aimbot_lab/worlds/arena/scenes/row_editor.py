@@ -11,11 +11,11 @@ import numpy as np
 
 from aimbot_lab.foundation.argument_checks import FLOAT32, MisuseError, check_writable, checked_row
 from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.worlds.arena.allocate import room_fault
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.capacity import room_fault
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import TARGETS, ArenaState
-from aimbot_lab.worlds.arena.core.timed_parts import cast_all_rays, observe_all
+from aimbot_lab.worlds.arena.core.step import cast_all_rays, observe_all
 from aimbot_lab.worlds.arena.scenes import placing
 from aimbot_lab.worlds.arena.scenes.placing import (
     NOBODY,

@@ -8,7 +8,7 @@ from aimbot_lab.foundation.scenes import ENEMY, NOTHING, WALL, Body, SceneView
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, TARGETS, ArenaState
-from aimbot_lab.worlds.arena.replay_words import goal
+from aimbot_lab.worlds.arena.replays import goal
 from aimbot_lab.worlds.arena.scenes.placing import RowRecord
 
 DIGITS = 6  # of metres and radians that a page is sent
@@ -37,6 +37,7 @@ def row_view(
         bodies=_bodies(state, row),
         rays=_rays(state, row, rays),
         ray_range=float(numbers[core.AT.rays_range]),
+        heights=(core.EYE_HEIGHT, core.WALL_HEIGHT, core.BODY_HEIGHT),
         target=_target(state, row),
         goal=goal(state, row),
         seconds_left=_seconds_left(state, row),

@@ -23,7 +23,7 @@ class ArenaScenes(WorldScenes):
 
     def editor(self, world: "Arena") -> SceneEditor:
         """The test mode of the arena."""
-        from aimbot_lab.worlds.arena.scenes.arena_editor import ArenaEditor
+        from aimbot_lab.worlds.arena.scenes.files import ArenaEditor
 
         return ArenaEditor(world)
 

@@ -23,8 +23,13 @@ Words = npt.NDArray[np.uint64]
 
 AGENTS = 2
 LEVELS = 5  # difficulties
-KINDS = ("duel", "still", "random", "greedy", "aimbot")
-"""Kinds of matches: both seats are played from outside, or this player sits in the away one."""
+TARGET = "duel"
+"""Both seats are played from outside."""
+SCRIPTS = ("still", "random", "greedy", "aimbot")
+SELF, REFERENCE = LEARNED = ("self", "reference")
+"""A past self of the learner: any that is drawn, or the one that its lesson began with."""
+KINDS = (TARGET, *SCRIPTS, *LEARNED)
+"""Kinds of matches, by who sits in the away seat, in the order of their numbers."""
 MAX_BOXES = 24  # of a layout, twins among them
 MIDDLE_X, MIDDLE_Z, HALF_X, HALF_Z = range(4)  # rows of an extent
 EXTENT = 4  # rows
@@ -104,6 +109,9 @@ class DuelState(NamedTuple):
     clock: Ints  # [1] steps of the whole batch since the reset
 
 
+IN_SEATS = "seats."  # how a snapshot's names of the arrays of seats begin
+
+
 class LayoutTables(NamedTuple):
     """All layouts, sorted by difficulty."""
 
@@ -115,7 +123,7 @@ class LayoutTables(NamedTuple):
     start: Floats  # [L, 3] m, m and rad: x, z and yaw where no drawn start fits
 
 
-class ScenarioTables(NamedTuple):
+class DuelScenarioTables(NamedTuple):
     """What the next matches are drawn from."""
 
     number: Ints  # [1] of the scenario, counted from 1
@@ -137,7 +145,7 @@ class DuelTables(NamedTuple):
 
     arena: ArenaTables  # of the rays
     layouts: LayoutTables
-    scenario: ScenarioTables
+    scenario: DuelScenarioTables
     loadout_weights: Floats  # [W]
     loadouts: Floats  # [W, SEAT_COUNT] NaN where a loadout leaves a trait alone
     observed: Ints  # [O] which traits of both agents are observed

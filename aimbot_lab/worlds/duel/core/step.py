@@ -19,7 +19,7 @@ from aimbot_lab.foundation.kernels.spin_sync import (
 )
 from aimbot_lab.worlds.arena.core.gun import cool_down
 from aimbot_lab.worlds.arena.core.motion import turn
-from aimbot_lab.worlds.arena.core.state import ThreadWorkspace
+from aimbot_lab.worlds.arena.core.state import RayWorkspace
 from aimbot_lab.worlds.duel.core.begin import begin_match
 from aimbot_lab.worlds.duel.core.motion import walk_both
 from aimbot_lab.worlds.duel.core.observation import observe
@@ -110,7 +110,7 @@ def advance_matches(
     actions: Floats32,
     buffers: tuple[Any, Any],
     log: MatchLog,
-    workspace: ThreadWorkspace,
+    workspace: RayWorkspace,
     queue: WorkQueue,
 ) -> None:
     """Step the matches, begin the next in those that are finished, or both.
@@ -153,3 +153,31 @@ def mask_held(state: DuelState, masks: Bools) -> None:
         if not acts_now(state, seat):
             for k in range(MASKS):
                 masks[seat, k] = k in (0, 3, 6)
+
+
+@kernel
+def move_all(state: DuelState, layouts: LayoutTables, actions: Floats32) -> None:
+    """Turn and walk all seats by `actions` [N, 4]."""
+    matches = state.layout.size
+    for match in range(matches):
+        for seat in (match, match + matches):
+            for k in range(ACTION_COLUMNS):
+                state.held[seat, k] = actions[seat, k]
+            turn(state.seats, seat, float(actions[seat, MOUSE]))
+        walk_both(state, layouts, match, match + matches)
+
+
+@kernel
+def observe_all(state: DuelState, tables: DuelTables, observations: Floats32) -> None:
+    """Write the `observations` [N, D] of all seats."""
+    matches = state.layout.size
+    for match in range(matches):
+        observe(state, tables, observations, match, match + matches)
+        observe(state, tables, observations, match + matches, match)
+
+
+@kernel
+def begin_all(state: DuelState, tables: DuelTables, scratch: Floats32, buffers: Any) -> None:
+    """Begin the next match in every row, with rays and observations."""
+    for match in range(state.layout.size):
+        begin_match(state, tables, scratch, buffers, match)

@@ -25,7 +25,7 @@ from aimbot_lab.worlds.gorge.core.state import (
     TREASURE_NUM,
     WALK,
     WIN_SHARE,
-    EpisodeLog,
+    GorgeEpisodeLog,
     GorgeState,
     GorgeTables,
 )
@@ -154,7 +154,7 @@ def size_of(sites: int) -> int:
 
 
 @inlined
-def record_end(state: GorgeState, log: EpisodeLog, row: int, won: bool, arrived: bool) -> None:
+def record_end(state: GorgeState, log: GorgeEpisodeLog, row: int, won: bool, arrived: bool) -> None:
     """Keep how the episode of `row` ended, before its reset overwrites it."""
     log.won[row] = won
     log.arrived[row] = arrived

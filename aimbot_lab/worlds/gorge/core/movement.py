@@ -21,7 +21,7 @@ from aimbot_lab.worlds.gorge.core.state import (
 )
 
 
-class Deed(NamedTuple):
+class MoveResult(NamedTuple):
     """What the hero did in one step."""
 
     before: int  # cell that it came from
@@ -43,7 +43,7 @@ def is_road(tables: GorgeTables, map_index: int, x: int, z: int) -> bool:
 
 
 @inlined
-def move(state: GorgeState, tables: GorgeTables, row: int, action: int) -> Deed:
+def move(state: GorgeState, tables: GorgeTables, row: int, action: int) -> MoveResult:
     """Make the step `action` of `row` and score it.
 
     A bump is counted without a branch: nobody can foresee it, so that one would cost more than all
@@ -72,7 +72,9 @@ def move(state: GorgeState, tables: GorgeTables, row: int, action: int) -> Deed:
     state.step_score[row] = gained
     state.score[row] += gained
     bumped = moved == 0
-    return Deed(before, after, bumped, arrived, visits, there, points, end_points, step_points)
+    return MoveResult(
+        before, after, bumped, arrived, visits, there, points, end_points, step_points
+    )
 
 
 @inlined

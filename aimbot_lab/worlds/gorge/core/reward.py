@@ -1,7 +1,7 @@
 """What a step earns: ten terms, each a factor that settings or a lesson give."""
 
 from aimbot_lab.foundation.kernels.jit import inlined
-from aimbot_lab.worlds.gorge.core.movement import Deed
+from aimbot_lab.worlds.gorge.core.movement import MoveResult
 from aimbot_lab.worlds.gorge.core.state import (
     BUMP,
     DISTANCE,
@@ -29,7 +29,7 @@ def earn(state: GorgeState, row: int, term: int, amount: float) -> float:
 
 
 @inlined
-def reward_of(state: GorgeState, tables: GorgeTables, row: int, deed: Deed) -> float:
+def reward_of(state: GorgeState, tables: GorgeTables, row: int, deed: MoveResult) -> float:
     """What the step earned, without `win` and `lose`; terms are added in their order."""
     reward = 0.0
     if deed.points != 0.0:

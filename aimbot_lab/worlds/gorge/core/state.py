@@ -167,7 +167,7 @@ class SamplerTables(NamedTuple):
     whole: Bools  # [P] whether it takes whole numbers alone
 
 
-class ScenarioTables(NamedTuple):
+class GorgeScenarioTables(NamedTuple):
     """What the next episodes are drawn from."""
 
     number: Ints  # [1] of the scenario, counted from 1; 0: none yet
@@ -179,7 +179,7 @@ class GorgeTables(NamedTuple):
     """What all rows share; kernels write none of it."""
 
     maps: MapTables
-    scenario: ScenarioTables
+    scenario: GorgeScenarioTables
     samplers: SamplerTables
     optima: Floats  # [M, 2**SITES] best total from a map's start, by placed set; NaN: unknown
     pool: Ints  # [K] sites at which treasures may be
@@ -190,7 +190,7 @@ class GorgeTables(NamedTuple):
     rows: RowNumbers
 
 
-class EpisodeLog(NamedTuple):
+class GorgeEpisodeLog(NamedTuple):
     """How the last episode of each row ended, kept from before its reset."""
 
     won: Bools  # [B]

@@ -18,16 +18,17 @@ from aimbot_lab.foundation.kernels.spin_sync import (
     wait_for_workers,
 )
 from aimbot_lab.worlds.gorge.core.episode import begin_episode, is_won, record_end
-from aimbot_lab.worlds.gorge.core.movement import Deed, move, write_masks
+from aimbot_lab.worlds.gorge.core.movement import MoveResult, move, write_masks
 from aimbot_lab.worlds.gorge.core.observation import observe
 from aimbot_lab.worlds.gorge.core.reward import earn, reward_of
 from aimbot_lab.worlds.gorge.core.state import (
     LOSE,
     MAX_STEPS,
+    SIDE,
     WIN,
     Bools,
-    EpisodeLog,
     Floats32,
+    GorgeEpisodeLog,
     GorgeState,
     GorgeTables,
 )
@@ -62,7 +63,12 @@ def all_masks(state: GorgeState, tables: GorgeTables, masks: Bools) -> None:
 
 @inlined
 def settle(
-    state: GorgeState, tables: GorgeTables, buffers: Any, log: EpisodeLog, row: int, deed: Deed
+    state: GorgeState,
+    tables: GorgeTables,
+    buffers: Any,
+    log: GorgeEpisodeLog,
+    row: int,
+    deed: MoveResult,
 ) -> int:
     """Write what the step brought to `buffers` and, where it ended the episode, `log`; 1 then."""
     reward = reward_of(state, tables, row, deed)
@@ -107,7 +113,7 @@ def advance_rows(
     tables: GorgeTables,
     actions: Floats32,
     buffers: tuple[Any, Any],
-    log: EpisodeLog,
+    log: GorgeEpisodeLog,
     workspace: ThreadWorkspace,
     queue: WorkQueue,
 ) -> None:
@@ -140,3 +146,34 @@ def advance_rows(
             wait_for_workers(queue.sync_flags, workspace.spin_limit)
             return
         finish(queue.sync_flags, worker)
+
+
+@kernel
+def move_all(state: GorgeState, tables: GorgeTables, actions: Floats32) -> None:
+    """Move all rows by `actions` [B, 1], with memory and score."""
+    for row in range(state.x.size):
+        move(state, tables, row, int(actions[row, 0]))
+
+
+@kernel
+def reward_all(state: GorgeState, tables: GorgeTables, actions: Floats32, buffers: Any) -> None:
+    """Earn what all rows would where up bumps and any other of `actions` [B, 1] stays."""
+    for row in range(state.x.size):
+        cell = SIDE * state.x[row] + state.z[row]
+        bumped, there = actions[row, 0] == 0.0, state.left[row]
+        deed = MoveResult(cell, cell, bumped, False, 1, there, 0.0, 0.0, 0.0)
+        buffers.rewards[row] = reward_of(state, tables, row, deed)
+
+
+@kernel
+def observe_all(state: GorgeState, tables: GorgeTables, observations: Floats32) -> None:
+    """Write the `observations` [B, D] of all rows."""
+    for row in range(state.x.size):
+        observe(state, tables, observations, row)
+
+
+@kernel
+def begin_all(state: GorgeState, tables: GorgeTables, buffers: Any) -> None:
+    """Begin the next episode in all rows, with its first observation."""
+    for row in range(state.x.size):
+        begin_row(state, tables, buffers, row)

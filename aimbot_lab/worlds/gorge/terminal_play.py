@@ -1,14 +1,20 @@
-"""The game that a person asks for, as settings and a scenario."""
+"""Gorge Walk in a terminal: which game a person asks for, and how it is played."""
 
 import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.terminal_play import GameRequest, PlayedGame
+from aimbot_lab.foundation.terminal_play import GameRequest, GameView, PlayedGame, TerminalPlay
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps
 from aimbot_lab.worlds.gorge.maps import SHIPPED, kept_map
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.spec import DIFFICULTIES
+
+if TYPE_CHECKING:
+    from aimbot_lab.worlds.gorge.gorge import Gorge
 
 NUMBER, LIST = re.compile(r"\d{1,9}"), re.compile(r"\d{1,9}(,\d{1,9})+,?|\d{1,9},")
 OPTIONS = {"map": "--map", "treasure_num": "--treasures", "treasure_pool": "--treasures"}
@@ -95,3 +101,49 @@ def _at_option(fault: str) -> str:
     key, colon, what = fault.partition(": ")
     name = key.removeprefix("env.").split(".")[0]
     return f"{OPTIONS.get(name, key)}{colon}{what}"
+
+
+MOVES = ("up", "down", "left", "right")
+
+
+class GorgeTerminalPlay(TerminalPlay):
+    """A hero moved by arrow keys; nothing heavy is loaded before a game is asked for."""
+
+    commands = MappingProxyType(
+        {
+            **{word: (float(number),) for number, word in enumerate(MOVES)},
+            **{str(number): (float(number),) for number in range(len(MOVES))},
+        }
+    )
+    keys = MappingProxyType(
+        {**{word: word for word in MOVES}, "w": "up", "s": "down", "a": "left", "d": "right"}
+    )
+
+    def game(self, request: GameRequest) -> PlayedGame:
+        """The map, the treasures and the target that are asked for."""
+        return played_game(request)
+
+    def view(self, world: "Gorge", *, fog: bool, ended: bool) -> GameView:
+        """The map as far as it was seen; at the end all of it, with a best walk."""
+        from aimbot_lab.worlds.gorge.draw import game_view
+
+        best = world.best_walk(0, ending=True) if ended else None
+        state, maps = world.row_tables(ending=ended)
+        return game_view(state, maps, view=world.settings.view, fog=fog, best=best)
+
+    def window(self, world: "Gorge", *, ended: bool) -> Sequence[str]:
+        """The window around the hero."""
+        from aimbot_lab.worlds.gorge.draw import window_signs
+
+        state, maps = world.row_tables(ending=ended)
+        return window_signs(state, maps, view=world.settings.view)
+
+    def frame(self, world: "Gorge", *, ended: bool) -> Mapping[str, Any]:
+        """Raw data as Kaiwu's Gorge Walk gives them."""
+        return world.frame(0, ending=ended)
+
+    def result(self, world: "Gorge") -> Mapping[str, float]:
+        """Score, optimum and the share of it."""
+        state, _ = world.row_tables(ending=True)
+        score, best = float(state.score[0]), float(state.optimum[0])
+        return {"score": score, "optimum": best, "share": score / best if best else 1.0}

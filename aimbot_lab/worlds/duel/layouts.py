@@ -11,19 +11,15 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from yaml.nodes import Node
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world_type import FileTable, KeptFiles
+from aimbot_lab.foundation.world_type import FileTable
 from aimbot_lab.foundation.yaml_files import WHOLE, FileFormat, FileReader, Source, name_of
 from aimbot_lab.worlds.duel.core.state import LEVELS, MAX_BOXES, MIN_APART
 from aimbot_lab.worlds.duel.settings import DuelSettings
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 FLOOR_SIZE = 30.0  # m, side of the floor that layouts are made for
 GRAIN = 64.0  # coordinates are whole multiples of 1 / GRAIN m, so that S - x is exact
@@ -40,7 +36,7 @@ WALLS = {
 
 
 @dataclass(frozen=True)
-class Layout:
+class Hall:
     """What stands in a hall, in metres; of boxes the turned twin stands as well."""
 
     name: str
@@ -67,7 +63,7 @@ def twin(box: Box) -> Box:
     return FLOOR_SIZE - high_x, FLOOR_SIZE - high_z, FLOOR_SIZE - low_x, FLOOR_SIZE - low_z
 
 
-def layout_faults(layout: Layout) -> list[str]:
+def layout_faults(layout: Hall) -> list[str]:
     """One line for every rule that `layout` breaks, naming it and the reason; empty if none."""
     found = list(_form_faults(layout))
     if not found:
@@ -77,7 +73,7 @@ def layout_faults(layout: Layout) -> list[str]:
     return [f"layout {layout.name}: {fault}" for fault in found]
 
 
-def _form_faults(layout: Layout) -> Iterator[str]:
+def _form_faults(layout: Hall) -> Iterator[str]:
     if layout.difficulty not in range(1, LEVELS + 1):
         yield f"difficulty {layout.difficulty} is not 1 to {LEVELS}"
     for number, box in enumerate(layout.boxes, start=1):
@@ -98,7 +94,7 @@ def gap(one: Box, two: Box) -> float:
     return max(along_x, along_z)
 
 
-def _gap_faults(layout: Layout) -> Iterator[str]:
+def _gap_faults(layout: Hall) -> Iterator[str]:
     for one, two in combinations(layout.all_boxes, 2):
         if 0 < gap(one, two) < 2 * RADIUS:
             yield f"{_listed(one)} and {_listed(two)} are {_narrow(gap(one, two))}"
@@ -116,7 +112,7 @@ def _listed(box: Box) -> str:
     return f"box ({', '.join(f'{side:g}' for side in box)})"
 
 
-def _start_faults(layout: Layout) -> Iterator[str]:
+def _start_faults(layout: Hall) -> Iterator[str]:
     x, z = layout.start
     lowest, farthest = RADIUS, FLOOR_SIZE - RADIUS
     if not (lowest <= x <= farthest and lowest <= z <= (FLOOR_SIZE - MIN_APART) / 2):
@@ -136,7 +132,7 @@ def _to_box(x: float, z: float, box: Box) -> tuple[float, float]:
     return max(box[0] - x, x - box[2], 0.0), max(box[1] - z, z - box[3], 0.0)
 
 
-def _hidden(layout: Layout) -> bool:
+def _hidden(layout: Hall) -> bool:
     """Whether a box stops each of many lines from the start to the disc of the other start."""
     start = np.array(layout.start)
     other = FLOOR_SIZE - start
@@ -146,7 +142,7 @@ def _hidden(layout: Layout) -> bool:
     return all(_is_stopped(start, end, layout) for end in ends)
 
 
-def _is_stopped(start: np.ndarray, end: np.ndarray, layout: Layout) -> bool:
+def _is_stopped(start: np.ndarray, end: np.ndarray, layout: Hall) -> bool:
     along = np.where(end == start, 1e-12, end - start)
     for box in layout.all_boxes:
         first = (np.array(box[:2]) - start) / along
@@ -157,7 +153,7 @@ def _is_stopped(start: np.ndarray, end: np.ndarray, layout: Layout) -> bool:
     return False
 
 
-def _all_reachable(layout: Layout) -> bool:
+def _all_reachable(layout: Hall) -> bool:
     """Whether the floor that a square of 1 m fits on is one piece."""
     grown = RADIUS - SLACK
     boxes = np.array(layout.all_boxes).reshape(-1, 4) + grown * np.array([-1, -1, 1, 1])
@@ -194,7 +190,7 @@ FORM = FileFormat(
     head="# own layouts of the duel, kept with a run; SHA-256 of all lines below: ",
     max_bytes=2**20,
 )
-SHIPPED = Path(__file__).parent / "layouts.yaml"
+SHIPPED = Path(__file__).parent / "data" / "layouts.yaml"
 KEYS = ("name", "start", "boxes")
 DIFFICULTIES = tuple(str(level) for level in range(1, LEVELS + 1))
 HEAD = ("name", "difficulty", "boxes")
@@ -203,7 +199,7 @@ HEAD = ("name", "difficulty", "boxes")
 class _LayoutReader(FileReader):
     """Reads one file of layouts."""
 
-    def layouts(self) -> list[tuple[Layout, str]]:
+    def layouts(self) -> list[tuple[Hall, str]]:
         """The layouts without a fault, each with its place, `file:line:column`."""
         before, found = len(self.faults), []
         whole = self.fields(self.root(), WHOLE, allowed=DIFFICULTIES)
@@ -216,7 +212,7 @@ class _LayoutReader(FileReader):
             self.faults.append(f"{self.path}:1:1: the file holds no layout")
         return found
 
-    def _layout(self, node: Node, *, difficulty: int) -> Layout | None:
+    def _layout(self, node: Node, *, difficulty: int) -> Hall | None:
         """The layout at `node`, or None where it has a fault."""
         before = len(self.faults)
         fields = self.fields(node, "layout", allowed=KEYS, required=KEYS[:2])
@@ -226,7 +222,7 @@ class _LayoutReader(FileReader):
         boxes = self.points(fields.get("boxes"), f"{label}: boxes", count=4)
         if len(self.faults) > before:
             return None
-        layout = Layout(
+        layout = Hall(
             name=name,
             difficulty=difficulty,
             boxes=tuple((box[0], box[1], box[2], box[3]) for box in boxes),
@@ -237,7 +233,7 @@ class _LayoutReader(FileReader):
         return layout if len(self.faults) == before else None
 
 
-def load_layouts(files: Sequence[Source]) -> tuple[Layout, ...]:
+def load_layouts(files: Sequence[Source]) -> tuple[Hall, ...]:
     """The layouts of `files`, sorted by difficulty.
 
     Raises ConfigurationError with every fault of every file, each `file:line:column: what`: two
@@ -245,7 +241,7 @@ def load_layouts(files: Sequence[Source]) -> tuple[Layout, ...]:
     """
     faults: list[str] = []
     places: dict[str, str] = {}
-    layouts: list[Layout] = []
+    layouts: list[Hall] = []
     for path in files:
         reader = _LayoutReader(path, faults, form=FORM, is_shipped=path == SHIPPED)
         for layout, place in reader.layouts():
@@ -260,14 +256,14 @@ def load_layouts(files: Sequence[Source]) -> tuple[Layout, ...]:
 
 
 @cache
-def shipped_layouts() -> tuple[Layout, ...]:
+def shipped_layouts() -> tuple[Hall, ...]:
     """The layouts of this package, at least four of each difficulty."""
     layouts = load_layouts([SHIPPED])
     assert {layout.difficulty for layout in layouts} == set(range(1, LEVELS + 1))
     return layouts
 
 
-def chosen_layouts(settings: DuelSettings) -> tuple[Layout, ...]:
+def chosen_layouts(settings: DuelSettings) -> tuple[Hall, ...]:
     """The shipped layouts, where they are wanted, and those that `settings` name.
 
     Raises ConfigurationError for every fault of their files, and for a difficulty without any.
@@ -282,7 +278,7 @@ def chosen_layouts(settings: DuelSettings) -> tuple[Layout, ...]:
     return found
 
 
-def lacking_fault(settings: DuelSettings, layouts: Sequence[Layout] | None = None) -> str | None:
+def lacking_fault(settings: DuelSettings, layouts: Sequence[Hall] | None = None) -> str | None:
     """Which difficulties have no layout under `settings`; None where each has one."""
     if settings.shipped_layouts:
         return None
@@ -311,7 +307,7 @@ def kept_layouts(entries: Sequence[Path | str]) -> str:
     return FORM.with_hash(body)
 
 
-def _lines(layouts: Sequence[Layout]) -> Iterator[str]:
+def _lines(layouts: Sequence[Hall]) -> Iterator[str]:
     for level in range(1, LEVELS + 1):
         own = [layout for layout in layouts if layout.difficulty == level]
         if own:
@@ -323,7 +319,7 @@ def _lines(layouts: Sequence[Layout]) -> Iterator[str]:
 
 def listed_layouts(paths: Sequence[Path]) -> FileTable:
     """The layouts of `paths`, or the shipped ones, one a row."""
-    rows = tuple((one.name, one.difficulty, len(one.all_boxes)) for one in _load(paths))
+    rows = tuple((one.name, one.difficulty, len(one.all_boxes)) for one in layouts_of(paths))
     return FileTable(HEAD, rows, tuple(dict(zip(HEAD, row, strict=True)) for row in rows))
 
 
@@ -334,22 +330,6 @@ def layout_count(paths: Sequence[Path]) -> int:
     return len(load_layouts([SHIPPED, *FORM.sources(paths)])) - len(shipped_layouts())
 
 
-def drawn_layouts(paths: Sequence[Path]) -> "Image":
-    """The layouts of `paths`, or the shipped ones, on one sheet."""
-    from aimbot_lab.worlds.duel.layouts.sheet import draw_layout_sheet
-
-    return draw_layout_sheet(_load(paths))
-
-
-def _load(paths: Sequence[Path]) -> tuple[Layout, ...]:
+def layouts_of(paths: Sequence[Path]) -> tuple[Hall, ...]:
+    """The layouts of files and folders, or the shipped ones."""
     return load_layouts(FORM.sources(paths)) if paths else shipped_layouts()
-
-
-OWN_LAYOUTS = KeptFiles(
-    key="layouts",
-    form=FORM,
-    read=kept_layouts,
-    listed=listed_layouts,
-    count=layout_count,
-    draw=drawn_layouts,
-)

@@ -1,14 +1,15 @@
-"""A picture of a square of floor from above, drawn in metres: x to the right, z up."""
+"""Pictures of floors from above, drawn in metres, x to the right and z up, and sheets of them."""
 
 from collections.abc import Sequence
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 from aimbot_lab.worlds.arena.core.state import Floats
 
 Opaque = tuple[int, int, int]  # red, green, blue; 0 to 255
 Colour = Opaque | tuple[int, int, int, int]  # and opacity
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 FINE = 2  # drawn this much larger and reduced at the end, which smooths the edges
 
 FLOOR: Opaque = (246, 244, 238)
@@ -84,3 +85,42 @@ class Canvas:
 
     def _at(self, x: float, z: float) -> tuple[float, float]:
         return (float(x) - self._low) * self._scale, (self._high - float(z)) * self._scale
+
+
+PAPER, INK = (255, 255, 255), (30, 34, 44)  # of a sheet
+NAME, GAP, LETTERS = 20, 8, 12  # pixels: below a picture, between pictures, of the letters
+
+
+def sheet(
+    lines: Sequence[Sequence[tuple[str, Image.Image]]],
+    *,
+    cell: int,
+    head: int = GAP,
+    side: int = GAP,
+) -> Image.Image:
+    """`lines` of pictures of `cell` x `cell` pixels, each above its name.
+
+    Above them `head` pixels stay free, and `side` pixels to their left.
+    """
+    columns = max((len(line) for line in lines), default=1)
+    size = side + columns * (cell + GAP), head + len(lines) * (cell + NAME + GAP)
+    whole = Image.new("RGB", size, PAPER)
+    write = ImageDraw.Draw(whole)
+    for row, line in enumerate(lines):
+        for column, (name, picture) in enumerate(line):
+            left, top = side + column * (cell + GAP), head + row * (cell + NAME + GAP)
+            whole.paste(picture, (left, top))
+            text, font = fitted(name, size=LETTERS, room=cell)
+            write.text((left, top + cell + 2), text, fill=INK, font=font)
+    return whole
+
+
+def fitted(text: str, *, size: float, room: float) -> tuple[str, Font]:
+    """`text` and a font in which it takes at most `room` pixels, smaller or cut where it must."""
+    for share in (1.0, 0.9, 0.8):
+        font = ImageFont.load_default(max(size * share, 8.0))
+        if font.getlength(text) <= room:
+            return text, font
+    while len(text) > 1 and font.getlength(text) > room:
+        text = text[:-2] + "…"
+    return text, font

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world_type import FileTable, KeptFiles
+from aimbot_lab.foundation.world_type import FileTable
 from aimbot_lab.foundation.yaml_files import (
     START,
     FileFormat,
@@ -29,9 +29,6 @@ from aimbot_lab.foundation.yaml_files import (
     shown,
 )
 from aimbot_lab.foundation.yaml_nodes import Position, place_of
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 SIZE = 64  # cells each way
 MAX_SITES = 10
@@ -142,7 +139,6 @@ DIGITS = "0123456789"
 ALLOWED = {OBSTACLE, ROAD, BEGIN, END, *DIGITS}
 HEAD = ("name", "start", "end", "shortest way", "obstacles", "sites", "points", "hash")
 HASH_DIGITS = 6  # that a table shows
-DEFAULT_SHARE = 0.4  # of obstacles on a map that is made
 
 
 def load_map(entry: str | Path) -> GorgeMap:
@@ -336,25 +332,9 @@ def kept_map(entry: str | Path) -> str:
     return FORM.with_hash(map_text(load_map(entry)))
 
 
-def made_map(seed: int, numbers: Mapping[str, float]) -> str:
-    """The file of a generated map; `numbers` may hold `obstacle_share` and `sites`.
-
-    Raises ConfigurationError where no map with that share of obstacles is found.
-    """
-    from aimbot_lab.worlds.gorge.generated_maps import generated_maps
-
-    (grid,) = generated_maps(
-        1,
-        seed=seed,
-        obstacle_share=numbers.get("obstacle_share", DEFAULT_SHARE),
-        sites=int(numbers.get("sites", MAX_SITES)),
-    )
-    return map_text(grid)
-
-
 def listed_maps(paths: Sequence[Path]) -> FileTable:
     """The maps of `paths`, or the shipped ones, one a row."""
-    documents = tuple(map(_document, _load(paths)))
+    documents = tuple(map(_document, maps_of(paths)))
     return FileTable(HEAD, tuple(map(_row, documents)), documents)
 
 
@@ -384,14 +364,7 @@ def _row(document: Mapping[str, Any]) -> tuple[str | int, ...]:
     )
 
 
-def drawn_maps(paths: Sequence[Path]) -> "Image":
-    """The maps of `paths`, or the shipped ones, on one sheet."""
-    from aimbot_lab.worlds.gorge.maps.sheet import draw_map_sheet
-
-    return draw_map_sheet(_load(paths))
-
-
-def _load(paths: Sequence[Path]) -> list[GorgeMap]:
+def maps_of(paths: Sequence[Path]) -> list[GorgeMap]:
     """The maps of files and folders. Raises ConfigurationError with every fault of every file."""
     faults: list[str] = []
     found: list[GorgeMap] = []
@@ -403,16 +376,3 @@ def _load(paths: Sequence[Path]) -> list[GorgeMap]:
     if faults:
         raise ConfigurationError(*faults)
     return found
-
-
-MAP_FILES = KeptFiles(
-    key="map",
-    form=FORM,
-    read=lambda entries: kept_map(*entries),
-    listed=listed_maps,
-    count=lambda paths: len(_load(paths)),
-    draw=drawn_maps,
-    single=True,
-    is_own=lambda entry: bool(entry) and entry not in SHIPPED,
-    make=made_map,
-)

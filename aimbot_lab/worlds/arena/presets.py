@@ -16,13 +16,13 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world_type import FileTable, KeptFiles
+from aimbot_lab.foundation.world_type import FileTable
 from aimbot_lab.foundation.yaml_files import (
     MAX_NAME_LENGTH,
     WHOLE,
@@ -42,9 +42,6 @@ from aimbot_lab.worlds.arena.core.state import (
     Ints,
 )
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 BLOCK_TARGETS = tuple(TARGET._fields[code] for code in OF_BLOCKS)
 MAX_OBSTACLES = 12
@@ -515,7 +512,7 @@ def preset_fields(preset: Preset) -> dict[str, Any]:
 
 def listed_presets(paths: Sequence[Path]) -> FileTable:
     """The presets of `paths`, or the shipped ones, one a row."""
-    found = _load(paths)
+    found = presets_of(paths)
     documents = tuple(
         {
             "name": one.name,
@@ -543,22 +540,6 @@ def preset_count(paths: Sequence[Path]) -> int:
     return len(load_presets(wanted, beside=SHIPPED_FILES))
 
 
-def drawn_presets(paths: Sequence[Path]) -> "Image":
-    """The presets of `paths`, or the shipped ones, on one sheet."""
-    from aimbot_lab.worlds.arena.presets.sheet import draw_preset_sheet
-
-    return draw_preset_sheet(_load(paths))
-
-
-def _load(paths: Sequence[Path]) -> tuple[Preset, ...]:
+def presets_of(paths: Sequence[Path]) -> tuple[Preset, ...]:
+    """The presets of files and folders, or the shipped ones."""
     return load_presets(FORM.sources(paths) if paths else None)
-
-
-OWN_PRESETS = KeptFiles(
-    key="presets",
-    form=FORM,
-    read=kept_presets,
-    listed=listed_presets,
-    count=preset_count,
-    draw=drawn_presets,
-)
