@@ -38,21 +38,6 @@ class Optimum(NamedTuple):
     actions: npt.NDArray[np.int8]  # [steps]
 
 
-class _Ways(NamedTuple):
-    """Steps from every cell of a map, the end closed."""
-
-    to_end: npt.NDArray[np.int32]  # [64, 64]
-    to_site: npt.NDArray[np.int32]  # [S, 64, 64]
-
-
-class _Solution(NamedTuple):
-    """What the dynamic programming found."""
-
-    legs: Legs
-    routes: Routes
-    bests: Bests
-
-
 def optimum(
     grid: GorgeMap,
     *,
@@ -68,14 +53,14 @@ def optimum(
     Scores and limits as in the settings; no score may be negative.
     """
     rules = Rules(max_steps, float(end_score), float(step_score), float(decay))
-    solution = _solve(grid, start, treasures, rules)
-    best = int(np.argmax(solution.bests.score))
-    visits = [treasures[k] for k in _order(solution, best)]
-    walk = _walk(grid, start, visits, arrives=bool(solution.bests.arrives[best]))
+    legs, routes, bests = _solve(grid, start, treasures, rules)
+    best = int(np.argmax(bests.score))
+    visits = [treasures[k] for k in _order(routes, bests, best, count=legs.points.size)]
+    walk = _walk(grid, start, visits, arrives=bool(bests.arrives[best]))
     order = _taken_on(grid, start, walk, treasures=treasures)
-    if not solution.bests.arrives[best]:
+    if not bests.arrives[best]:
         walk = np.concatenate([walk, _idle(grid, start, walk, count=max_steps - walk.size)])
-    return Optimum(float(solution.bests.score[best]), walk.size, order, walk)
+    return Optimum(float(bests.score[best]), walk.size, order, walk)
 
 
 def optima_by_set(
@@ -89,18 +74,27 @@ def optima_by_set(
 ) -> npt.NDArray[np.float64]:
     """The best score [2**S] from `start` for every set of treasures, bit k of it config_id k."""
     rules = Rules(max_steps, float(end_score), float(step_score), float(decay))
-    scores = _solve(grid, start, range(len(grid.sites)), rules).bests.score
+    scores = _solve(grid, start, range(len(grid.sites)), rules)[2].score
     fill_best_of_subsets(scores)
     return scores
 
 
 @lru_cache(KEPT_MAPS)
-def _ways(grid: GorgeMap) -> _Ways:
-    to_site = [distances(grid, (x, z)) for x, z in grid.sites.tolist()]
-    return _Ways(distances(grid, grid.end), np.stack(to_site))
+def _to_end(grid: GorgeMap) -> npt.NDArray[np.int32]:
+    """Steps [64, 64] from every cell to the end."""
+    return distances(grid, grid.end)
 
 
-def _solve(grid: GorgeMap, start: Cell, treasures: Sequence[int], rules: Rules) -> _Solution:
+@lru_cache(KEPT_MAPS)
+def _to_site(grid: GorgeMap) -> npt.NDArray[np.int32]:
+    """Steps [S, 64, 64] from every cell to each site, the end closed."""
+    return np.stack([distances(grid, (x, z)) for x, z in grid.sites.tolist()])
+
+
+def _solve(
+    grid: GorgeMap, start: Cell, treasures: Sequence[int], rules: Rules
+) -> tuple[Legs, Routes, Bests]:
+    """What the dynamic programming finds."""
     legs, count = _legs(grid, start, treasures), len(treasures)
     routes = _fill_routes(legs, rules)
     bests = Bests(
@@ -109,19 +103,19 @@ def _solve(grid: GorgeMap, start: Cell, treasures: Sequence[int], rules: Rules) 
         steps=np.empty(1 << count, np.int32),
         arrives=np.empty(1 << count, np.bool_),
     )
-    fill_bests(legs, rules, routes, int(_ways(grid).to_end[start]), bests)
-    return _Solution(legs, routes, bests)
+    fill_bests(legs, rules, routes, int(_to_end(grid)[start]), bests)
+    return legs, routes, bests
 
 
 def _legs(grid: GorgeMap, start: Cell, treasures: Sequence[int]) -> Legs:
     """The ways between `treasures`; a treasure below the start is a step away and back."""
-    ways, chosen = _ways(grid), np.array(treasures, np.int64).reshape(-1)
+    to_site, chosen = _to_site(grid), np.array(treasures, np.int64).reshape(-1)
     x, z = grid.sites[chosen].T
-    from_start = ways.to_site[chosen, start[0], start[1]]
+    from_start = to_site[chosen, start[0], start[1]]
     return Legs(
         from_start=_closed_walks(grid, start, from_start),
-        between=np.ascontiguousarray(ways.to_site[chosen][:, x, z].T),
-        to_end=ways.to_end[x, z],
+        between=np.ascontiguousarray(to_site[chosen][:, x, z].T),
+        to_end=_to_end(grid)[x, z],
         points=grid.points[chosen],
     )
 
@@ -155,10 +149,9 @@ def _fill_routes(legs: Legs, rules: Rules) -> Routes:
         capacity *= 2
 
 
-def _order(solution: _Solution, best: int) -> list[int]:
-    """The treasures of the set `best` as its walk takes them, by their places in the legs."""
-    routes, count = solution.routes, solution.legs.points.size
-    entry, order = int(solution.bests.entry[best]), []
+def _order(routes: Routes, bests: Bests, best: int, *, count: int) -> list[int]:
+    """The treasures of the set `best` as its walk takes them, by their places in the `count`."""
+    entry, order = int(bests.entry[best]), []
     while entry != NO_ENTRY:
         state = int(np.searchsorted(routes.first, entry, side="right")) - 1
         order.append(state % count)
@@ -170,11 +163,11 @@ def _walk(
     grid: GorgeMap, start: Cell, visits: Sequence[int], *, arrives: bool
 ) -> npt.NDArray[np.int8]:
     """The actions from `start` by the sites `visits` and, where it arrives, to the end."""
-    ways, cell = _ways(grid), start
+    cell = start
     parts = [np.empty(0, np.int8)]
-    targets = [(ways.to_site[site], tuple(grid.sites[site].tolist())) for site in visits]
+    targets = [(_to_site(grid)[site], tuple(grid.sites[site].tolist())) for site in visits]
     if arrives:
-        targets.append((ways.to_end, grid.end))
+        targets.append((_to_end(grid), grid.end))
     for field, target in targets:
         part = np.empty(int(field[cell]) or 2, np.int8)
         append_way(grid.walls, field, SIZE * cell[0] + cell[1], part)
