@@ -273,7 +273,7 @@ ADDED = frozenset(
         "observation.camera=None",
         "observation.rays='plain'",
         "observation.units=False",
-        *(f"{name}=0.0" for name in PARAMETERS[OLDEST:]),
+        *(f"{name}={none}" for name in PARAMETERS[OLDEST:] for none in (0.0, 0, False)),
     }
 )
 """Defaults of settings that snapshots of before do not name."""
@@ -311,7 +311,7 @@ def with_new_columns(arrays: Arrays) -> Arrays:
     sums: Any = arrays.get("terms")
     lacking = _lacking(numbers, 1, len(PARAMETERS), OLDEST)
     terms = 0 if lacking is None else int(TERM_OF[-lacking - 1]) + 1
-    if lacking is None or _lacking(sums, 1, SUMS, terms) is None:
+    if lacking is None or _lacking(sums, 1, terms + len(core.COUNT), terms) is None:
         return arrays
     before = _with_zeros(sums[:, :terms], 1, len(REWARD_TERMS))
     longer = np.concatenate([before, sums[:, terms:]], axis=1)
