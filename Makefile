@@ -49,6 +49,7 @@ oracles: setup
 		AIMBOT_LAB_MESSAGES=10000 AIMBOT_LAB_STOPPED_LESSONS=1500 \
 		$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not real_ml_agents' \
 		tests/arena/test_against_oracle.py tests/duel/test_duel_oracle.py tests/gorge/test_gorge_oracle.py \
+		tests/gorge/test_gorge_laws.py \
 		tests/experiment/test_mutated_curricula.py tests/mlagents tests/curriculum/test_stopped_win_rate.py
 
 # Several processes, containers and servers at one run, sweep or panel.
@@ -58,7 +59,8 @@ races: setup
 # Trainings of 1 to 16 processes with one and two threads each, which must all end in the same bits.
 scale: setup
 	$(BIN)/python -m pytest -n 0 -m 'scale or campaign' \
-		tests/training/test_scale_campaign.py tests/bench/test_scale_bench.py
+		tests/training/test_scale_campaign.py tests/training/test_exchange.py \
+		tests/bench/test_scale_bench.py
 
 # What actors bring and cost: the speed of worlds that hang now and then, and the steps to a goal with a lag.
 actors: setup

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_runs import invoke_in
 
+from aimbot_lab.cli.stopping import STOPPING
 from aimbot_lab.experiment.runs.run_record import resumable_runs
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.history import download_artifact, list_runs
 
 COMMAND = [sys.executable, "-m", "aimbot_lab"]
 CURRICULUM = """
@@ -30,6 +32,7 @@ train:
   batch_size: 512
   n_epochs: 2
   network: {layers: [16]}
+  torch_threads: 1
 """
 ROLLOUT = 32 * 32  # steps of the first one, which a run that is stopped in it begins anew
 
@@ -51,8 +54,9 @@ def environment() -> dict[str, str]:
     return {**kept, "OMP_NUM_THREADS": "1"}
 
 
-def begin(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+def broken_off(folder: Path, number: int, *arguments: str) -> tuple[int, str, str]:
+    """What a training leaves that got a signal in its midst."""
+    process = subprocess.Popen(
         [*COMMAND, *arguments],
         cwd=folder,
         env=environment(),
@@ -60,18 +64,6 @@ def begin(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def call(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    process = begin(folder, *arguments)
-    output, messages = process.communicate(timeout=240)
-    assert "Traceback" not in messages
-    return process.returncode, output, messages
-
-
-def broken_off(folder: Path, number: int, *arguments: str) -> tuple[int, str, str]:
-    """What a training leaves that got a signal in its midst."""
-    process = begin(folder, *arguments)
     assert process.stderr is not None
     for line in process.stderr:
         step = re.search(r"step ([\d,]+) of .* steps/s", line)
@@ -79,6 +71,7 @@ def broken_off(folder: Path, number: int, *arguments: str) -> tuple[int, str, st
             break
     process.send_signal(number)
     output, messages = process.communicate(timeout=240)
+    assert "Traceback" not in messages
     return process.returncode, output, messages
 
 
@@ -94,12 +87,11 @@ def status(folder: Path, run_id: str) -> str:
 @pytest.fixture(scope="module")
 def unbroken(folder: Path) -> dict[str, Any]:
     """The JSON document of a run that had all its steps; there was none to go on with."""
-    code, output, messages = call(folder, "run", "tiny.yaml", "--resume", "--json")
-    assert code == 1
-    assert "there is no unfinished run of tiny.yaml: a new one begins" in messages
-    document: dict[str, Any] = json.loads(output)
+    told = invoke_in(folder, "run", "tiny.yaml", "--resume", "--json", wanted=1)
+    assert "there is no unfinished run of tiny.yaml: a new one begins" in told.said
+    document: dict[str, Any] = told.document
     way = f"resume {document['run_id'][:12]} --set train.total_steps={2 * document['steps']}"
-    assert way in messages
+    assert way in told.said
     return document
 
 
@@ -116,53 +108,52 @@ def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(tmp_path:
     assert (code, stopped["status"]) == (130, "KILLED")
     assert stopped["resumes_at"] <= stopped["steps"]
     assert status(folder, stopped["run_id"]) == "KILLED"
-    told = next(line for line in messages.splitlines() if line.startswith("To resume it: "))
-    assert told.endswith(f"resume {stopped['run_id'][:12]}")
+    way = next(line for line in messages.splitlines() if line.startswith("To resume it: "))
+    assert way.endswith(f"resume {stopped['run_id'][:12]}")
     steps = f"train.total_steps={stopped['steps'] + 4096}"
-    way = (*told[told.rindex("resume") :].split(), "--set", steps, "--json")
-    code, output, messages = call(folder, *way)
-    resumed = json.loads(output)
-    assert f"resuming run {stopped['run_id'][:12]} (tiny)" in messages
-    assert f"resuming run {stopped['run_id']} from step " in messages
-    assert (code, resumed["run_id"]) == (1, stopped["run_id"])
-    code, output, _ = call(folder, *given, steps)
-    unbroken = json.loads(output)
-    assert code == 1
+    words = (*way[way.rindex("resume") :].split(), "--set", steps, "--json")
+    told = invoke_in(folder, *words, wanted=1)
+    resumed = told.document
+    assert f"resuming run {stopped['run_id'][:12]} (tiny)" in told.said
+    assert f"resuming run {stopped['run_id']} from step " in told.said
+    assert resumed["run_id"] == stopped["run_id"]
+    unbroken = invoke_in(folder, *given, steps, wanted=1).document
     for key in ("steps", "state_sha256", "lessons", "cells"):
         assert resumed[key] == unbroken[key]
     assert status(folder, resumed["run_id"]) == "FAILED"
 
 
 @pytest.mark.slow
-def test_a_killed_run_is_taken_up_by_its_file(folder: Path, unbroken: dict[str, Any]) -> None:
+def test_a_killed_run_is_resumed_by_its_file_and_a_stop_saves(
+    folder: Path, unbroken: dict[str, Any]
+) -> None:
     arguments = ("run", "tiny.yaml", "--seed", "8", "--set", LONG, "--resume", "--json")
     code, _, _ = broken_off(folder, signal.SIGKILL, *arguments)
     assert code == -signal.SIGKILL
-    code, _, messages = call(folder, "runs")
-    assert code == 0
-    assert "resumes it" in messages
+    assert "resumes it" in invoke_in(folder, "runs").said
     (killed,) = (run for run in resumable_runs(data_folder(folder)) if not run.record.spent_steps)
-    code, output, messages = call(folder, *arguments, "--set", "train.gamma=0.5")
-    assert (code, output) == (2, "")
-    assert "train.gamma: was 0.99, is 0.5" in messages
+    told = invoke_in(folder, *arguments, "--set", "train.gamma=0.5", wanted=2)
+    assert told.output == ""
+    assert "train.gamma: was 0.99, is 0.5" in told.said
     code, output, messages = broken_off(folder, signal.SIGTERM, *arguments)
     document = json.loads(output)
     assert (code, document["status"]) == (130, "KILLED")
     assert document["run_id"] == killed.run_id
     assert document["resumes_at"] > 0
+    assert STOPPING in messages
+    assert "Look at it: " in messages
+    assert status(folder, killed.run_id) == "KILLED"
+    saved = download_artifact(data_folder(folder), killed.run_id, name="agent/last")
+    assert (saved / "agent.safetensors").is_file()
 
 
 def test_more_steps_are_taken_by_the_same_run(folder: Path, unbroken: dict[str, Any]) -> None:
     run_id, steps = unbroken["run_id"], unbroken["steps"] + 4096
-    code, output, messages = call(
-        folder, "resume", run_id[:8], "--set", f"train.total_steps={steps}", "--json"
-    )
-    extended = json.loads(output)
-    assert (code, extended["run_id"], extended["steps"]) == (1, run_id, steps)
-    assert f"train.total_steps: was 16384, is {steps}" in messages
-    code, _, messages = call(folder, "resume", run_id)
-    assert code == 2
-    assert "has spent its" in messages
+    words = ("resume", run_id[:8], "--set", f"train.total_steps={steps}", "--json")
+    told = invoke_in(folder, *words, wanted=1)
+    assert (told.document["run_id"], told.document["steps"]) == (run_id, steps)
+    assert f"train.total_steps: was 16384, is {steps}" in told.said
+    assert "has spent its" in invoke_in(folder, "resume", run_id, wanted=2).said
 
 
 @pytest.mark.parametrize(
@@ -178,19 +169,17 @@ def test_a_mistake_is_told_in_a_line_and_changes_nothing(
 ) -> None:
     given = [unbroken["run_id"] if argument == "RUN" else argument for argument in arguments]
     before = status(folder, unbroken["run_id"])
-    code, output, messages = call(folder, "resume", *given)
-    assert (code, output) == (2, "")
-    assert wanted in messages
+    told = invoke_in(folder, "resume", *given, wanted=2)
+    assert told.output == ""
+    assert wanted in told.said
     assert status(folder, unbroken["run_id"]) == before
 
 
 def test_a_finished_run_is_refused(folder: Path) -> None:
     easy = "lessons.0.completion_criteria.threshold=0.02"
-    code, output, messages = call(folder, "run", "tiny.yaml", "--set", easy, "--json")
-    assert code == 0
-    assert "To resume it" not in messages
-    document = json.loads(output)
-    assert document["resumes_at"] is None
-    code, _, messages = call(folder, "resume", document["run_id"])
-    assert code == 2
-    assert messages.strip() == f"run {document['run_id']} is finished: there is nothing left to do"
+    told = invoke_in(folder, "run", "tiny.yaml", "--set", easy, "--json")
+    assert "To resume it" not in told.said
+    assert told.document["resumes_at"] is None
+    run_id = told.document["run_id"]
+    said = invoke_in(folder, "resume", run_id, wanted=2).said.strip()
+    assert said == f"run {run_id} is finished: there is nothing left to do"

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from terminal_session import TerminalSession
+from tiny_runs import invoke_in
 
 from aimbot_lab.cli.stopping import STOPPING
 from aimbot_lab.foundation import metric_names as names
@@ -58,18 +58,6 @@ def environment(**extra: str) -> dict[str, str]:
     return {**kept, "OMP_NUM_THREADS": "1", **extra}
 
 
-def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
 def statuses(folder: Path) -> dict[str, str]:
     """Status of every run of the store, by its id."""
     return {run.run_id: run.status for run in list_runs(DataFolder(folder / ".aimbot-lab"))}
@@ -77,8 +65,16 @@ def statuses(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def finished(folder: Path) -> dict[str, Any]:
-    """The JSON document of a run that passed all its lessons."""
-    done = call(folder, "run", "tiny.yaml", "--json", "--name", "one")
+    """The JSON document of a run that passed all its lessons, in a process as a user has it."""
+    done = subprocess.run(
+        [*COMMAND, "run", "tiny.yaml", "--json", "--name", "one"],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     return document
@@ -133,24 +129,20 @@ def test_the_store_holds_the_run_with_its_metrics_and_files(finished: dict[str, 
     assert {"curriculum.yaml", "resolved.yaml", "agent"} <= files
 
 
-@pytest.mark.slow
 def test_runs_lists_it_and_its_agent_can_be_evaluated(
     folder: Path, finished: dict[str, Any]
 ) -> None:
-    shown = call(folder, "runs", "--json")
-    assert shown.returncode == 0, shown.stderr
-    assert finished["run_id"] in {run["run_id"] for run in json.loads(shown.stdout)}
+    shown = invoke_in(folder, "runs", "--json").document
+    assert finished["run_id"] in {run["run_id"] for run in shown}
     arguments = ["--episodes", "8", "--seed", "5", "--json"]
-    done = call(folder, "evaluate", finished["run_id"][:12], *arguments)
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+    document = invoke_in(folder, "evaluate", finished["run_id"][:12], *arguments).document
     ways = ["sampled", "temperature 0.5", "deterministic", "random", "greedy"]
     assert list(document["players"]) == ways
     for scores in document["players"].values():
         assert [cell["episodes"] for cell in scores["cells"]] == [8] * 5
         assert scores["overall"]["wins"] == sum(cell["wins"] for cell in scores["cells"])
-    again = call(folder, "evaluate", "latest", *arguments, "--no-baselines")
-    assert list(json.loads(again.stdout)["players"].items()) == [*document["players"].items()][:3]
+    again = invoke_in(folder, "evaluate", "latest", *arguments, "--no-baselines").document
+    assert list(again["players"].items()) == [*document["players"].items()][:3]
     kept = find_run(DataFolder(folder / ".aimbot-lab"), finished["run_id"])
     sampled = document["players"]["sampled"]["overall"]
     assert kept.metrics[names.TEST_WIN_RATE] == sampled["win_rate"]
@@ -158,7 +150,6 @@ def test_runs_lists_it_and_its_agent_can_be_evaluated(
     assert kept.tags["mlflow.note.content"].count("### Evaluation") == 1
 
 
-@pytest.mark.slow
 def test_compare_takes_the_mean_while_learning_from_the_evaluations(
     folder: Path, finished: dict[str, Any]
 ) -> None:
@@ -167,29 +158,26 @@ def test_compare_takes_the_mean_while_learning_from_the_evaluations(
     assert line.startswith("evaluation: {every: 500_000, episodes: 50}")
     assert "aimbot-lab compare RUN RUN" in story
     setting = ("--set", "evaluation.every=500_000", "--set", "evaluation.episodes=50")
-    done = call(folder, "run", "tiny.yaml", "--seed", "8", "--json", *setting)
-    assert done.returncode == 0, done.stderr
-    other = json.loads(done.stdout)["run_id"]
-    found = call(folder, "compare", finished["run_id"], other, "--episodes", "30", "--json")
-    assert found.returncode == 0, found.stderr
-    assert all(run["mean_win_rate"] is not None for run in json.loads(found.stdout)["runs"])
+    other = invoke_in(folder, "run", "tiny.yaml", "--seed", "8", "--json", *setting).document
+    words = ("compare", finished["run_id"], other["run_id"], "--episodes", "30", "--json")
+    found = invoke_in(folder, *words).document
+    assert all(run["mean_win_rate"] is not None for run in found["runs"])
     (page,) = (folder / ".aimbot-lab" / "comparisons").glob("*.html")
     assert "eval/win_rate (the same episodes at every step)" in page.read_text(encoding="utf-8")
 
 
 def test_spent_steps_are_a_failed_run_that_names_the_weak_cell(folder: Path) -> None:
-    done = call(
+    told = invoke_in(
         folder,
         *("run", "tiny.yaml", "--json", "--set", "train.total_steps=2048"),
         *("--set", "lessons.0.completion_criteria.threshold=0.99", "--seed", "3"),
+        wanted=1,
     )
-    assert done.returncode == 1, done.stderr
-    document = json.loads(done.stdout)
+    document = told.document
     assert document["status"] == "FAILED"
     assert document["seed"] == 3
     assert document["lessons"][-1]["ended_at_step"] is None
-    assert "held back by goto 1" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "held back by goto 1" in told.said
     assert statuses(folder)[document["run_id"]] == "FAILED"
 
 
@@ -210,27 +198,6 @@ def check_stopped(folder: Path, code: int, output: str) -> None:
     assert statuses(folder)[run_id] == "KILLED"
     saved = MlflowClient(document["tracking_uri"]).list_artifacts(run_id, "agent/last")
     assert "agent/last/agent.safetensors" in {file.path for file in saved}
-
-
-def test_a_stop_saves_the_agent_and_closes_the_run_as_killed(folder: Path) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, *ENDLESS],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "steps/s" in line:
-            break
-    process.send_signal(signal.SIGTERM)
-    output, messages = process.communicate(timeout=600)
-    check_stopped(folder, process.returncode, output)
-    assert STOPPING in messages
-    assert "Traceback" not in messages
-    assert "Look at it: " in messages
 
 
 def on_terminal(folder: Path) -> TerminalSession:
@@ -276,18 +243,14 @@ def test_a_mistake_is_one_message_exit_code_2_and_no_run(
     folder: Path, finished: dict[str, Any], arguments: list[str], wanted: str
 ) -> None:
     before = statuses(folder)
-    done = call(folder, "run", *arguments)
-    assert done.returncode == 2, done.stderr
-    assert wanted in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    told = invoke_in(folder, "run", *arguments, wanted=2)
+    assert wanted in told.said
+    assert told.output == ""
     assert statuses(folder) == before
 
 
 def test_evaluating_what_is_not_there_is_told_in_a_line(
     folder: Path, finished: dict[str, Any]
 ) -> None:
-    done = call(folder, "evaluate", "nothing-like-this")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "aimbot-lab runs" in done.stderr
+    (line,) = invoke_in(folder, "evaluate", "nothing-like-this", wanted=2).said.splitlines()
+    assert "aimbot-lab runs" in line

@@ -1,6 +1,5 @@
 """`weights` and `explain` on a run that trains, is killed, and is over."""
 
-import json
 import os
 import signal
 import subprocess
@@ -11,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_runs import invoke_in
 
-COMMAND = [sys.executable, "-m", "aimbot_lab"]
+PACED = Path(__file__).with_name("paced_lab.py")
 CURRICULUM = """
 name: endless
 env: {num_envs: 32, goto_win_radius: 12.0, time_limit: 5.0}
@@ -40,23 +40,15 @@ def environment() -> dict[str, str]:
     return {**kept, "OMP_NUM_THREADS": "1"}
 
 
-def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-
-
 def document(folder: Path, *arguments: str) -> dict[str, Any]:
-    done = call(folder, *arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = invoke_in(folder, *arguments, "--json").document
     return found
+
+
+def refused(folder: Path, *arguments: str) -> str:
+    """The one line that refuses it."""
+    (line,) = invoke_in(folder, *arguments, wanted=2).said.splitlines()
+    return str(line)
 
 
 def in_second_lesson(folder: Path) -> str | None:
@@ -74,7 +66,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
     (folder / ".aimbot-lab").mkdir()
     (folder / "endless.yaml").write_text(CURRICULUM, encoding="utf-8")
     process = subprocess.Popen(
-        [*COMMAND, "run", "endless.yaml"],
+        [sys.executable, PACED, "run", "endless.yaml"],
         cwd=folder,
         env=environment(),
         stdout=subprocess.DEVNULL,
@@ -103,8 +95,8 @@ def test_weights_change_a_run_and_are_told_of_after_its_death(
     assert changed["weights"] == pytest.approx([0.5, 0.1, 0.4, 0.0, 0.0])
     assert changed["locked"] == [True, False, False, False, False]
     assert changed["lesson"] == 2
-    refused = call(folder, "weights", run_id, "goto", "1=0.2")
-    assert (refused.returncode, refused.stderr) == (2, "difficulty 1: its weight is locked\n")
+    said = refused(folder, "weights", run_id, "goto", "1=0.2")
+    assert said == "difficulty 1: its weight is locked"
 
     live = document(folder, "explain", run_id)
     assert [lesson["end"] is not None for lesson in live["lessons"]] == [True, False]
@@ -121,14 +113,13 @@ def test_weights_change_a_run_and_are_told_of_after_its_death(
     assert event["step"] == changed["step"]
     assert second["episodes"] >= live["lessons"][1]["episodes"]
     assert second["what_if"]["threshold"] == 0.5
-    text = call(folder, "explain", run_id).stdout
+    text = invoke_in(folder, "explain", run_id).output
     assert "lesson 1 'first': passed at step" in text
     assert "difficulty weights of goto moved to 0.5 0.1 0.4 0 0" in text
     assert "held back by" in text
 
-    gone = call(folder, "weights", run_id, "goto")
-    assert gone.returncode == 2
-    assert gone.stderr == f"{run_id!r}: no such run is running here (running: none)\n"
+    said = refused(folder, "weights", run_id, "goto")
+    assert said == f"{run_id!r}: no such run is running here (running: none)"
 
 
 @pytest.mark.parametrize(
@@ -143,13 +134,9 @@ def test_weights_change_a_run_and_are_told_of_after_its_death(
 def test_a_wrong_request_is_one_line(
     running: tuple[Path, str, Any], arguments: tuple[str, ...], fault: str
 ) -> None:
-    done = call(running[0], *arguments)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert fault in line
+    assert fault in refused(running[0], *arguments)
 
 
 def test_a_threshold_that_no_lesson_takes_is_refused(running: tuple[Path, str, Any]) -> None:
-    done = call(running[0], "explain", running[1], "--threshold", "1")
-    assert done.returncode == 2
-    assert done.stderr == "--threshold 1: threshold must be less than 1.0 (got 1.0)\n"
+    said = refused(running[0], "explain", running[1], "--threshold", "1")
+    assert said == "--threshold 1: threshold must be less than 1.0 (got 1.0)"

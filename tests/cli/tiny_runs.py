@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pytest
 from click.testing import CliRunner
 
 from aimbot_lab.cli.main import cli
+from aimbot_lab.cli.view import PlainView
 from aimbot_lab.foundation.errors import LabError
 
 CURRICULUM = """
@@ -45,14 +47,28 @@ def invoke(data: Path, *words: Any, wanted: int | tuple[int, ...] = 0) -> Any:
     return invoke_plainly(*words, "--data-dir", data, wanted=wanted)
 
 
+def invoke_in(folder: Path, *words: Any, wanted: int | tuple[int, ...] = 0) -> Any:
+    """The same of a command that is called in `folder`, and finds the data folder there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("AIMBOT_LAB_DATA_DIR", "MLFLOW_TRACKING_URI"):
+            patch.delenv(name, raising=False)
+        # Else past the stream that is read here.
+        patch.setattr(PlainView, "notice", PlainView.stage)
+        return invoke_plainly(*words, wanted=wanted)
+
+
 def invoke_plainly(*words: Any, wanted: int | tuple[int, ...] = 0, **options: Any) -> Any:
     """The same of a command that has no data folder."""
     result = CliRunner().invoke(cli, [*map(str, words)], standalone_mode=False, **options)
     code = result.return_value if isinstance(result.return_value, int) else 0
     said = result.stderr
-    if isinstance(result.exception, LabError | click.ClickException):
+    if isinstance(result.exception, click.ClickException):
         code = result.exception.exit_code
-        said += str(getattr(result.exception, "message", result.exception))
+        said += result.exception.format_message()
+    elif isinstance(result.exception, LabError):
+        code = result.exception.exit_code
+        said += str(result.exception)
     elif isinstance(result.exception, click.Abort):
         code = 130
     elif result.exception is not None:

@@ -6,6 +6,7 @@ One panel, one training and one browser serve all tests, which go on where those
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 from browser_page import LARGE, SMALL, Browser, needs_chromium, wait_for_text
+from leash import leashed
 from page_audit import AUDIT, AXE, FILLED, TINY, axe_script
 from panel_server import PanelUnderTest, running_panel
 from planted_sweep import add_trial, planted
@@ -42,6 +44,7 @@ train:
   n_epochs: 1
   network: {layers: [8]}
 """
+PACED = Path(__file__).parents[1] / "cli" / "paced_lab.py"
 SHOWN = "els => els.map(one => one.value)"
 
 
@@ -60,6 +63,7 @@ def stage(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     for value in (0.25, 0.75, 0.5):
         add_trial(sweep, value, first=20.0 * value)
     with running_panel(here / "data", here=here) as panel:
+        panel.lab.trainings.program = leashed(sys.executable, str(PACED))
         yield Stage(browser, panel, here)
         started = panel.lab.trainings.look()
         if started is not None and started.alive:

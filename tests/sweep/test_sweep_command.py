@@ -1,9 +1,6 @@
 """`aimbot-lab sweep` from a file to tracked trials and a curriculum that runs."""
 
-import json
 import sqlite3
-import subprocess
-import sys
 from math import pi, tan
 from pathlib import Path
 from typing import Any
@@ -15,20 +12,13 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
+from tests.cli.tiny_runs import invoke_in
 
 IN_AREA = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
-COMMAND = [sys.executable, "-m", "aimbot_lab"]
 
 
-def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments, "--data-dir", "data"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+def call(folder: Path, *words: str, wanted: int = 0) -> Any:
+    return invoke_in(folder, *words, "--data-dir", "data", wanted=wanted)
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +33,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def swept(folder: Path) -> dict[str, Any]:
     """The JSON document of a sweep that is done."""
-    done = call(folder, "sweep", "small", "--json", "--tag", "why=weights")
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+    words = ("sweep", "small", "--json", "--workers", "1", "--tag", "why=weights")
+    return dict(call(folder, *words).document)
 
 
 def test_every_trial_has_a_value_from_each_seed(swept: dict[str, Any]) -> None:
@@ -142,28 +131,25 @@ def test_the_best_values_are_a_curriculum_that_runs_as_it_is(
     rewards = load_curriculum(swept["best_file"]).config.env.rewards
     assert rewards.spin_penalty == best["env.rewards.spin_penalty"]
     assert rewards.in_area == best["env.rewards.in_area"]
-    done = call(folder, "run", swept["best_file"])
-    assert done.returncode == 0, done.stderr
+    call(folder, "run", swept["best_file"])
 
 
 def test_a_trial_gives_the_same_value_again_to_the_last_bit(
     folder: Path, swept: dict[str, Any]
 ) -> None:
-    done = call(folder, "sweep", "rerun", "small", "1", "--json")
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+    document = call(folder, "sweep", "rerun", "small", "1", "--json").document
     assert document["same"] is True
     assert document["now"] == swept["trials"][1]["value"]
 
 
 def test_a_finished_sweep_is_told_not_run_again(folder: Path, swept: dict[str, Any]) -> None:
     status = call(folder, "sweep", "status", "small")
-    assert "3 of 3 trials ended, done" in status.stdout
+    assert "3 of 3 trials ended, done" in status.output
     report = call(folder, "sweep", "report", "small")
-    assert "on fresh seeds" in report.stdout
-    assert report.stdout.splitlines()[-1] == swept["verdict"]
+    assert "on fresh seeds" in report.output
+    assert report.output.splitlines()[-1] == swept["verdict"]
     again = call(folder, "sweep", "small", "--resume", "--json")
-    assert json.loads(again.stdout)["trials"] == swept["trials"]
+    assert again.document["trials"] == swept["trials"]
 
 
 @pytest.mark.parametrize(
@@ -178,10 +164,8 @@ def test_a_finished_sweep_is_told_not_run_again(folder: Path, swept: dict[str, A
 def test_what_is_not_there_is_told_in_a_line(
     folder: Path, swept: dict[str, Any], arguments: tuple[str, ...], told: str
 ) -> None:
-    done = call(folder, *arguments)
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    (line,) = call(folder, *arguments, wanted=2).said.splitlines()
+    assert told in line
 
 
 def test_a_sweep_whose_trials_all_fail_has_failed(tmp_path: Path) -> None:
@@ -194,9 +178,8 @@ def test_a_sweep_whose_trials_all_fail_has_failed(tmp_path: Path) -> None:
             ("trials: 3\nseeds: 2", "trials: 1\nseeds: 1\nworkers: 1"),
         ),
     )  # fmt: skip
-    done = call(tmp_path, "sweep", str(path))
-    assert done.returncode == 1, done.stderr
-    assert done.stderr.splitlines()[-1] == "error: no trial has a value; the table says why"
+    told = call(tmp_path, "sweep", str(path), wanted=1)
+    assert told.said.splitlines()[-1] == "error: no trial has a value; the table says why"
 
 
 def test_a_trial_whose_values_allow_no_training_fails_alone(tmp_path: Path) -> None:
@@ -214,9 +197,8 @@ def test_a_trial_whose_values_allow_no_training_fails_alone(tmp_path: Path) -> N
             ("sampler: tpe", "sampler: random") if "sampler: tpe" in PLANTED else ("name", "name"),
         ),
     )  # fmt: skip
-    done = call(tmp_path, "sweep", str(path), "--json")
-    assert done.returncode == 0, done.stderr
-    states = {trial["state"]: trial["reason"] for trial in json.loads(done.stdout)["trials"]}
+    trials = call(tmp_path, "sweep", str(path), "--json").document["trials"]
+    states = {trial["state"]: trial["reason"] for trial in trials}
     assert "diverged" in states["failed"]
     assert states["done"] is None
 
@@ -231,9 +213,8 @@ def test_a_race_is_the_same_whatever_the_number_of_workers(tmp_path: Path) -> No
         strict = ("margin: 0.5", "margin: 0"), ("parallel: 1", "parallel: 2")
         hard = "env.goto_win_radius: {type: float, low: 4, high: 20}"
         write_sweep(folder, changed(RACE, *strict, (IN_AREA, hard), ("trials: 3", "trials: 6")))
-        done = call(folder, "sweep", "sweep.yaml", "--json", "--workers", workers)
-        assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)["trials"]
+        words = ("sweep", "sweep.yaml", "--json", "--workers", workers)
+        found = call(folder, *words).document["trials"]
         worth = [(t["state"], t["params"], t["value"], t["at_least"]) for t in found]
         learned = [[score["state_sha256"] for score in t["trainings"]] for t in found]
         ended.append((worth, learned))

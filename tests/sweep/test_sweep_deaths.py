@@ -20,6 +20,7 @@ from aimbot_lab.sweep.record import find_record
 from aimbot_lab.sweep.report import report
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
+from tests.cli.tiny_runs import invoke_in
 
 COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep"]
 REPEATS = int(os.environ.get("AIMBOT_LAB_SWEEP_KILLS", "1"))  # 10 before a release
@@ -95,7 +96,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The report of the same sweep, one worker, nobody killed."""
     folder = tmp_path_factory.mktemp("undisturbed")
     write_sweep(folder, changed(SLOW, ("seconds: 0.4", "seconds: 0.0")))
-    return document(finish(start(folder, "--workers", "1")))
+    words = ("sweep", "sweep.yaml", "--data-dir", "data", "--json", "--workers", "1")
+    return dict(invoke_in(folder, *words).document)
 
 
 @pytest.mark.campaign
@@ -128,7 +130,7 @@ def test_kills_change_nothing(tmp_path: Path, undisturbed: dict[str, Any], repea
 @pytest.mark.slow
 def test_a_stop_saves_and_the_sweep_goes_on(tmp_path: Path, undisturbed: dict[str, Any]) -> None:
     write_sweep(tmp_path, SLOW)
-    first = start(tmp_path)
+    first = start(tmp_path, "--workers", "2")
     wait_for_work(first, tmp_path, ended=1)
     workers = workers_of(first)
     first.send_signal(signal.SIGINT)
@@ -138,14 +140,5 @@ def test_a_stop_saves_and_the_sweep_goes_on(tmp_path: Path, undisturbed: dict[st
     statuses = {run.status for run in list_runs(DataFolder(tmp_path / "data"))}
     assert statuses <= {"KILLED", "FINISHED"}
     assert report(find_record(DataFolder(tmp_path / "data"), "planted", None)).status == "stopped"
-    again = subprocess.run(
-        [*COMMAND, "sweep.yaml", "--data-dir", "data"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert again.returncode == 2
-    assert "--resume" in again.stderr
-    assert worth(document(finish(start(tmp_path, "--resume")))) == worth(undisturbed)
+    words = ("sweep", "sweep.yaml", "--data-dir", "data", "--json", "--workers", "1", "--resume")
+    assert worth(invoke_in(tmp_path, *words).document) == worth(undisturbed)

@@ -2,8 +2,6 @@
 
 import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from sweep_files import RACE, SWEEP, changed, write_sweep
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.document import is_sweep_file, load_sweep
 from aimbot_lab.sweep.space import default_params, overrides
+from tests.cli.tiny_runs import invoke_in
 
 FACING = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
 CASES = [
@@ -117,17 +116,8 @@ def test_a_wrong_sweep_ends_with_code_2_and_creates_nothing(
     with closing(sqlite3.connect(tmp_path / "others.db")) as others:
         others.execute("CREATE TABLE studies (a)")
     before = sorted(os.listdir(tmp_path))
-    done = subprocess.run(
-        [sys.executable, "-m", "aimbot_lab", "sweep", str(path), "--data-dir", "data", *options],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    assert done.returncode == 2, done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert "Traceback" not in done.stderr
+    words = ("sweep", path, "--data-dir", "data", *options)
+    assert len(invoke_in(tmp_path, *words, wanted=2).said.splitlines()) == 1
     assert sorted(os.listdir(tmp_path)) == before
 
 
@@ -136,17 +126,8 @@ def test_a_tracking_server_that_does_not_answer_is_told_before_anything_is_creat
 ) -> None:
     path = write_sweep(tmp_path)
     before = sorted(os.listdir(tmp_path))
-    arguments = ["sweep", str(path), "--data-dir", "data", "--tracking-uri", "http://127.0.0.1:9"]
-    done = subprocess.run(
-        [sys.executable, "-m", "aimbot_lab", *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    assert done.returncode == 1, done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    words = ("sweep", path, "--data-dir", "data", "--tracking-uri", "http://127.0.0.1:9")
+    assert len(invoke_in(tmp_path, *words, wanted=1).said.splitlines()) == 1
     assert sorted(os.listdir(tmp_path)) == before
 
 

@@ -68,14 +68,14 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(data_folder):
 
 
 @pytest.mark.slow
-def test_four_processes_may_come_first_at_the_same_time(tmp_path):
+def test_several_processes_may_come_first_at_the_same_time(tmp_path):
     folder = DataFolder(tmp_path / "fresh")
-    processes = [child(OPEN + LOG_AND_FINISH, folder.root) for _ in range(4)]
+    processes = [child(OPEN + LOG_AND_FINISH, folder.root) for _ in range(2)]
     for process in processes:
         output = "".join(process.communicate())
         assert (process.returncode, output) == (0, "")
     runs = list_runs(folder)
-    assert [run.status for run in runs] == ["FINISHED"] * 4
+    assert [run.status for run in runs] == ["FINISHED"] * 2
     assert {run.experiment for run in runs} == {"aimbot-lab"}
     assert sorted(path.name for path in folder.root.iterdir()) == [
         "mlflow.db",

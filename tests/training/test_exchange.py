@@ -77,7 +77,7 @@ def processes(count: int, kind: str, *, patience_s: float = 60) -> Iterator[list
             process.communicate()
 
 
-@pytest.fixture(scope="module", params=[2, 3, 4])
+@pytest.fixture(scope="module", params=[2, pytest.param(3, marks=pytest.mark.scale), 4])
 def answers(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     """What each process of 2, 3 and 4 found."""
     with processes(request.param, "speak") as started:
@@ -134,8 +134,8 @@ def test_arrays_are_gathered_in_the_order_of_ranks(answers: list[dict[str, Any]]
         assert answer["empty"] == [len(answers), 0, 3]
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_a_killed_process_is_noticed_at_once(count: int) -> None:
+def test_a_killed_process_is_noticed_at_once() -> None:
+    count = 3
     with processes(count, "SIGKILL") as started:
         assert started[-1].wait(120) == -signal.SIGKILL
         begin = time.monotonic()

@@ -51,6 +51,8 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("dqn", {}),
     ("qrdqn", {}),
 ]
+# What is written of others differs in numbers alone.
+WRITTEN = [KINDS[number] for number in (0, 2, 3, 5, 6, 8, 9)]
 
 
 def saved_agent(folder: Path, algo: str, **train: Any) -> SavedAgent:
@@ -111,7 +113,7 @@ def played(deployed: DeployedPolicy, given: Given) -> Float32Array:
     return actions
 
 
-@pytest.mark.parametrize(("algo", "train"), KINDS, ids=str)
+@pytest.mark.parametrize(("algo", "train"), WRITTEN, ids=str)
 def test_onnxruntime_plays_as_torch_on_ten_thousand_observations(
     agent: Agents, tmp_path: Path, algo: str, train: dict[str, Any]
 ) -> None:
