@@ -1,20 +1,24 @@
-"""Parameters and weights of scenarios, by row and episode."""
+"""Scenarios: parameters and difficulty weights by row and episode, and masks."""
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from math import inf, nan
 
 import numpy as np
 import pytest
-from arena_stage import new_stage, random_play
+from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 from drawn_values import drawn, ranges, uniform
+from hypothesis import strategies as st
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import (
     ParameterValue,
 )
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.core import state as core
+from aimbot_lab.worlds.arena.presets import load_presets
 from aimbot_lab.worlds.arena.scenario import parameter_bounds, parameter_values
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
@@ -105,3 +109,114 @@ def test_a_snapshot_carries_its_scenario_with_it() -> None:
         other.step(actions)
         for left, right in zip(stage.buffers, other.buffers, strict=True):
             np.testing.assert_array_equal(left, right)
+
+
+LEVELS = st.integers(1, 5)
+
+
+def test_a_change_takes_effect_at_the_next_block_and_a_block_on_the_floor_stays() -> None:
+    stage = new_stage(
+        Scenario({"goto": 1.0}, {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)}), num_envs=64, time_limit=1.0
+    )
+    arena = stage.arena
+    before = arena.state.block.copy()
+    number = arena.set_difficulty_weights("goto", (0.0, 0.0, 0.0, 1.0, 1.0))
+    stage.repeat(0, 0, 0, 0.0)
+    np.testing.assert_array_equal(arena.state.block, before)
+    assert (arena.state.difficulty == 1).all()
+    for _ in range(9):
+        stage.repeat(0, 0, 0, 0.0)
+    assert set(arena.state.difficulty.tolist()) == {4, 5}
+    assert (arena.state.scenario == number).all()
+
+
+@pytest.mark.parametrize(
+    ("target", "weights", "reason"),
+    [
+        ("free", (1.0,) * 5, "no difficulties"),
+        ("fly", (1.0,) * 5, "no difficulties"),
+        ("goto", (1.0,) * 4, "5 difficulties"),
+        ("goto", (0.0,) * 5, "goto: weights must .* not all 0"),
+        ("goto", ("1",) * 5, "numbers"),
+        ("goto", (math.nan,) * 5, "finite"),
+    ],
+)
+def test_weights_that_the_arena_cannot_draw_from_are_refused(
+    target: str, weights: tuple[float, ...], reason: str
+) -> None:
+    arena = new_stage(Scenario({"goto": 1.0}), num_envs=1).arena
+    with pytest.raises(ConfigurationError, match=reason):
+        arena.set_difficulty_weights(target, weights)
+
+
+def test_a_weight_on_a_difficulty_without_a_preset_is_refused_by_name() -> None:
+    presets = [preset for preset in load_presets() if preset.difficulty != 4]
+    arena = Arena(ArenaSettings(num_envs=200), presets)
+    arena.set_scenario(Scenario({"goto": 1.0}))  # without weights, those that have one
+    arena.reset(0, np.zeros((200, len(arena.spec.observation_names)), np.float32))
+    assert set(arena.state.difficulty.tolist()) == {1, 2, 3, 5}
+    with pytest.raises(ConfigurationError, match="goto has no preset of difficulty 4"):
+        arena.set_scenario(Scenario({"goto": 1.0}, {"goto": (1.0,) * 5}))
+    arena.set_difficulty_weights("goto", (1.0, 1.0, 0.0, 0.0, 1.0))
+    with pytest.raises(ConfigurationError, match="difficulty 4"):
+        arena.set_difficulty_weights("goto", (1.0, 1.0, 0.0, 0.5, 1.0))
+
+
+def masks_of(stage: Stage) -> np.ndarray:
+    masks = np.zeros((stage.arena.num_envs, 8), np.bool_)
+    stage.arena.action_masks(masks)
+    return masks
+
+
+def test_masks_tell_what_the_next_decision_would_not_do() -> None:
+    stage = new_stage(ALL_TARGETS, num_envs=32)
+    blocked = 0
+    for actions in random_play(150, 32, seed=2):
+        masks = masks_of(stage)
+        kept = stage.arena.snapshot()
+        np.testing.assert_array_equal(masks[:, 7], stage.buffers.observations[:, 7] == 1.0)
+        for column in (1, 2, 4, 5):
+            branch, index = divmod(column, 3)
+            tried = np.zeros((32, 4), np.float32)
+            tried[:, branch] = index
+            before = stage.arena.state.position.copy()
+            # A time-out may place the agent anew: only rows that go on are compared.
+            stage.step(tried)
+            going = ~stage.buffers.finished
+            moved = np.linalg.norm(stage.arena.state.position - before, axis=1) > 1e-6
+            np.testing.assert_array_equal(masks[going, column], moved[going])
+            stage.arena.restore(kept)
+        assert masks[:, [0, 3, 6]].all()
+        blocked += int((~masks[:, [1, 2, 4, 5]]).sum())
+        stage.step(actions)
+    assert blocked > 0
+
+
+@pytest.mark.parametrize(
+    ("reach", "is_move"), [(0.0, False), (9e-7, False), (1.1e-6, True), (2.1e-6, True)]
+)
+def test_on_open_floor_a_walk_is_allowed_where_it_is_long_enough_to_count(
+    reach: float, is_move: bool
+) -> None:
+    still = Scenario({"stay": 1.0}, parameters={"move_speed": reach / 0.1})
+    masks = masks_of(new_stage(still, num_envs=3, start_position=(20.0, 20.0)))
+    assert (masks[:, [1, 2, 4, 5]] == is_move).all()
+
+
+def test_masks_in_reach_of_a_wall_are_those_of_the_walk() -> None:
+    reach, low, high = 0.5, 0.5, 46.5
+    for gap, may_go in ((0.0, False), (2e-6, True), (reach, True), (reach + 1e-9, True)):
+        for place, blocked in ((low + gap, [2, 5]), (high - gap, [1, 4])):
+            stage = new_stage(Scenario({"stay": 1.0}), num_envs=1, start_position=(place, place))
+            masks = masks_of(stage)[0]
+            assert (masks[blocked] == may_go).all()
+            assert masks[[1, 2, 4, 5]].sum() == (4 if may_go else 2)
+
+
+def test_masks_are_of_the_state_in_force_after_it_was_replaced() -> None:
+    still = Scenario({"stay": 1.0})
+    stage = new_stage(still, num_envs=2, start_position=(20.0, 20.0))
+    masks_of(stage)
+    state = stage.arena.state
+    stage.arena.adopt(state._replace(gun_ticks=np.array([3, 0], state.gun_ticks.dtype)))
+    assert masks_of(stage)[:, 7].tolist() == [False, True]

@@ -1,10 +1,24 @@
-"""The harness of benchmarks: turns, ratios, and tables from documents."""
+"""The harness of benchmarks: turns, clocks, processes of their own, and a peer."""
 
+import json
 import math
+import os
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from aimbot_lab.bench.turns import Table, by_turns, mean_ratio, turns
+from aimbot_lab.bench import sim
+from aimbot_lab.bench.train import CURRICULUM as OURS
+from aimbot_lab.bench.train import THEIRS, Stopwatch, bench_peer, ratio
+from aimbot_lab.bench.turns import Table, by_turns, group, mean_ratio, printed_number, turns
+from aimbot_lab.cli.main import cli
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.training.plain_ppo import learn_plain_ppo
+from aimbot_lab.training.settings import TrainingPlan
 
 
 def test_every_other_turn_goes_backwards() -> None:
@@ -59,3 +73,149 @@ def test_a_table_has_the_values_of_the_document_under_their_keys() -> None:
             "products": "-",
         }
     ]
+
+
+class Clock:
+    now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+class Shop:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def sell(self, seconds: float) -> str:
+        self._clock.now += seconds
+        return self.wrap(seconds=1.0)
+
+    def wrap(self, seconds: float) -> str:
+        self._clock.now += seconds
+        return "parcel"
+
+    def burn(self) -> None:
+        self._clock.now += 5.0
+        raise OSError("fire")
+
+
+def test_each_moment_counts_for_the_innermost_watched_call() -> None:
+    clock = Clock()
+    shop, watch = Shop(clock), Stopwatch(clock.perf_counter)
+    watch.watch(shop, "sell burn", "counter")
+    watch.watch(shop, "wrap", "table")
+    shop.wrap(seconds=100.0)
+    watch.begin()
+    assert shop.sell(2.0) == "parcel"
+    clock.now += 0.5
+    with pytest.raises(OSError, match="fire"):
+        shop.burn()
+    shop.wrap(seconds=4.0)
+    assert watch.end() == {"counter": 7.0, "table": 5.0, "rest": 0.5}
+    assert watch.calls == {"counter": 2, "table": 2}
+
+
+def test_the_cold_start_has_an_empty_cache_and_the_others_what_it_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[list[str]] = []
+
+    def number(code: str, **environment: str) -> float:
+        if code != sim.START:
+            assert environment == {"NUMBA_DISABLE_JIT": "1"}
+            return 1.0
+        folder = Path(environment["NUMBA_CACHE_DIR"])
+        found.append(sorted(os.listdir(folder)))
+        (folder / f"kernel {len(found)}").touch()
+        return [9.0, 0.9, 0.7, 0.8][len(found) - 1]
+
+    monkeypatch.setattr(sim, "printed_number", number)
+    report = sim.bench_sim(replace(sim.QUICK, num_envs=(1,), starts=True), lambda _: None)
+    assert report.document["compile_seconds"] == {"cold": 9.0, "cached": 0.7}
+    assert found[0] == []
+    assert all("kernel 1" in folder for folder in found[1:])
+
+
+def test_a_measurement_that_fails_is_an_error_in_one_line() -> None:
+    with pytest.raises(
+        LabError, match=r"^a measurement in .* failed: .*No module named 'nothing'$"
+    ):
+        printed_number("import nothing")
+    assert printed_number("import os; print(os.environ['NUMBER'])", NUMBER="2.5") == 2.5
+
+
+def echo(end: Connection, word: str) -> None:
+    while (asked := end.recv()) != "break":
+        end.send({word: asked, "rank": os.environ["RANK"]})
+    raise ValueError("it broke")
+
+
+def test_all_processes_of_a_group_answer_until_one_fails_in_a_line() -> None:
+    with group(echo, ("said",), ({"RANK": "0"}, {"RANK": "1"})) as ask:
+        assert ask(7) == [{"said": 7, "rank": "0"}, {"said": 7, "rank": "1"}]
+        with pytest.raises(LabError, match=r"^a process of the benchmark failed: .*it broke"):
+            ask("break")
+
+
+CURRICULUM = """
+name: pole
+env: {world: gymnasium, id: CartPole-v1, num_envs: 4, win: {return_above: 15}}
+lessons:
+  - name: up
+    parameters:
+      length: {sampler_type: uniform, sampler_parameters: {min_value: 0.3, max_value: 0.9}}
+      gravity: 9.0
+    completion_criteria: {threshold: 0.2, min_lesson_length: 20}
+train: {algo: ppo, total_steps: 2048, n_steps: 32, batch_size: 64, network: {layers: [4]}}
+"""
+
+
+def plan(folder: Path, *overrides: str) -> TrainingPlan:
+    (folder / "pole.yaml").write_text(CURRICULUM, encoding="utf-8")
+    config = load_curriculum(folder / "pole.yaml", overrides).config
+    return TrainingPlan(config.seed, config.env, config.lessons, config.train)
+
+
+def test_both_end_where_the_lesson_is_proven(tmp_path: Path) -> None:
+    found = bench_peer(plan(tmp_path), seeds=1, say=lambda _: None).document
+    done = found["trainings"]
+    assert [(one["learner"], one["seed"], one["passed"]) for one in done] == [
+        (OURS, 1, True),
+        (THEIRS, 1, True),
+    ]
+    assert all(0 < one["steps"] < 2048 for one in done)
+    assert found["ratio"] == pytest.approx(done[1]["seconds"] / done[0]["seconds"])
+
+
+def test_steps_that_are_spent_before_the_proof_are_no_pass(tmp_path: Path) -> None:
+    hard = "lessons.0.completion_criteria.threshold=0.99"
+    found = learn_plain_ppo(plan(tmp_path, hard, "train.total_steps=256"))
+    assert (found.passed, found.steps) == (False, 256)
+
+
+def test_the_ratio_is_that_of_seeds_with_which_both_passed() -> None:
+    def one(learner: str, seed: int, seconds: float, passed: bool = True) -> dict:
+        return {"learner": learner, "seed": seed, "seconds": seconds, "passed": passed}
+
+    pairs = [one(OURS, 1, 2.0), one(THEIRS, 1, 6.0), one(OURS, 2, 1.0), one(THEIRS, 2, 5.0)]
+    failed = [one(OURS, 3, 1.0), one(THEIRS, 3, 90.0, passed=False)]
+    assert ratio([*pairs, *failed]) == 4.0
+    assert ratio(failed) is None
+
+
+def test_another_world_is_refused(tmp_path: Path) -> None:
+    config = load_curriculum("goto").config
+    arena = TrainingPlan(1, config.env, config.lessons, config.train)
+    with pytest.raises(ConfigurationError, match="must be a Gymnasium environment"):
+        learn_plain_ppo(arena)
+
+
+def test_the_command_reports_both_and_their_ratio(tmp_path: Path) -> None:
+    plan(tmp_path)
+    words = ["bench", "peer", str(tmp_path / "pole.yaml"), "--seeds", "1"]
+    shown = CliRunner().invoke(cli, words)
+    assert shown.exit_code == 0, shown.output
+    assert "over those of the curriculum: " in shown.stdout
+    document = json.loads(CliRunner().invoke(cli, [*words, "--json"]).stdout)
+    assert [one["learner"] for one in document["trainings"]] == [OURS, THEIRS]
+    assert document["ratio"] > 0

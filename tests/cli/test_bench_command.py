@@ -1,4 +1,4 @@
-"""`aimbot-lab bench sim`: what its output holds; its figures are not for a test."""
+"""`aimbot-lab bench`: simulators, networks and self-play; figures are not for a test."""
 
 import json
 import re
@@ -7,8 +7,24 @@ import pytest
 from click.testing import CliRunner, Result
 
 import aimbot_lab
+from aimbot_lab.bench import train
 from aimbot_lab.bench.sim import FULL, QUICK
+from aimbot_lab.bench.train import FULL as FULL_TRAINING
+from aimbot_lab.bench.train import (
+    OF_NETWORKS,
+    OPPONENTS,
+    PARTS,
+    PLAIN,
+    RECURRENT,
+    SELF_PLAY,
+    SHARED,
+    of_networks,
+    of_self_play,
+)
+from aimbot_lab.bench.turns import Report
 from aimbot_lab.cli.bench import bench
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.worlds.registry import world_types
 
 PLAYED = (
     *(("arena", target) for target in ("free", "goto", "attack")),
@@ -84,3 +100,117 @@ def test_without_json_tables_go_to_stdout_and_progress_to_stderr() -> None:
     assert "as plain Python" in result.stdout
     assert "taking a step apart" in result.stderr
     assert "taking a step apart" not in result.stdout
+
+
+RATIOS = {"recurrent_ppo": RECURRENT, "recurrent_ppo_shared": SHARED, "plain": PLAIN}
+
+
+def test_a_row_says_how_many_times_as_fast_it_is_as_each_of_the_others() -> None:
+    result = CliRunner().invoke(bench, ["train", "--network", "memory", "--quick", "--json"])
+    assert result.exit_code == 0, result.output
+    rows = {row["network"]: row for row in json.loads(result.stdout)["rows"]}
+    assert list(rows) == ["memory", PLAIN, RECURRENT, SHARED]
+    for row in rows.values():
+        assert row["threads"] == 1
+        assert row["ratio_to_one_thread"] == 1.0
+        assert sum(row["shares"].values()) == pytest.approx(1.0)
+        for key, other in RATIOS.items():
+            ratio = row["steps_per_second"] / rows[other]["steps_per_second"]
+            assert row[f"ratio_to_{key}"] == pytest.approx(ratio)
+    assert {rows[name]["engine"] for name in (RECURRENT, SHARED)} == {"torch"}
+    assert "repeat 1 of 1: 4 trainings" in result.stderr
+
+
+def test_without_json_it_is_a_table() -> None:
+    result = CliRunner().invoke(bench, ["train", "--network", "all", "--quick"])
+    assert result.exit_code == 0, result.output
+    for name in ("all", PLAIN, RECURRENT, SHARED):
+        line = rf"^{name} +1 +(torch|fused) +[\d,.]+ +[\d,.]+( +[\d.]+%){{7}}( +[\d.]+){{4}}$"
+        assert re.search(line, result.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("network", ["memory", "units", "all"])
+def test_what_is_compared_differs_in_the_agent_alone(network: str) -> None:
+    variants = of_networks(network, OF_NETWORKS)
+    plans = [OF_NETWORKS.training(one) for one in variants if one.threads == 1]
+    ours = plans[0]
+    for other in plans:
+        assert (other.env, other.lessons, other.seed) == (ours.env, ours.lessons, ours.seed)
+        for name in ("n_steps", "batch_size", "n_epochs", "learning_rate", "total_steps"):
+            assert getattr(other.train, name) == getattr(ours.train, name)
+    assert ours.train.batch_size == 4096
+    assert {one.threads for one in variants} == {1, 2}
+
+
+@pytest.fixture(scope="module")
+def printed_and_found() -> tuple[str, Report]:
+    """What the command prints, and what it measured."""
+    found: list[Report] = []
+    measure = train.bench_self_play
+
+    def kept(*arguments: object) -> Report:
+        found.append(measure(*arguments))
+        return found[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "bench_self_play", kept)
+        result = CliRunner().invoke(bench, ["train", "--world", "duel", "--quick"])
+    assert result.exit_code == 0, result.output
+    assert "repeat 1 of 1: 2 trainings" in result.stderr
+    return result.stdout, found[0]
+
+
+def test_self_play_stands_beside_the_hardest_target_and_its_opponents_take_a_share(
+    printed_and_found: tuple[str, Report],
+) -> None:
+    report = printed_and_found[1].document
+    assert report["world"] == "duel"
+    ours, other = report["rows"]
+    assert (ours["name"], other["name"]) == (SELF_PLAY, "attack")
+    for row in (ours, other):
+        assert (row["net"], row["threads"], row["engine"]) == ("16x16", 1, "fused")
+        assert list(row["shares"]) == [*PARTS, OPPONENTS]
+        assert sum(row["shares"].values()) == pytest.approx(1.0)
+        share = row["steps_per_second"] / row["update_steps_per_second"]
+        assert share == pytest.approx(row["shares"]["update"])
+    assert ours["shares"][OPPONENTS] > 0.0 == other["shares"][OPPONENTS]
+    ratio = ours["steps_per_second"] / other["steps_per_second"]
+    assert ours["ratio_to_hardest_target"] == pytest.approx(ratio)
+    one, many = report["acting"]
+    assert [(a["rows"], a["networks"], a["threads"]) for a in (one, many)] == [(8, 1, 1), (8, 8, 1)]
+    ratio = many["seconds_per_step"] / one["seconds_per_step"]
+    assert many["ratio_to_one_network"] == pytest.approx(ratio)
+
+
+def test_without_json_it_is_tables(printed_and_found: tuple[str, Report]) -> None:
+    for line in (
+        r"^self-play +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+%){8} +[\d.]+$",
+        r"^attack +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+%){8} +1\.00$",
+        r"^8 +8 +1 +[\de.-]+ +\d+\.\d\d$",
+    ):
+        assert re.search(line, printed_and_found[0], re.MULTILINE), line
+
+
+def test_both_learn_from_as_many_rows_with_the_same_learner() -> None:
+    own, other = (FULL_TRAINING.training(one) for one in of_self_play("duel", FULL_TRAINING)[:2])
+    assert own.train == other.train
+    settings = own.self_play
+    assert (settings.play_against_latest_model_ratio, settings.window) == (0.5, 10)
+    assert settings.at_once == 8
+    duel = world_types()["duel"]
+    assert duel.rows(duel.self_play_settings(own.env, 0.5)) == 768
+    assert other.env.num_envs == 768
+    assert 768 * own.train.n_steps % own.train.batch_size == 0
+    assert own.train.total_steps == 9 * 768 * own.train.n_steps
+
+
+@pytest.mark.parametrize("world", ["arena", "nowhere"])
+def test_a_world_without_self_play_is_refused(world: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"--world {world}: .* worlds that have are duel"):
+        of_self_play(world, FULL_TRAINING)
+
+
+def test_two_benchmarks_at_once_are_refused() -> None:
+    result = CliRunner().invoke(bench, ["train", "--world", "duel", "--network", "all"])
+    assert result.exit_code == 2
+    assert "give one of them" in result.output

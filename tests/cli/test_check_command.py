@@ -1,13 +1,17 @@
-"""`aimbot-lab check` on files, folders and standard input, with overrides and as JSON."""
+"""`aimbot-lab check` on files, folders and standard input; faults in words that help a beginner."""
 
 import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tiny_runs import write
 
 from aimbot_lab.cli.main import cli
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.agents.agent_files import BestAgent
+from aimbot_lab.worlds.arena.presets import SHIPPED_FILES
 
 GOOD = "name: g\nlessons:\n  - {name: a, targets: {goto: 1}}\n"
 
@@ -76,3 +80,75 @@ def test_a_sweep_is_checked_as_one(folder: Path) -> None:
     assert result.return_value == 2
     assert result.stderr.startswith("s.yaml:4:3: ")
     assert "env.rewards.facin" in result.stderr
+
+
+def faults_of(path: Path) -> list[str]:
+    """The lines in which the curriculum at `path` is refused."""
+    with pytest.raises(ConfigurationError) as refused:
+        load_curriculum(path)
+    return list(refused.value.faults)
+
+
+def test_reward_terms_that_are_nested_are_told_by_their_keys(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        "name: x\nlessons:\n"
+        "  - {name: a, targets: {goto: 1}, parameters: {rewards: {win: 3, lose: 1}}}\n"
+    )
+    (line,) = faults_of(file)
+    assert line.endswith(
+        "lessons.0.parameters.rewards: each term is a parameter of its own: "
+        "rewards.win, rewards.lose"
+    )
+
+
+def test_a_file_of_target_blocks_is_sent_to_its_own_command() -> None:
+    for path in SHIPPED_FILES:
+        told = CliRunner().invoke(cli, ["check", str(path)]).stderr
+        assert told.count("\n") == 1
+        assert "presets check" in told
+
+
+def test_the_best_agent_of_a_training_that_passed_all_was_in_its_last_lesson() -> None:
+    best = BestAgent()
+    best.consider((6, 0.9), {}, step=10, lesson=6)
+    assert best.about == {"step": 10, "lesson": 6, "win_rate_lower": 0.9}
+
+
+PENDULUM = """
+name: pendulum
+env: {world: gymnasium, id: Pendulum-v1, num_envs: 4, win: {return_above: -200}}
+lessons: [{name: all}]
+train: {algo: ALGO, total_steps: 4096, n_steps: 64, batch_size: 128, learning_rate: 1e-3}
+"""
+
+
+@pytest.mark.parametrize("algo", ["ppo", "trpo", "recurrent_ppo", "dqn", "hybrid_ppo"])
+def test_what_chooses_numbers_from_bins_says_so_and_is_fit_to_run(
+    tmp_path: Path, algo: str
+) -> None:
+    text = PENDULUM.replace("ALGO", algo)
+    if algo == "dqn":
+        text = text.replace("n_steps: 64, ", "")
+    told = CliRunner().invoke(cli, ["check", str(write(tmp_path, text=text)), "--json"])
+    document = json.loads(told.stdout)
+    assert document["files"][0]["faults"] == []
+    (note,) = document["notes"]
+    assert f"train.algo: {algo} chooses the number of an action from" in note
+    assert note.endswith("aim: hybrid acts by a Gaussian")
+
+
+def test_gaussians_are_no_bins(tmp_path: Path) -> None:
+    text = PENDULUM.replace("ALGO", "hybrid_ppo, aim: hybrid")
+    told = CliRunner().invoke(cli, ["check", str(write(tmp_path, text=text))])
+    assert (told.exit_code, told.stderr) == (0, "")
+
+
+def test_noise_that_depends_on_the_state_is_refused_where_numbers_are_chosen_from_bins(
+    tmp_path: Path,
+) -> None:
+    text = PENDULUM.replace("ALGO", "ppo, options: {use_sde: true}")
+    (line,) = faults_of(write(tmp_path, text=text))
+    assert line.endswith(
+        "train.options.use_sde: needs actions of numbers; ppo chooses them from bins here"
+    )

@@ -1,4 +1,4 @@
-"""`aimbot-lab run FILE --dry-run` tells the plan and creates nothing."""
+"""`aimbot-lab run --dry-run` shows the plan and creates nothing; `--on ray` with actors."""
 
 import json
 import subprocess
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tiny_runs import invoke_plainly
 
 from aimbot_lab.cli.commands.run import plan_text
 from aimbot_lab.cli.main import cli
@@ -108,3 +109,22 @@ def test_a_plan_loads_no_heavy_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+ACTORS = ("--set", "train.actors.number=2")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--seeds", 2), "--seeds can't be used with several processes for one training"),
+        (("--processes", 2), "--processes 2 --on ray: train.actors feed one learner"),
+    ],
+)
+def test_what_does_not_go_with_actors_on_ray_is_refused(
+    tmp_path: Path, words: tuple[object, ...], told: str
+) -> None:
+    place = ("--data-dir", tmp_path / "data")
+    result = invoke_plainly("run", "goto", "--on", "ray", *place, *ACTORS, *words, wanted=2)
+    assert told in result.said
+    assert not (tmp_path / "data").exists()

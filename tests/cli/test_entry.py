@@ -1,9 +1,24 @@
-"""The first moments of the program."""
+"""The first moments of the program, its streams, and how a training is stopped and aborted."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+import aimbot_lab.experiment.runs.run as experiment_run
+from aimbot_lab.cli.stopping import SIGNALS, stop_on_signals
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
+from aimbot_lab.foundation.errors import AbortedError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.tracker import FinishReport, MemoryTracker, RunStatus
+from aimbot_lab.training.run_hooks import SilentObserver
 
 INTERRUPTED = """
 import signal, sys
@@ -40,3 +55,335 @@ def test_names_and_folders_hold_all_letters_under_an_ascii_locale(tmp_path: Path
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """As in a plain shell, even where the tests run under nohup; afterwards as they were."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_signal_is_acknowledged_and_asks_to_stop(number: signal.Signals) -> None:
+    notices: list[str] = []
+    with stop_on_signals(notices.append) as stop:
+        assert not stop()
+        signal.raise_signal(number)
+        assert stop()
+    (notice,) = notices
+    assert "after this minibatch" in notice
+    assert "saving" in notice
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_second_signal_aborts(number: signal.Signals) -> None:
+    with pytest.raises(AbortedError), stop_on_signals(lambda _: None) as stop:  # noqa: PT012
+        stop()
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
+        pytest.fail("the second signal was not heard")
+
+
+def test_a_closing_terminal_may_hang_up_twice() -> None:
+    with stop_on_signals(lambda _: None) as stop:
+        stop()
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+        assert stop()
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_before_anything_polls_a_signal_ends_it_and_no_run_is_claimed(
+    number: signal.Signals,
+) -> None:
+    no_run = pytest.raises(AbortedError, match="no run was created")
+    with no_run as raised, stop_on_signals(lambda _: None):
+        signal.raise_signal(number)
+        pytest.fail("the signal was not heard")
+    assert raised.value.exit_code == 130
+
+
+def test_an_abort_that_tells_of_its_run_is_passed_on() -> None:
+    with pytest.raises(AbortedError, match=r"^run 1$"), stop_on_signals(lambda _: None):
+        raise AbortedError("run 1")
+
+
+def test_nohup_is_respected() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with stop_on_signals(lambda _: None) as stop:
+        signal.raise_signal(signal.SIGHUP)
+        assert not stop()
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+
+
+def test_a_background_job_of_a_script_hears_sigint() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with stop_on_signals(lambda _: None) as stop:
+        stop()
+        signal.raise_signal(signal.SIGINT)
+        assert stop()
+
+
+def test_the_handlers_are_given_back() -> None:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with stop_on_signals(lambda _: None):
+        assert [signal.getsignal(number) for number in SIGNALS] != before
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+BLOCKED = """
+name: tiny
+env: {num_envs: 2}
+lessons:
+  - {name: only, targets: {goto: 1}, completion_criteria: {threshold: 0.9}}
+train: {total_steps: 8, n_steps: 2, batch_size: 2, n_epochs: 1, torch_threads: 1}
+"""
+
+
+class SlowTracker(MemoryTracker):
+    """A tracker whose store does not take everything in time, or is not waited for."""
+
+    def __init__(self, *, interrupted: bool) -> None:
+        super().__init__()
+        self._interrupted = interrupted
+
+    def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
+        if self._interrupted:
+            raise KeyboardInterrupt
+        return FinishReport(status, waiting=3)
+
+
+class ImpatientTracker(MemoryTracker):
+    """A tracker that is interrupted while it waits for its store."""
+
+    def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
+        waits = self.status is None
+        report = super().finish(status)
+        if waits:
+            raise KeyboardInterrupt
+        return report
+
+
+class InterruptedAt(SilentObserver):
+    """Presses Ctrl-C when a stage begins."""
+
+    def __init__(self, stage: str) -> None:
+        self._stage = stage
+
+    def stage(self, text: str) -> None:
+        if text == self._stage:
+            raise KeyboardInterrupt
+
+
+def interrupt(*_: object, **__: object) -> Any:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> RunRequest:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(BLOCKED, encoding="utf-8")
+    (tmp_path / "data").mkdir()
+    return RunRequest(load_curriculum(file, ()), DataFolder(tmp_path / "data"))
+
+
+def aborted(
+    request: RunRequest,
+    tracker: MemoryTracker,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    stage: str = "",
+    **options: Any,
+) -> str:
+    """What an abort tells."""
+    monkeypatch.setattr(experiment_run, "open_run", lambda *_, **__: tracker)
+    should_stop = options.get("should_stop", lambda: False)
+    with pytest.raises(AbortedError) as raised:
+        run_curriculum(request, InterruptedAt(stage), should_stop=should_stop)
+    assert raised.value.exit_code == 130
+    return str(raised.value)
+
+
+def test_a_training_that_is_aborted_is_closed_as_killed_and_unsaved(
+    request_: RunRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracker = MemoryTracker()
+    told = aborted(request_, tracker, monkeypatch, should_stop=interrupt)
+    assert told == "aborted: run memory is closed as KILLED, its agent was not saved"
+    assert tracker.status == "KILLED"
+    assert not any(name.startswith("agent/") for name in tracker.artifacts)
+
+
+@pytest.mark.parametrize("stage", ["training", "saving"])
+def test_so_is_one_before_the_first_step_and_one_while_saving(
+    stage: str, request_: RunRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = aborted(request_, MemoryTracker(), monkeypatch, stage=stage)
+    assert told == "aborted: run memory is closed as KILLED, its agent was not saved"
+
+
+def test_once_the_agent_is_saved_an_abort_says_so(
+    request_: RunRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracker = MemoryTracker()
+    monkeypatch.setattr(experiment_run, "note", interrupt)
+    told = aborted(request_, tracker, monkeypatch)
+    assert told == "aborted: run memory is closed as KILLED, its agent is saved"
+    assert "agent/last/agent.safetensors" in tracker.artifacts
+
+
+def test_a_run_that_had_ended_keeps_its_status(
+    request_: RunRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = aborted(request_, ImpatientTracker(), monkeypatch)
+    assert told == "aborted: run memory is closed as FAILED, its agent is saved"
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "wanted"),
+    [
+        (False, "is closed as KILLED by the next `aimbot-lab runs`"),
+        (True, "is closed by the next `aimbot-lab runs`"),
+    ],
+)
+def test_what_the_store_has_not_taken_is_not_claimed(
+    interrupted: bool, wanted: str, request_: RunRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracker = SlowTracker(interrupted=interrupted)
+    assert wanted in aborted(request_, tracker, monkeypatch, should_stop=interrupt)
+
+
+def test_before_there_is_a_run_an_interrupt_stays_one(
+    request_: RunRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment_run, "open_run", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_curriculum(request_, SilentObserver(), should_stop=lambda: False)
+
+
+# A command that tells of its progress and prints a document, as `run` does.
+COMMAND = """
+import ctypes, json, os, subprocess, sys
+import click
+from aimbot_lab.cli import main, options
+from aimbot_lab.cli import streams
+from aimbot_lab.cli.text import print_json
+
+@main.cli.command()
+def work():
+    for step in range(3):
+        click.echo(f"step {step}", err=True)
+        print(f"step {step}", file=sys.stderr, flush=True)
+    with open(os.devnull) as file:
+        assert file.fileno() > 2
+    print_json({"steps": 3, "long": "x" * 100_000})
+    return 7
+
+@main.cli.command()
+def lose_a_connection():
+    raise BrokenPipeError(32, "Broken pipe")
+
+@main.cli.command()
+@options.as_json
+@click.option("--together", is_flag=True)
+def talk(as_json, together):
+    print("in Python")
+    os.write(1, b"by the descriptor\\n")
+    ctypes.CDLL(None).printf(b"in C, held back\\n")
+    subprocess.run(["echo", "by another program"])
+    if together:
+        streams.print_together()
+        subprocess.run(["echo", json.dumps({"steps": 3})])
+    else:
+        print_json({"steps": 3})
+
+@main.cli.command()
+def end_the_program():
+    sys.exit(0)
+
+sys.argv[1:] = sys.argv[1:] or ["work"]
+main.main()
+"""
+
+
+def shell(redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command with its streams redirected as the shell has it."""
+    script = f'exec "$0" -c "$1" "${{@:2}}" {redirection}'
+    return subprocess.run(
+        ["bash", "-c", script, sys.executable, COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def broken_pipe() -> int:
+    """The end to write to of a pipe that nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", "2>&- 0<&-"])
+def test_progress_that_cannot_be_written_is_dropped(redirection: str) -> None:
+    done = shell(redirection)
+    assert done.returncode == 7
+    assert json.loads(done.stdout)["steps"] == 3
+
+
+def test_progress_that_nobody_reads_is_dropped() -> None:
+    writer = broken_pipe()
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND], stdout=subprocess.PIPE, stderr=writer, check=False
+    )
+    os.close(writer)
+    assert done.returncode == 7
+    assert json.loads(done.stdout)["steps"] == 3
+
+
+def test_data_that_nobody_reads_are_dropped_and_the_exit_code_stays() -> None:
+    writer = broken_pipe()
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert done.returncode == 7
+    assert done.stderr.decode() == "".join(f"step {n}\nstep {n}\n" for n in range(3))
+
+
+@pytest.mark.parametrize("command", ["work", "--version"])  # more than a buffer, and less
+def test_data_that_cannot_be_kept_are_an_error_told_once(command: str) -> None:
+    done = shell(">/dev/full", command)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "error: No space left on device"
+    assert done.stderr.count("error") == 1
+
+
+def test_closed_streams_are_no_place_for_other_files() -> None:
+    assert shell("2>&- >&- 0<&-").returncode == 7  # the command checks it
+
+
+def test_another_broken_pipe_is_told() -> None:
+    done = shell("", "lose-a-connection")
+    assert done.returncode == 1
+    assert done.stderr == "error: a connection was closed from its other side\n"
+
+
+def test_code_that_ends_the_program_is_told_of() -> None:
+    done = shell("", "end-the-program")
+    assert done.returncode == 1
+    assert done.stderr == "error: called code raised SystemExit: 0\n"
+
+
+@pytest.mark.parametrize("words", [["--json"], ["--json", "--together"]])
+def test_a_document_is_all_that_standard_output_holds_whatever_else_is_printed(
+    words: list[str],
+) -> None:
+    done = shell("", "talk", *words)
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"steps": 3})
+    said = ["by another program", "by the descriptor", "in C, held back", "in Python"]
+    assert sorted(done.stderr.splitlines()) == said

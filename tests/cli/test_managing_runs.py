@@ -1,4 +1,4 @@
-"""Tags, filters, latest, and runs that are deleted."""
+"""Runs are tagged, found, listed and deleted, also those that trained nothing."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tiny_runs import invoke, train, write
 
+from aimbot_lab.experiment.analysis.learning_curve import read_curves
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking import history
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -18,6 +20,7 @@ from aimbot_lab.tracking.run_folder import create_run_folder, running_run
 from aimbot_lab.tracking.run_summary import PARENT, RunSummary, parse_filter, selected
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.store_errors import StoreRefusedError
+from aimbot_lab.tracking.tracker import NOTE_TAG
 
 
 def summary(name: str, **tags: str) -> RunSummary:
@@ -189,3 +192,96 @@ def test_curves_of_seeds_are_drawn_as_one(tmp_path: Path) -> None:
     assert picture.read_text(encoding="utf-8").startswith("<?xml")
     assert "must end with" in invoke(data, "plot", "latest", "-o", "curve.txt", wanted=2).said
     assert "name a run" in invoke(data, "plot", "-o", tmp_path / "a.png", wanted=2).said
+
+
+COMMANDS = (
+    ("explain", "{run}"),
+    ("evaluate", "{run}", "--episodes", "1"),
+    ("compare", "{run}", "{run}"),
+    ("record", "{run}", "-o", "{folder}/film.gif"),
+    ("export", "{run}", "-o", "{folder}/agent"),
+)
+
+
+def begun(data: Path, name: str, *, below: str | None = None, **tags: str) -> str:
+    """The id of a run of a sweep that is over."""
+    marks = {"lab.sweep": "small", **{f"lab.{key}": value for key, value in tags.items()}}
+    parent = {} if below is None else {"mlflow.parentRunId": below}
+    described = RunDescription(name, tags={**marks, **parent})
+    tracker = open_run(DataFolder(data), TrackingSettings(experiment="kept"), described)
+    tracker.finish("FINISHED")
+    return tracker.run_id
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A data folder with a sweep of two trials, the second of which has no training."""
+    data = tmp_path_factory.mktemp("data")
+    sweep = begun(data, "small")
+    trials = [begun(data, f"small {n}", below=sweep, sweep_trial=str(n)) for n in (0, 1)]
+    training = begun(data, "small 0 seed 0", below=trials[0], sweep_stage="search")
+    return data, {"sweep": sweep, "trial": trials[0], "empty": trials[1], "training": training}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.parametrize("kind", ["sweep", "trial"])
+def test_a_sweep_and_its_trials_name_the_trainings_below_them(
+    swept: tuple[Path, dict[str, str]], tmp_path: Path, command: tuple[str, ...], kind: str
+) -> None:
+    data, ids = swept
+    words = [word.format(run=ids[kind], folder=tmp_path) for word in command]
+    told = invoke(data, *words, wanted=2).said
+    assert "trained nothing itself" in told
+    assert f"{ids['training'][:8]} (small 0 seed 0)" in told
+    assert ("a sweep's trial" in told) == (kind == "trial")
+    assert len(told.splitlines()) == 1
+
+
+def test_a_trial_without_trainings_says_so(swept: tuple[Path, dict[str, str]]) -> None:
+    data, ids = swept
+    assert "it has none yet" in invoke(data, "explain", ids["empty"], wanted=2).said
+
+
+def test_a_run_that_counted_no_episode_is_explained_in_a_line(tmp_path: Path) -> None:
+    env = ("env.time_limit=60", "env.goto_win_radius=0.5", "train.total_steps=512")
+    words = [word for one in env for word in ("--set", one)]
+    run_id = train(tmp_path, write(tmp_path), *words)["run_id"]
+    told = invoke(tmp_path, "explain", run_id, wanted=1).said
+    assert told.startswith(f"run {run_id[:8]} (tiny seed 7) ended before an episode was counted")
+    assert len(told.splitlines()) == 1
+
+
+def test_a_sweep_that_never_began_is_named_with_what_begins_it(tmp_path: Path) -> None:
+    said = invoke(tmp_path / "data", "sweep", "status", "rewards", wanted=2).said
+    assert said.startswith("sweep 'rewards' has not begun here (there is no file ")
+    assert said.endswith("; begin it with: aimbot-lab sweep rewards")
+    assert not (tmp_path / "data").exists()
+
+
+def test_view_result_explain_note_and_compare_tell_one_step_and_proof(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    easy = ("train.n_steps=128", "train.total_steps=4096", "env.goto_win_radius=25")
+    words = [word for one in easy for word in ("--set", one)]
+    trained = invoke(tmp_path, "run", file, "--json", *words, wanted=(0, 1))
+    result, folder = trained.document, DataFolder(tmp_path)
+    first = result["lessons"][0]
+    step = first["ended_at_step"]
+    assert (first["measure"], first["threshold"]) == ("win_rate", 0.02)
+    assert first["evidence"] >= first["evidence_needed"] == pytest.approx(20)
+    assert first["threshold"] <= first["lower"] < first["win_rate"] < first["upper"] == 1.0
+    assert step % (16 * 128) != 0  # within a rollout, else nothing is told apart
+    rate = f"win rate {first['win_rate']:.3f} [{first['lower']:.3f}, 1.000] > 0.02"
+    proof = (
+        f"passed 'first' at step {step:,} after {first['episodes']:,} episodes: {rate}, evidence "
+    )
+    assert proof in trained.said
+    told = invoke(tmp_path, "explain", result["run_id"]).output
+    assert proof.replace("passed 'first'", "lesson 1 'first': passed") in told
+    explained = invoke(tmp_path, "explain", result["run_id"], "--json").document
+    assert explained["lessons"][0]["end"]["step"] == step
+    run = find_run(folder, result["run_id"])
+    note = run.tags[NOTE_TAG].replace("&emsp;", "")
+    assert f"| {step:,} | {first['episodes']:,} | win rate > 0.02 | " in note
+    assert explained["lessons"][0]["report"] == first
+    (curve,) = read_curves([(run, load_curriculum(file).config)], data_folder=folder)
+    assert curve.lessons[0].step == step

@@ -1,19 +1,28 @@
-"""A server ends with its command, with all that it started."""
+"""Servers that commands start: where they listen, how a browser finds them, and how they end."""
 
+import os
+import re
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 from click.testing import CliRunner, Result
+from tiny_runs import invoke
 
 import aimbot_lab.cli.commands.pages
 import aimbot_lab.tracking.ui
-from aimbot_lab.cli.commands.pages import _is_loopback, running_server, ui
+from aimbot_lab.cli.commands import pages
+from aimbot_lab.cli.commands.pages import _is_loopback, _refuse_taken_port, running_server, ui
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.ui import UiCommand, page_of
 
 # Starts a child as MLflow's server does, and tells the child's number when that is at work.
@@ -149,3 +158,141 @@ def test_the_server_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
 )
 def test_a_page_that_others_reach_is_told_from_one_of_this_machine(host: str, alone: bool) -> None:
     assert _is_loopback(host) is alone
+
+
+def told(monkeypatch: pytest.MonkeyPatch, folder: Path, host: str) -> str:
+    """What is said where the page is served at `host`, by a server that ends at once."""
+
+    @contextmanager
+    def ended(*_: Any) -> Any:
+        yield SimpleNamespace(wait_until=lambda _: False, wait=lambda: 0)
+
+    monkeypatch.setattr(pages, "running_server", ended)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    given = ["--host", host, "--port", port, "--no-open", "--data-dir", str(folder)]
+    result = CliRunner().invoke(ui, given)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.output
+
+
+def test_serving_everyone_is_warned_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    warning = "--host 0.0.0.0 lets everyone who reaches this machine and has the address"
+    assert warning in told(monkeypatch, tmp_path, "0.0.0.0").replace("\n", " ")
+    assert "warning" not in told(monkeypatch, tmp_path, "127.0.0.1")
+
+
+def test_an_address_of_ipv6_is_probed_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: list[Any] = []
+
+    class Probe(socket.socket):
+        def bind(self, address: Any) -> None:
+            bound.append((self.family, address))
+
+    monkeypatch.setattr(socket, "socket", Probe)
+    _refuse_taken_port("::1", 5000)
+    assert bound == [(socket.AF_INET6, ("::1", 5000))]
+
+
+def test_a_host_of_any_length_is_refused_in_a_short_line() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        _refuse_taken_port("h" * 5_000, 5000)
+    (line,) = refused.value.faults
+    assert len(line) < 500
+
+
+ADDRESS = "http://127.0.0.1:1/sesame/#/runs?a=1&b=%22x%22"
+# A browser that notes its arguments, and what the file says that they name.
+BROWSER = """
+import stat, sys
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+file = Path(unquote(urlsplit(sys.argv[2]).path))
+said = [*sys.argv[2:], oct(stat.S_IMODE(file.stat().st_mode)), file.read_text()]
+(unfinished := Path(sys.argv[1] + ".new")).write_text(chr(0).join(said))
+unfinished.rename(sys.argv[1])
+"""
+OPENS = """
+import sys, time
+from pathlib import Path
+from aimbot_lab.cli.commands.pages import open_privately
+open_privately(sys.argv[2], Path(sys.argv[1]).parent)
+while not Path(sys.argv[1]).exists():
+    time.sleep(0.01)
+"""
+
+
+def test_the_token_reaches_the_browser_by_a_private_file_that_ends_with_the_command(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (program := tmp_path / "browser.py").write_text(BROWSER)
+    command = f"{sys.executable} {program} '{folder / 'said'}' %s"
+    opens = [sys.executable, "-c", OPENS, str(folder / "said"), ADDRESS]
+    subprocess.run(opens, env={**os.environ, "BROWSER": command}, check=True, timeout=120)
+    argument, mode, page = (folder / "said").read_text().split("\0")
+    assert "sesame" not in argument
+    assert mode == "0o600"
+    assert 'content="0;url=http://127.0.0.1:1/sesame/#/runs?a=1&amp;b=%22x%22"' in page
+    assert [file.name for file in folder.iterdir()] == ["said"]
+
+
+BROWSER_PROGRAM = """#!/bin/sh
+file="${1#file://}"
+{ echo "$@"; stat -c %a "$file"; cat "$file"; } > FOLDER/pipe
+"""
+SECONDS = 120.0  # that anything may take on a busy machine
+
+
+def test_an_unknown_run_is_refused_in_one_line(tmp_path: Path) -> None:
+    told = invoke(tmp_path, "panel", "nowhere", "--no-browser", "--port", "0", wanted=2)
+    assert told.said == "'nowhere': no such run; aimbot-lab runs lists them"
+
+
+def test_a_port_in_use_is_refused_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        told = invoke(tmp_path, "panel", "--no-browser", "--port", port, wanted=2)
+    assert "--port" in told.said
+    assert "\n" not in told.said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a browser is a script here")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_browser_finds_the_token_in_a_private_file_that_goes_with_the_panel(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    browser, pipe = tmp_path / "browser", tmp_path / "pipe"
+    browser.write_text(BROWSER_PROGRAM.replace("FOLDER", str(tmp_path)))
+    browser.chmod(0o755)
+    os.mkfifo(pipe)
+    words = ["panel", "--port", "0", "--data-dir", str(tmp_path / "data")]
+    with subprocess.Popen(
+        [sys.executable, "-m", "aimbot_lab", *words],
+        env={**os.environ, "BROWSER": str(browser)},
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as panel:
+        try:
+            opened = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            with os.fdopen(opened, encoding="utf-8") as reader:
+                assert select.select([reader], [], [], SECONDS)[0]
+                os.set_blocking(opened, True)
+                command_line, mode, page = reader.read().split("\n", 2)
+            panel.send_signal(number)
+            _, said = panel.communicate(timeout=SECONDS)
+        finally:
+            panel.kill()
+    token = (tmp_path / "data" / "panel" / "token").read_text()
+    (address,) = re.findall(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32,}", said)
+    assert address.endswith(token)
+    assert f'content="0;url={address}"' in page
+    assert (token in command_line, mode) == (False, "600")
+    file = Path(command_line.removeprefix("file://"))
+    assert file.parent == tmp_path / "data" / "panel"
+    assert not file.exists()

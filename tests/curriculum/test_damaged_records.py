@@ -1,4 +1,4 @@
-"""A damaged record of a run is explained or refused in one line, whatever has become of it."""
+"""A curriculum that is stored and taken up again, and records that are damaged."""
 
 import json
 import random
@@ -7,14 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from curriculum_game import TWO_CELLS, lesson
+from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 from test_rule_replay import KINDS, play, world
 
 from aimbot_lab.cli.commands.explain import _document, _texts
+from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, read_record
 from aimbot_lab.curriculum.rule_replay import RecordedRun, replays
 from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.errors import LabError
+from tests.episode_batches import ended_batch
 
 AT = {"step": 800, "lesson": 1, "episodes": 20}
 LOST = {
@@ -94,3 +96,47 @@ def test_a_damaged_record_is_explained_or_refused_in_a_line(name: str) -> None:
                 refusals.append(str(error))
     assert refusals
     assert all(refusal.isprintable() for refusal in refusals)
+
+
+@pytest.mark.parametrize("stop", [0, 5, 10, 77, 150])
+def test_a_stored_curriculum_goes_on_as_if_never_stopped(stop: int) -> None:
+    mix = lesson("b", difficulty=TWO_CELLS, criteria={"threshold": 0.7, "scope": "every_cell"})
+    lessons = [lesson("a", difficulty=EASY), mix]
+    generator = np.random.default_rng(8)
+    lines = [
+        line(bool(won), d) for won, d in zip(generator.random(150) < 0.8, [1, 2] * 75, strict=True)
+    ]
+
+    def feed(progress: CurriculumProgress, *, first: int, last: int) -> None:
+        for number in range(first, last):
+            game = Game.__new__(Game)
+            game.progress, game.rank, game.kept = progress, number, {}
+            game.scenario = progress.lesson + 1
+            check = game.play(lines[number] if number % 9 else "nonsense", step=number)
+            if check and check.decision == "promote":
+                progress.begin_scenario(progress.lesson + 1)
+
+    whole = CurriculumProgress(lessons, DIFFICULTIES)
+    whole.begin_scenario(1)
+    feed(whole, first=0, last=150)
+    before = CurriculumProgress(lessons, DIFFICULTIES)
+    before.begin_scenario(1)
+    feed(before, first=0, last=stop)
+    after = CurriculumProgress(lessons, DIFFICULTIES)
+    after.resume(json.loads(json.dumps(before.state())))
+    assert after.state() == before.state()
+    feed(after, first=stop, last=150)
+    assert after.state() == whole.state()
+    assert after.lesson_reports == whole.lesson_reports
+    assert whole.lesson == 1
+
+
+def test_waiting_episodes_are_stored() -> None:
+    progress = CurriculumProgress([lesson("a")], DIFFICULTIES)
+    progress.begin_scenario(1)
+    ended = ended_batch([line(True)], order=[1], running=[0, 2])
+    assert progress.add(ended, step=1) is None
+    after = CurriculumProgress([lesson("a")], DIFFICULTIES)
+    after.resume(json.loads(json.dumps(progress.state())))
+    assert after.state() == progress.state()
+    assert after.state()["waiting"] == [[1, 1, ["goto", 1], None, 1]]

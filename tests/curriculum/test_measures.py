@@ -1,14 +1,26 @@
-"""Measures and rules: what may be asked for, and what it takes to pass."""
+"""Measures and rules: what a lesson may ask for, and what it takes to pass."""
+
+from typing import get_args
 
 import numpy as np
 import pytest
 from curriculum_game import DIFFICULTIES, Game, lesson, line
 from pydantic import ValidationError
 
+from aimbot_lab.curriculum import rules
+from aimbot_lab.curriculum.episodes import Outcome
 from aimbot_lab.curriculum.evidence import EvidenceTest
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.settings import CompletionCriteria
+from aimbot_lab.curriculum.rules import (
+    MEASURES,
+    RULES,
+    MlAgentsMemory,
+    new_rule,
+)
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults, lesson_scenario
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Uniform
 
 REWARD = {"measure": "reward", "threshold": 2.0, "reward_range": (-10.0, 10.0)}
 
@@ -109,3 +121,96 @@ def test_a_trace_is_bit_by_bit_what_folding_gives(episodes: int, kind: str) -> N
         evidence = test.fold(evidence, value)
         folded.append(test.log_evidence(evidence))
     np.testing.assert_array_equal(test.trace(values), folded)
+
+
+CELLS = (Cell("goto", 0),)
+
+
+def given(rule: str, measure: str) -> CompletionCriteria:
+    span = (-1.0, 2.0) if (rule, measure) == ("evidence", "reward") else None
+    against = "goto" if (rule, measure) == ("evidence", "elo") else None
+    return CompletionCriteria(
+        rule=rule, measure=measure, threshold=0.5, reward_range=span, against=against
+    )
+
+
+def test_settings_name_the_measures_and_rules_that_there_are() -> None:
+    assert get_args(rules.MeasureName) == tuple(MEASURES)
+    assert get_args(rules.RuleName) == tuple(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_pair_makes_a_rule_that_takes_episodes(rule: str, measure: str) -> None:
+    made = new_rule(given(rule, measure), CELLS, memory=MlAgentsMemory([given(rule, measure)]))
+    made.count(Outcome(True, CELLS[0], 1.0))
+    made.look(0.2)
+    assert not made.passed
+
+
+def test_a_measure_says_what_an_episode_brings() -> None:
+    outcome = Outcome(True, CELLS[0], -3.5)
+    brought = {name: measure.value(outcome) for name, measure in MEASURES.items()}
+    shares = {"win_rate": True, "progress": True, "score": 1.0, "elo": 1.0}
+    assert brought == {**shares, "reward": -3.5}
+    assert MEASURES["score"].value(Outcome(False, CELLS[0], 0.0, drawn=True)) == 0.5
+    assert [name for name, measure in MEASURES.items() if measure.is_share] == [
+        "win_rate",
+        "progress",
+        "score",
+    ]
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0, 1.5, -0.1, float("nan"), "0.9", True])
+def test_a_threshold_must_lie_strictly_between_0_and_1(threshold: object) -> None:
+    with pytest.raises(ValidationError):
+        CompletionCriteria(threshold=threshold)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [{"goto": 0.0}, {"goto": -1.0}, {"goto": float("inf")}, {"goto": float("nan")}],
+)
+def test_weights_must_leave_something_to_draw(targets: dict[str, float]) -> None:
+    with pytest.raises(ValidationError):
+        Lesson(name="a", targets=targets)
+    with pytest.raises(ValidationError):
+        Lesson(name="a", targets={"goto": 1.0}, difficulty={"goto": tuple(targets.values())})
+
+
+def test_an_empty_chain_of_lessons_is_a_fault() -> None:
+    assert list(chain_faults([])) == [((), "must hold at least one lesson")]
+
+
+def test_difficulties_belong_to_a_target_of_the_lesson() -> None:
+    lesson = Lesson(name="a", targets={"goto": 1.0}, difficulty={"attack": (1.0,)})
+    assert list(chain_faults([lesson])) == [
+        ((0, "difficulty", "attack"), "must be among the lesson's targets (goto)")
+    ]
+
+
+def test_a_lesson_that_is_wrong_in_itself_is_passed_over() -> None:
+    criteria = CompletionCriteria(threshold=0.5)
+    lesson = Lesson(name="a", targets={"goto": 1.0}, completion_criteria=criteria)
+    assert list(chain_faults([None, lesson, None])) == []
+
+
+@pytest.mark.parametrize("sampler", [Uniform(), Gaussian(), MultiRangeUniform()])
+def test_a_sampler_reaches_the_scenario_given_as_such_or_as_a_mapping(
+    sampler: Uniform | Gaussian | MultiRangeUniform,
+) -> None:
+    written = {"sampler_type": sampler.sampler_type, "sampler_parameters": {}}
+    for given in (sampler, written):
+        lesson = Lesson(
+            name="a",
+            targets={"free": 1.0},
+            parameters={"move_speed": given, "gun_range": 3},  # type: ignore[dict-item]
+        )
+        scenario = lesson_scenario(lesson, {"free": 0})
+        assert scenario.parameters == {"move_speed": sampler, "gun_range": 3.0}
+
+
+@pytest.mark.parametrize("value", [True, "4", None, [4, 6], {}, {"sampler_type": "normal"}])
+def test_a_parameter_is_a_number_or_a_sampler_and_nothing_else(value: object) -> None:
+    with pytest.raises(ValidationError):
+        Lesson(name="a", targets={"free": 1.0}, parameters={"move_speed": value})  # type: ignore[dict-item]

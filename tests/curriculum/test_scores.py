@@ -1,14 +1,18 @@
-"""Lessons by score and by rating points: draws count half, and one opponent may be named."""
+"""Lessons by score and by rating points, and the interval of a win rate."""
 
 import numpy as np
 import pytest
 from curriculum_game import Game, lesson
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.records import read_record
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
+from aimbot_lab.foundation.intervals import are_alike, wilson
 from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
+from aimbot_lab.foundation.shown_text import shown_difference, shown_rate
 
 TARGETS = {"greedy": 0, "self": 0}
 
@@ -64,3 +68,62 @@ def test_an_opponent_that_the_lesson_does_not_have_is_refused() -> None:
     made = Lesson(name="a", targets={"self": 1.0}, completion_criteria=criteria)
     fault = (0, "completion_criteria", "against"), "must be among the lesson's targets (self)"
     assert list(chain_faults([made])) == [fault]
+
+
+def test_the_interval_agrees_with_newcombe_1998() -> None:
+    # Newcombe 1998, doi:10.1002/(SICI)1097-0258(19980430)17:8<857, table I, method 3
+    for wins, episodes, lower, upper in [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ]:
+        rate = wilson(wins, episodes)
+        assert (rate.lower, rate.upper) == pytest.approx((lower, upper), abs=5e-5)
+
+
+@given(st.integers(1, 10_000), st.data())
+def test_the_interval_holds_the_rate_and_mirrors(episodes: int, data: st.DataObject) -> None:
+    wins = data.draw(st.integers(0, episodes))
+    rate, mirrored = wilson(wins, episodes), wilson(episodes - wins, episodes)
+    assert rate.win_rate is not None
+    assert 0 <= rate.lower <= rate.win_rate <= rate.upper <= 1
+    assert rate.lower < rate.upper
+    assert (rate.lower, rate.upper) == pytest.approx((1 - mirrored.upper, 1 - mirrored.lower))
+
+
+def test_without_episodes_nothing_is_known() -> None:
+    assert wilson(0, 0) == (None, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("wins", "episodes", "confidence"), [(2, 1, 0.95), (-1, 1, 0.95), (1, 2, 1.0)]
+)
+def test_impossible_counts_are_refused(wins: int, episodes: int, confidence: float) -> None:
+    with pytest.raises(ValueError, match="must lie between"):
+        wilson(wins, episodes, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [
+        ((0.997, 1.0), "[0.997, 1.000]"),
+        ((0.99961, 1.0), "[0.999, 1.000]"),
+        ((1.0, 1.0), "[1.000, 1.000]"),
+        ((0.0, 0.0004), "[0.000, 0.001]"),
+        ((0.838, 0.9999), "[0.838, 1.000]"),  # an upper end may say less than is known
+        ((11.2, 13.0), "[11.200, 13.000]"),  # a value of another kind
+    ],
+)
+def test_an_interval_is_never_rounded_to_certainty(ends: tuple[float, float], shown: str) -> None:
+    assert shown_rate(0.5, *ends) == f"0.500 {shown}"
+    lower, upper = shown.strip("[]").split(", ")
+    assert shown_difference(0.5, *ends) == f"+0.500 [+{lower}, +{upper.replace('0.001', '0.000')}]"
+
+
+@pytest.mark.parametrize(
+    ("values", "alike"),
+    [([0.1 + 0.2, 0.3, 0.3], True), ([0.0, 0.0], True), ([0.3], True), ([0.3, 0.3001], False)],
+)
+def test_values_are_alike_that_rounding_tells_apart(values: list[float], alike: bool) -> None:
+    assert are_alike(values) is alike

@@ -1,4 +1,4 @@
-"""Schedules, scaling and the device in a curriculum file: read, overridden, refused in place."""
+"""Options of algorithms, schedules, scaling, device and self-play in a file, refused in place."""
 
 from pathlib import Path
 
@@ -7,16 +7,199 @@ from broken_curriculum import GOOD, faults
 
 from aimbot_lab.experiment.config.document import load_curriculum, parse_curriculum, with_overrides
 from aimbot_lab.experiment.runs.description import describe_run
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.settings import Cosine, Linear
-
-KINDS = "'linear' or 'cosine'"
-RATE = "train.learning_rate"
+from aimbot_lab.worlds.registry import seats_in
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def trained_by(text: str) -> str:
+    return GOOD + text
+
+
+@pytest.mark.parametrize(
+    ("train", "expected"),
+    [
+        (
+            "  algo: qrdqn\n  options: {n_quantile: 20}\n",
+            "c.yaml:16:13: train.options.n_quantile: qrdqn has no such option "
+            "(nearest valid key: n_quantiles)",
+        ),
+        (
+            "  algo: dqn\n  options: {tau: big}\n",
+            "c.yaml:16:18: train.options.tau: must be a number (got 'big')",
+        ),
+        (
+            "  algo: dqn\n  options: {learning_starts: 1.5}\n",
+            "c.yaml:16:30: train.options.learning_starts: must be a whole number (got 1.5)",
+        ),
+        (
+            "  algo: dqn\n  options: {tau: true}\n",
+            "c.yaml:16:18: train.options.tau: must be a number (got true)",
+        ),
+        (
+            "  algo: recurrent_ppo\n  options: {n_lstm_layers: 0}\n",
+            "c.yaml:16:28: train.options.n_lstm_layers: must be at least 1 (got 0)",
+        ),
+        (
+            "  options: {gamma: 0.9}\n",
+            "c.yaml:15:20: train.options.gamma: is a setting of its own: train.gamma",
+        ),
+        (
+            "  options: {clip_range_vf: [1]}\n",
+            "c.yaml:15:28: train.options.clip_range_vf: "
+            "must be a number, true, false or null (got a list)",
+        ),
+        (
+            "  algo: trpo\n  clip_range: 0.1\n",
+            "c.yaml:16:15: train.clip_range: does nothing with trpo: leave it out",
+        ),
+        (
+            "  masks: true\n",
+            "c.yaml:15:10: train.masks: does nothing with ppo: leave it out",
+        ),
+        (
+            "  algo: hybrid_ppo\n  dual_clip: 1\n",
+            "c.yaml:16:14: train.dual_clip: must be greater than 1 (got 1)",
+        ),
+        (
+            "  algo: hybrid_ppo\n  options: {clip_range_vff: 1}\n",
+            "c.yaml:16:13: train.options.clip_range_vff: hybrid_ppo has no such option "
+            "(nearest valid key: clip_range_vf)",
+        ),
+    ],
+)
+def test_a_wrong_hyper_parameter_is_named_with_its_place(train: str, expected: str) -> None:
+    assert faults(trained_by(train)) == [expected]
+
+
+def test_options_of_an_unknown_algorithm_are_not_judged() -> None:
+    (line,) = faults(trained_by("  algo: ppoo\n  options: {n_quantiles: 3}\n"))
+    assert line.startswith("c.yaml:15:9: train.algo: must be 'ppo', 'maskable_ppo'")
+
+
+def test_a_batch_from_a_replay_buffer_need_not_divide_the_rollout() -> None:
+    text = GOOD.replace("1024", "1000") + "  algo: dqn\n"
+    Path("c.yaml").write_text(text)
+    assert load_curriculum("c.yaml").config.train.batch_size == 1000
+    assert "batch_size" in faults(GOOD.replace("1024", "1000"))[0]
+
+
+def test_options_survive_being_resolved() -> None:
+    Path("c.yaml").write_text(trained_by("  algo: dqn\n  options: {tau: 0.5, buffer_size: 1e4}\n"))
+    loaded = load_curriculum("c.yaml", ["train.options.target_update_interval=500"])
+    assert loaded.config.train.options == {
+        "tau": 0.5,
+        "buffer_size": 10_000,
+        "target_update_interval": 500,
+    }
+    Path("r.yaml").write_text(loaded.resolved_text)
+    assert load_curriculum("r.yaml").config == loaded.config
+
+
+FILE = """\
+name: match
+env: {world: WORLD, num_envs: 8}
+lessons:
+  - name: one
+    targets: TARGETS
+train: {algo: ALGO, n_steps: 16, batch_size: BATCH}
+"""
+USUAL = {"WORLD": "duel", "TARGETS": "{self: 1}", "ALGO": "hybrid_ppo", "BATCH": "96"}
+
+
+def parsed(section: str = "self_play: {save_steps: 1000}\n", **changes: str):
+    text = FILE
+    for name, value in {**USUAL, **changes}.items():
+        text = text.replace(name, value)
+    return parse_curriculum(text + section, "file.yaml")
+
+
+def test_the_learner_plays_home_and_mirrored_matches_are_rows_of_a_rollout() -> None:
+    config = parsed().config
+    assert config.env.learner == "home"
+    assert seats_in(config.learned_env) == 12
+    assert set(config.learned_env.__class__.__mro__) >= {type(config.env)}
+
+
+def test_what_was_resolved_means_the_same_when_it_is_read_again() -> None:
+    first = parsed()
+    again = parse_curriculum(first.resolved_text, "resolved.yaml")
+    assert again.config == first.config
+    assert again.resolved_text == first.resolved_text
+
+
+@pytest.mark.parametrize(
+    ("section", "changes", "fault"),
+    [
+        (
+            "",
+            {"BATCH": "64"},
+            "lessons.0.targets.self: a past self of the learner: needs the section self_play",
+        ),
+        (
+            "",
+            {"TARGETS": "{greedy: 1}", "BATCH": "64"},
+            "lessons.0.targets.greedy: unknown target without the section self_play (valid keys: ",
+        ),
+        (
+            "self_play: {}\n",
+            {"WORLD": "arena", "TARGETS": "{goto: 1}", "BATCH": "128"},
+            "self_play: needs env.world: duel (got arena)",
+        ),
+        (
+            "self_play: {play_against_latest_model_ratio: 1}\n",
+            {"TARGETS": "{self: 1, greedy: 1, aimbot: 1}", "BATCH": "128"},
+            "self_play.play_against_latest_model_ratio: leaves no match for greedy, aimbot of "
+            "lessons.0: all 8 are mirrored",
+        ),
+        (
+            "self_play: {}\n",
+            {"BATCH": "100"},
+            "train.batch_size: must divide (env.num_envs + 4 mirrored) * train.n_steps = 192 "
+            "(got 100; nearest that does: 96)",
+        ),
+        (
+            "self_play: {}\n",
+            {"ALGO": "trpo"},
+            "train.algo: must be one of ppo, maskable_ppo, hybrid_ppo under self_play (got trpo)",
+        ),
+        (
+            "",
+            {
+                "TARGETS": "{duel: 1}\n    completion_criteria: "
+                "{rule: ml-agents, measure: elo, threshold: 1300}",
+                "BATCH": "64",
+            },
+            "lessons.0.completion_criteria.measure: elo under rule: ml-agents is of "
+            "self-play: needs the section self_play",
+        ),
+        ("self_play: {window: some}\n", {}, "window: must be a whole number or 'all' (got 'some')"),
+        ("self_play: {save_step: 5}\n", {}, "nearest valid key: save_steps"),
+        ("self_play: {save_steps: 0}\n", {}, "self_play.save_steps: must be at least 1 (got 0)"),
+    ],
+)
+def test_what_self_play_can_not_do_is_refused_in_one_line(
+    section: str, changes: dict[str, str], fault: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parsed(section, **changes)
+    assert len(refused.value.faults) == 1
+    assert fault in refused.value.faults[0]
+
+
+def test_all_matches_may_be_mirrored_where_nobody_else_is_asked_for() -> None:
+    config = parsed("self_play: {play_against_latest_model_ratio: 1}\n", BATCH="128").config
+    assert seats_in(config.learned_env) == 16
+
+
+KINDS = "'linear' or 'cosine'"
+RATE = "train.learning_rate"
 
 
 # Line 15 of the file, within `train`, and the lines that follow.

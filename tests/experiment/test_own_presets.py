@@ -1,6 +1,7 @@
-"""Own target blocks: found beside the curriculum, kept with the run, read from there."""
+"""Own target blocks: found beside the curriculum, kept with the run, refused where useless."""
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -213,3 +214,59 @@ def test_a_run_is_evaluated_and_resumed_with_the_blocks_that_it_began_with(
     assert call("export", "latest", "-o", "agent").exit_code == 0
     agent = json.loads(Path("agent/agent.json").read_text(encoding="utf-8"))
     assert "yard ä" in agent["env"]["presets"][0]
+
+
+WITH_PATHS = """\
+name: yard
+env: {presets: [PATH]}
+lessons:
+  - name: only
+    targets: {goto: 1}
+    completion_criteria: {threshold: 0.99}
+train: {total_steps: 4096}
+"""
+
+
+def path_refusal(folder: Path, entry: str) -> str:
+    path = folder / "yard.yaml"
+    path.write_text(WITH_PATHS.replace("PATH", entry), encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load_curriculum(path)
+    (line,) = caught.value.faults
+    return line.replace(str(folder), "HERE")
+
+
+def test_what_holds_no_presets_is_refused_by_line_and_column(tmp_path: Path) -> None:
+    (tmp_path / "nope").mkdir()
+    (tmp_path / "loop").mkdir()
+    (tmp_path / "loop" / "again").symlink_to(tmp_path / "loop", target_is_directory=True)
+    (tmp_path / "itself").symlink_to(tmp_path / "itself")
+    os.mkfifo(tmp_path / "pipe")
+    at = "HERE/yard.yaml:2:17: env.presets.0: "
+    no_file = "the folder holds no *.yaml or *.yml file"
+    assert path_refusal(tmp_path, "nope/") == at + no_file
+    assert path_refusal(tmp_path, "loop") == at + no_file
+    assert path_refusal(tmp_path, "/dev/zero") == at + "is not a regular file"
+    assert (
+        path_refusal(tmp_path, "/proc/self/status") == at + "is not a regular file"
+    )  # kmsg would wait
+    assert path_refusal(tmp_path, "pipe") == at + "is not a regular file"
+    assert path_refusal(tmp_path, "itself").startswith(at + "there is no file or folder")
+
+
+def test_a_name_too_long_for_any_disk_is_refused_by_line_and_column(tmp_path: Path) -> None:
+    line = path_refusal(tmp_path, "k" * 10_000)
+    assert line.startswith("HERE/yard.yaml:2:17: env.presets.0: cannot be read: File name too long")
+    assert len(line) < 500
+
+
+def test_a_file_without_presets_is_refused_by_its_own_line_and_column(tmp_path: Path) -> None:
+    (tmp_path / "huge.yaml").write_bytes(b" " * (2**20 + 1))
+    (tmp_path / "passwd").write_text("root:x:0:0\n", encoding="utf-8")
+    (tmp_path / "deep.yaml").write_text("goto: " + "[" * 3000 + "]" * 3000, encoding="utf-8")
+    assert path_refusal(tmp_path, "huge.yaml").startswith("HERE/huge.yaml:1:1: cannot be read")
+    assert path_refusal(tmp_path, "passwd").startswith(
+        "HERE/passwd:1:1: the file: must be a mapping"
+    )
+    assert "root" not in path_refusal(tmp_path, "passwd")
+    assert "nested too deeply" in path_refusal(tmp_path, "deep.yaml")

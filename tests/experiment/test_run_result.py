@@ -1,14 +1,36 @@
-"""What a run says of itself: outcome, note, and the way to look at it."""
+"""What a run is called and says of itself, and what it keeps of evaluations and films."""
 
+import json
+import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aimbot_lab.cli.run_text import resume_command, summary, view_command
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
-from aimbot_lab.experiment.runs.result import RunResult, note, outcome
+from aimbot_lab.evaluation.episodes import CellScore, Score
+from aimbot_lab.evaluation.temperature import ADVISED, COOLER
+from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores, evaluation_record
+from aimbot_lab.experiment.analysis.recording import MAX_FILMS, film_record
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.agents import TrackedAgent
+from aimbot_lab.experiment.runs.description import (
+    describe_run,
+    flat_settings,
+    git_tags,
+    harmless_settings,
+)
+from aimbot_lab.experiment.runs.result import RunResult, note, outcome, with_section
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.tracking.history import Addition
+from aimbot_lab.tracking.opening import RunDescription
+from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.training.agents.agent_files import SavedAgent
+from tests.replay.recorded_episodes import replay_of
 
 PASSED = LessonReport(
     *("open ground", 9000, 800, 120, 0.9, 0.83, 1.0, "win_rate", 0.8),
@@ -121,3 +143,216 @@ def test_the_way_to_look_of_a_training_of_several_can_be_pasted(
 )
 def test_the_way_to_look_can_be_pasted(uri: str, data_dir: Path | None, ending: str) -> None:
     assert view_command(uri, data_dir).endswith(ending)
+
+
+TEXT = """
+name: one
+lessons:
+  - name: only
+    targets: {goto: 1}
+train: {algo: hybrid_ppo, network: {layers: [32, 16]}}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "one.yaml").write_text(TEXT, encoding="utf-8")
+    return tmp_path / "one.yaml"
+
+
+def described(file: Path, *overrides: str, name: str | None = None) -> RunDescription:
+    return describe_run(load_curriculum(file, overrides), name)
+
+
+def test_a_run_without_a_name_is_told_by_its_seed(file: Path) -> None:
+    assert described(file, "seed=4").name == "one seed 4"
+    assert described(file, "seed=4", name="mine").name == "mine"
+
+
+def test_parameters_hold_defaults_by_the_keys_of_set_at_most_a_hundred(file: Path) -> None:
+    params = described(file, "env.rays.tags=one_hot").params
+    assert params["train.network.layers"] == "32 16"
+    assert params["env.rays.tags"] == "one_hot"
+    usual = {"train.aim": "bins", "train.clip_range": "0.2", "train.gae_lambda": "0.95"}
+    assert usual.items() <= params.items()
+    assert params["train.masks"] == "False"
+    assert params["env.rewards.in_area"] == "5.0"
+    assert len(params) <= 100
+
+
+def test_parameters_hold_the_thresholds_of_the_last_lessons(tmp_path: Path) -> None:
+    lessons = "".join(
+        f"  - {{name: l{number}, targets: {{goto: 1}}, "
+        f"completion_criteria: {{threshold: 0.{number + 10}}}}}\n"
+        for number in range(40)
+    )
+    (tmp_path / "many.yaml").write_text(f"name: many\nlessons:\n{lessons}", encoding="utf-8")
+    params = described(tmp_path / "many.yaml").params
+    assert params["lessons.39.completion_criteria.threshold"] == "0.49"
+    assert params["lessons"] == "40"
+    assert len(params) <= 100
+
+
+def test_evaluation_while_training_makes_no_other_kind_of_run(file: Path) -> None:
+    kinds = {
+        described(file, *overrides).tags["lab.config"]
+        for overrides in ((), ("evaluation.every=1000",))
+    }
+    assert len(kinds) == 1
+
+
+def test_lists_of_numbers_are_one_setting_and_others_go_by_index() -> None:
+    assert dict(flat_settings({"a": {"b": (1, 2.5)}})) == {"a.b": "1 2.5"}
+    assert dict(flat_settings({"presets": ("a", "b")})) == {"presets.0": "a", "presets.1": "b"}
+
+
+def test_runs_that_differ_in_their_seed_alone_are_of_one_kind(file: Path) -> None:
+    kinds = [
+        described(file, *overrides).tags["lab.config"]
+        for overrides in ((), ("seed=2",), ("tracking.experiment=x",), ("train.gamma=0.98",))
+    ]
+    assert kinds[0] == kinds[1] == kinds[2] != kinds[3]
+
+
+def kinds(file: Path, *overrides: str) -> set[str]:
+    """The tags of runs without and with each of `overrides`."""
+    runs = ((), *((one,) for one in overrides))
+    return {described(file, *one).tags["lab.config"] for one in runs}
+
+
+def test_names_and_threads_that_change_no_result_make_no_other_kind(file: Path) -> None:
+    harmless = ("name=two", "env.threads=2", "train.torch_threads=3")
+    assert len(kinds(file, *harmless)) == 1
+    assert set(map(key_of, harmless)) == harmless_settings(load_curriculum(file).config.train)
+
+
+def test_threads_of_torch_make_another_kind_where_torch_learns(file: Path) -> None:
+    torch = described(file, "train.engine=torch").tags["lab.config"]
+    three = described(file, "train.engine=torch", "train.torch_threads=3").tags["lab.config"]
+    assert torch != three
+
+
+def key_of(override: str) -> str:
+    return override.partition("=")[0]
+
+
+def test_a_commit_and_whether_files_differ_from_it_are_told(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        command = ["git", "-C", str(tmp_path), *who, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    assert git_tags(tmp_path / "missing") == {}
+    git("init", "--quiet")
+    assert git_tags(tmp_path) == {}
+    (tmp_path / "a").write_text("1")
+    git("add", "a")
+    git("commit", "--quiet", "-m", "one")
+    (tmp_path / "new").write_text("untracked")
+    commit = git("rev-parse", "HEAD")
+    told = git_tags(tmp_path)
+    assert (told["mlflow.source.git.commit"], told["lab.git_dirty"]) == (commit, "false")
+    (tmp_path / "a").write_text("2")
+    assert git_tags(tmp_path)["lab.git_dirty"] == "true"
+
+
+def scores(win_rate: float) -> PlayerScores:
+    numbers = (100, int(100 * win_rate), win_rate, win_rate - 0.1, win_rate + 0.1, None, -3.0)
+    cells = tuple(CellScore(*numbers, "goto", level) for level in (1, 2))
+    return PlayerScores(Score(*numbers), cells)
+
+
+EVALUATED = Evaluated(
+    run_id="abc",
+    name="goto",
+    agent="last",
+    step=1000,
+    seed=1,
+    episodes=100,
+    temperature=COOLER,
+    advised=ADVISED,
+    players={
+        "temperature 0.5": scores(0.9),
+        "deterministic": scores(0.8),
+        "random": scores(0.1),
+    },
+)
+
+
+def test_the_first_player_gives_the_numbers_and_the_others_their_win_rate() -> None:
+    record = evaluation_record(EVALUATED, "")
+    assert record.step == 0
+    assert record.metrics == {
+        names.TEST_WIN_RATE: 0.9,
+        names.TEST_WIN_RATE_LOWER: 0.8,
+        names.TEST_WIN_RATE_UPPER: 1.0,
+        names.TEST_RETURN: -3.0,
+        names.TEST_TEMPERATURE: 0.5,
+        "test/win_rate/goto/1": 0.9,
+        "test/win_rate/goto/2": 0.9,
+        names.player_win_rate("deterministic"): 0.8,
+        names.player_win_rate("random"): 0.1,
+    }
+
+
+def test_the_document_is_kept_and_reads_back() -> None:
+    text = evaluation_record(EVALUATED, "").texts["evaluation/last.json"]
+    assert json.loads(text) == json.loads(json.dumps(EVALUATED.as_json()))
+
+
+def test_the_note_gains_a_section_and_a_second_evaluation_replaces_it() -> None:
+    before = "**All lessons passed.**\n\n### Lessons\n\n| a |\n\n### Last\n\nb"
+    once = evaluation_record(EVALUATED, before).tags["mlflow.note.content"]
+    assert once.startswith(before)
+    assert "| goto 2&emsp; | 90.0 % (80.0 % to 100.0 %)&emsp; | 80.0 %" in once
+    assert evaluation_record(EVALUATED, once).tags["mlflow.note.content"] == once
+
+
+def test_a_section_in_the_middle_is_replaced_where_it_stands() -> None:
+    note = with_section(with_section("top", "A", "one"), "AB", "two")
+    assert with_section(note, "A", "new") == "top\n\n### A\n\nnew\n\n### AB\n\ntwo"
+    assert with_section("", "A", "one") == "### A\n\none"
+
+
+RUN = RunSummary("r1", "goto", "goto", "4", "FINISHED", datetime.now(UTC), None, {}, {})
+UNUSED: Any = None
+SAVED = SavedAgent(UNUSED, UNUSED, UNUSED, {"step": 5000})
+AGENT = TrackedAgent(RUN, "best", UNUSED, SAVED)
+REPLAY = replace(replay_of("goto", time_limit=0.3), about={"player": "temperature 0.5"})
+BEFORE = "**All lessons passed.**\n\n### Lessons\n\n| a |"
+
+
+def record(name: str, note: str = BEFORE) -> Addition:
+    return film_record(Path("/films") / name, [REPLAY, REPLAY], agent=AGENT, note=note)
+
+
+def note_after(*names: str) -> str:
+    note = BEFORE
+    for name in names:
+        note = record(name, note).tags["mlflow.note.content"]
+    return note
+
+
+def test_the_note_gains_a_line_that_leads_to_the_film() -> None:
+    assert note_after("a.mp4") == BEFORE + (
+        "\n\n### Films\n\n- [a.mp4](#/experiments/4/runs/r1/artifacts/videos/a.mp4"
+        "?workflowType=machine_learning): best agent, saved at step 5,000; "
+        "won 0 of 2 episodes, temperature 0.5"
+    )
+
+
+def test_a_film_of_the_same_name_is_replaced_and_others_stay() -> None:
+    assert note_after("a.mp4", "a.gif", "a.mp4") == note_after("a.gif", "a.mp4")
+
+
+def test_the_note_names_the_newest_films_alone() -> None:
+    note = note_after(*(f"{number}.gif" for number in range(MAX_FILMS + 2)))
+    assert note.count("- [") == MAX_FILMS
+    assert "[1.gif]" not in note
+    assert f"[{MAX_FILMS + 1}.gif]" in note
+
+
+def test_a_name_that_could_be_read_as_something_else_is_made_plain() -> None:
+    found = record("my [film](1)\\2.gif")
+    assert found.files == {"videos/my-film-1-2.gif": Path("/films/my [film](1)\\2.gif")}
+    assert "- [my-film-1-2.gif](#/" in found.tags["mlflow.note.content"]

@@ -1,10 +1,12 @@
-"""What the shipped curricula ask of an agent before they let it go."""
+"""Shipped curricula and the page about them: fit to run, and named."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from aimbot_lab.curriculum.settings import lesson_cells
+from aimbot_lab.experiment.analysis.configurations import NamedRun, configuration_names
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.worlds.arena.settings import ArenaSettings
@@ -63,3 +65,53 @@ def test_the_agent_of_the_camera_sees_pictures_alone_and_is_asked_for_goto_as_it
         num_envs=config.env.num_envs, observation=config.env.observation, rewards=config.env.rewards
     )
     assert config.env == usual  # but for what is seen and earned
+
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", ROOT / "curricula" / "README.md")
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    if not block.startswith("#")
+]
+LESSON = "name: page\nlessons:\n  - name: only\n    targets: {goto: 1}\n"
+
+
+def test_the_pages_show_curricula_and_parts_of_them() -> None:
+    beginnings = {re.match(r"\s*(\w+)", block).group(1) for block in BLOCKS}
+    assert beginnings == {
+        "name",
+        "evaluation",
+        "forgetting",
+        "parameters",
+        "environment_parameters",
+    }
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split(":")[0].strip())
+def test_the_yaml_of_the_pages_is_fit_to_run(block: str, tmp_path: Path) -> None:
+    text = block if block.startswith("name:") else LESSON + block
+    file = tmp_path / "page.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert load_curriculum(file).config.lessons
+
+
+def runs(name: str, curriculum: str = "goto") -> list[NamedRun]:
+    return [NamedRun(f"{name} seed {seed}", seed, curriculum) for seed in (1, 2)]
+
+
+def test_a_configuration_has_the_name_that_its_runs_were_given() -> None:
+    groups = {"aaaaaaaa": runs("usual"), "bbbbbbbb": [NamedRun("slower", 1, "goto")]}
+    assert configuration_names(groups) == {"aaaaaaaa": "usual", "bbbbbbbb": "slower"}
+
+
+def test_runs_that_were_named_differently_have_the_name_of_their_curriculum() -> None:
+    assert configuration_names({"a": [*runs("one"), *runs("other")]}) == {"a": "goto"}
+
+
+def test_names_that_several_have_are_followed_by_the_beginning_of_their_tags() -> None:
+    found = configuration_names(
+        {"12345678": runs("goto"), "abcdefgh": runs("goto"), "c": runs("x")}
+    )
+    assert found == {"12345678": "goto (123456)", "abcdefgh": "goto (abcdef)", "c": "x"}

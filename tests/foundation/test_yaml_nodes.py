@@ -1,10 +1,20 @@
-"""One reader of YAML nodes, with positions, below every kind of file."""
+"""Small parts: YAML nodes with positions, names of numbers, and texts of others."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.shown_text import (
+    MAX_LINE,
+    html_text,
+    markdown_text,
+    one_line,
+    refusal_lines,
+    terminal_lines,
+)
 from aimbot_lab.foundation.yaml_nodes import (
     Position,
     TooDeepError,
@@ -13,6 +23,7 @@ from aimbot_lab.foundation.yaml_nodes import (
     position_after,
     position_of,
 )
+from aimbot_lab.training.callbacks.report_callback import LEARNER_PREFIX
 
 PACKAGE = Path(__file__).parent.parent.parent / "aimbot_lab"
 
@@ -55,3 +66,51 @@ def test_a_broken_file_of_the_package_is_reported_as_any_other() -> None:
         with pytest.raises(YamlError, match="not valid YAML: while parsing a flow") as refused:
             compose("a: [1,\nb: {", is_shipped=is_shipped)
         assert refused.value.position.line == 2
+
+
+def section(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+def test_the_first_sections_hold_win_rates_over_steps_and_single_values_come_after_them() -> None:
+    told = [value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)]
+    sections = sorted({section(name) for name in [*told, f"{LEARNER_PREFIX}loss"]})
+    assert sections[:2] == ["eval", "learning"]
+    firsts = sorted(name for name in told if section(name) in sections[:2])
+    assert firsts[:3] == ["eval/win_rate", "eval/win_rate_lower", "eval/win_rate_upper"]
+    assert all("win_rate" in name for name in firsts)
+    assert sections.index("test") > sections.index("lesson")
+
+
+def test_a_measure_of_a_cell_has_one_form() -> None:
+    assert names.of_cell(names.EVAL_WIN_RATE, Cell("goto", 3)) == "eval/win_rate/goto/3"
+    assert names.of_cell(names.EVAL_WIN_RATE, Cell("free", 0)) == "eval/win_rate/free"
+    assert names.of_cell(names.EVAL_WIN_RATE, Cell("", 0)) == "eval/win_rate"
+
+
+HOSTILE = "a\x1b[2J\x9b31mb\rc\nd\u202ee\u2066f\u2028g\ud800h\x00"
+
+
+def test_nothing_that_steers_a_terminal_is_left() -> None:
+    shown = one_line(HOSTILE)
+    assert shown.isprintable()
+    assert shown == r"a\x1b[2J\x9b31mb\rc\nd\u202ee\u2066f\u2028g\ud800h\x00"
+    assert terminal_lines("one\ntwo\x1b\r") == "one\ntwo\\x1b\\r"
+
+
+@pytest.mark.parametrize("text", ["all levels", "Größe 0.5, (50 %) a/b it's x=1", "目標"])
+def test_plain_names_stay_as_they_are(text: str) -> None:
+    assert one_line(text) == markdown_text(text) == text
+
+
+def test_nothing_that_markdown_or_html_would_act_on_is_left() -> None:
+    text = "<img src=x onerror=alert(1)> [a](http://b) | `c` **d** __e__ www.f.g ~~h~~ #1 \\ &lt;"
+    shown = markdown_text(text)
+    assert not set('<>[]|`*_~\\":') & set(shown)
+    assert "www." not in shown
+    assert html_text('<b title="x">&\n') == "&lt;b title=&quot;x&quot;&gt;&amp;\\n"
+
+
+def test_a_refusal_does_not_repeat_a_long_name() -> None:
+    assert len(refusal_lines("x" * 100_000)) <= MAX_LINE
+    assert refusal_lines(f"no such run {'x' * 100_000}: lists them").endswith(": lists them")

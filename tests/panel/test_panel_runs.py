@@ -1,9 +1,12 @@
-"""Which runs the panel lists, and how requests reach them."""
+"""Runs and sweeps that the panel lists, requests to them, and what a page's session loads."""
 
 import asyncio
 import json
 import os
 import threading
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import count
 from math import inf
 from pathlib import Path
@@ -11,10 +14,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from panel_server import Page, running_panel
+from planted_sweep import KEYS, add_trial, planted
 
+from aimbot_lab.panel.server import loading
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.parts.watch import _Theatre
 from aimbot_lab.panel.server.run_list import Listed, LiveRun, RunLine, RunList
+from aimbot_lab.panel.server.session import Session
+from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.ownership import this_process
@@ -189,3 +197,100 @@ def test_requests_reach_a_run_in_the_order_in_which_pages_made_them(
 
     monkeypatch.setattr(asyncio, "to_thread", in_thread)
     assert asyncio.run(run()) == [0, 1, 2]
+
+
+@pytest.fixture
+def session() -> Session:
+    nothing: Any = None
+    return Session(nothing, nothing, nothing)
+
+
+def test_what_is_ended_before_it_began_leaves_nothing_behind(session: Session) -> None:
+    """A page that is closed at once."""
+
+    async def work() -> None:
+        raise AssertionError("it must not begin")
+
+    async def opened_and_closed() -> None:
+        session.go_on("play", work())
+        session.leave("play")
+        await asyncio.sleep(0)
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        asyncio.run(opened_and_closed())
+    assert [str(one.message) for one in told] == []
+
+
+def test_no_two_threads_import_at_the_same_time_and_each_module_once() -> None:
+    at_work, both, loaded = threading.Semaphore(1), threading.Barrier(4), []
+
+    def load(name: str) -> None:
+        assert at_work.acquire(blocking=False), "two at a time"
+        loaded.append(name)
+        at_work.release()
+
+    loader = Loader(load)
+
+    def want(*modules: str) -> None:
+        both.wait()
+        loader.need(*modules)
+
+    wanted = (("a", "b"), ("b", "a"), ("c", "a"), ("b", "c"))
+    threads = [threading.Thread(target=want, args=modules) for modules in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(loaded) == ["a", "b", "c"]
+
+
+def test_the_modules_that_are_loaded_so_exist() -> None:
+    for name in (*loading.KERNELS, *loading.STORE, *loading.AGENTS, *loading.SWEEPS):
+        assert find_spec(name) is not None
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> SweepRecord:
+    return planted(DataFolder(tmp_path))
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Page]:
+    with running_panel(tmp_path, here=tmp_path) as panel, panel.page() as opened:
+        yield opened
+
+
+def test_trials_show_as_they_end_with_the_best_so_far(record: SweepRecord, page: Page) -> None:
+    add_trial(record, 0.25, first=0.5)
+    page.ask("sweep", "list")
+    (line,) = page.wait_for("sweep", "sweeps")["sweeps"]
+    assert line["name"] == "planted"
+    page.ask("sweep", "watch", name="planted")
+    told = page.wait_for("sweep", "report")
+    assert (told["ended"], told["total"], told["best"]) == (1, 30, 0)
+    assert set(told["keys"]) == set(KEYS)
+    add_trial(record, 0.75, first=2.0)
+    told = page.wait_for("sweep", "report", lambda body: body["ended"] == 2)
+    assert told["best"] == 1
+    trial = told["trials"][1]
+    assert (trial["value"], trial["state"]) == (0.75, "done")
+    assert trial["values"][told["keys"].index(KEYS[0])] == 2.0
+
+
+def test_a_name_that_was_not_listed_opens_nothing(page: Page, tmp_path: Path) -> None:
+    for name in ("gone", "../runs", "/etc"):
+        assert page.ask("sweep", "watch", name=name) == {"done": True}
+        told = page.wait_for("sweep", "error")
+        assert told["message"] == "there is no such sweep in this data folder any more"
+    assert not (tmp_path / "sweeps").exists()
+
+
+def test_a_file_that_is_no_study_is_told_in_a_line(page: Page, tmp_path: Path) -> None:
+    folder = tmp_path / "sweeps" / "odd"
+    folder.mkdir(parents=True)
+    (folder / "study.db").write_bytes(b"nothing like this")
+    page.ask("sweep", "watch", name="odd")
+    told = page.wait_for("sweep", "error")["message"]
+    assert "\n" not in told
+    assert "not a database" in told

@@ -1,9 +1,15 @@
-"""What sweeps optimise are entries of a table: settings name exactly those that there are."""
+"""What sweeps optimise, whether a gain is real, and the time that is left."""
 
-from typing import get_args, get_type_hints
+from math import pi, tan
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, get_args, get_type_hints
 
 import pytest
+import yaml
+from sweep_files import MEASURED_STEPS
 
+from aimbot_lab.sweep.report import Pace, found_share, gain_over, mean_interval
 from aimbot_lab.sweep.settings import OBJECTIVES, ObjectiveSettings, PrunerSettings, pruner_faults
 from aimbot_lab.sweep.trial import MEASURES
 
@@ -35,3 +41,89 @@ def test_a_pruner_that_does_not_suit_the_measure_is_refused(
     measure: str, pruner: str, faults: list[str]
 ) -> None:
     assert list(pruner_faults(measure, pruner)) == faults
+
+
+# As sweeps/rewards.yaml confirms: the best two and values of its own, each with the defaults.
+ROOT = Path(__file__).parents[2]
+CONFIRM = yaml.safe_load((ROOT / "sweeps" / "rewards.yaml").read_text(encoding="utf-8"))["confirm"]
+SHIPPED = {
+    "seeds": CONFIRM["seeds"],
+    "comparisons": CONFIRM["best"] + len(CONFIRM["also"]),
+    "limit": 2_000_000,
+}
+
+
+def test_the_interval_of_two_values_is_cauchys() -> None:
+    # t with one degree of freedom: its 97.5 % quantile is tan(0.475 pi).
+    lower, upper = mean_interval([1.0, 2.0])
+    assert (lower + upper) / 2 == pytest.approx(1.5)
+    assert upper - lower == pytest.approx(tan(0.475 * pi))
+
+
+def test_intervals_of_several_comparisons_share_their_error() -> None:
+    lower, upper = mean_interval([1.0, 2.0], comparisons=5)
+    assert upper - lower == pytest.approx(tan(0.495 * pi))
+
+
+def test_a_gain_is_that_of_pairs() -> None:
+    """What both trainings on a seed have in common falls out."""
+    gain = gain_over([10.0, 110.0, 1010.0], [9.0, 109.0, 1009.3], comparisons=3)
+    assert gain.mean == pytest.approx(0.9)
+    whole = mean_interval([1.0, 1.0, 0.7], comparisons=3)
+    assert (gain.lower, gain.upper) == pytest.approx(whole)
+    assert gain_over([2.0], [5.0], comparisons=1).lower is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_values_that_are_all_alike_have_no_interval(count: int) -> None:
+    assert mean_interval([0.1 + 0.2, 0.3] * count) == (None, None)
+    assert gain_over([0.9] * count, [0.2] * count, comparisons=1).lower is None
+    assert found_share([1e5], 2.0, seeds=max(count, 2), comparisons=1, rounds=9) == 0.0
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.25, 2.5])
+def test_a_planted_difference_is_found_nine_times_in_ten(factor: float) -> None:
+    """By values that take 0.8, 1.25 or 2.5 times the steps, the last mostly cut by the budget."""
+    assert found_share(MEASURED_STEPS, factor, **SHIPPED) >= 0.9
+
+
+def test_a_difference_that_is_not_there_is_hardly_ever_found() -> None:
+    assert found_share(MEASURED_STEPS, 1.0, rounds=4000, **SHIPPED) <= 0.05 / 3 + 0.007
+    alone = {**SHIPPED, "comparisons": 1}
+    assert found_share(MEASURED_STEPS, 1.0, rounds=4000, **alone) <= 0.05 + 0.01
+
+
+def test_fewer_seeds_find_less() -> None:
+    shares = [
+        found_share(MEASURED_STEPS, 1.15, **{**SHIPPED, "seeds": seeds}) for seeds in (3, 8, 16)
+    ]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.2
+
+
+def estimates(course: list[tuple[float, int, float]]) -> list[float | None]:
+    """What is left of ten trials at each moment: seconds, ended trials, share of one at work."""
+    clock = iter([0.0, *(moment for moment, _, _ in course)])
+    pace = Pace(lambda: next(clock))
+    found = []
+    for _, ended, share in course:
+        report: Any = SimpleNamespace(status="searching", ended=ended, total=10)
+        found.append(pace.seconds_left(report, {("search", ended): share}))
+    return found
+
+
+def test_what_comes_before_the_first_progress_does_not_count() -> None:
+    """Workers start and compile for a minute; then a trial takes ten seconds."""
+    course = [(1.0, 0, 0.0), (60.0, 0, 0.0), (61.0, 0, 0.1), (65.0, 0, 0.5), (80.0, 2, 0.0)]
+    before, still, first, later, last = estimates(course)
+    assert (before, still) == (None, None)
+    assert (first, later, last) == pytest.approx((99.0, 95.0, 80.0))
+
+
+def test_what_was_done_before_this_process_does_not_count() -> None:
+    assert estimates([(5.0, 4, 0.0), (15.0, 5, 0.0)]) == [None, pytest.approx(50.0)]
+
+
+def test_a_trial_that_begins_again_is_no_progress() -> None:
+    course = [(1.0, 0, 0.4), (2.0, 0, 0.0), (12.0, 0, 1.0)]
+    assert estimates(course) == [None, None, pytest.approx(90.0)]

@@ -1,4 +1,4 @@
-"""Wrong sweeps are told in one line with their place, and create nothing."""
+"""Wrong sweeps are reported in one line with their place; a sweep keeps what it began with."""
 
 import os
 import sqlite3
@@ -6,11 +6,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sweep_files import RACE, SWEEP, changed, write_sweep
+from sweep_files import CURRICULUM, RACE, SWEEP, changed, write_sweep
 
+from aimbot_lab.experiment.config.document import with_overrides
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.document import is_sweep_file, load_sweep
+from aimbot_lab.sweep.record import begin, fingerprint, load
 from aimbot_lab.sweep.space import default_params, overrides
+from aimbot_lab.sweep.storage import choose_storage, open_storage
+from aimbot_lab.tracking.data_folder import DataFolder
 from tests.cli.tiny_runs import invoke_in
 
 FACING = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
@@ -183,3 +187,23 @@ def test_a_file_with_a_key_that_only_sweeps_have_is_checked_as_one(
     file = tmp_path / "a.yaml"
     file.write_text(f"name: a\n{key}\n", encoding="utf-8")
     assert is_sweep_file(str(file))
+
+
+BLOCKS = "goto:\n  1:\n    - {name: yard, fire_base: {center: [5, 5], diameter: 6}}\n"
+
+
+def test_trials_and_reruns_play_the_blocks_that_the_sweep_began_with(tmp_path: Path) -> None:
+    path = write_sweep(tmp_path)
+    (tmp_path / "own.yaml").write_text(BLOCKS, encoding="utf-8")
+    given = CURRICULUM.replace("env: {", "env: {presets: [own.yaml], ")
+    (tmp_path / "tiny.yaml").write_text(given, encoding="utf-8")
+    sweep = load_sweep(path)
+    folder = DataFolder(tmp_path / "data")
+    folder.create()
+    storage = open_storage(choose_storage(folder, "small", None))
+    begin(storage, sweep, resume=False)
+    (tmp_path / "own.yaml").write_text(BLOCKS.replace("6", "3"), encoding="utf-8")
+    record = load(storage, "small")
+    assert record.base.config == sweep.base.config
+    assert with_overrides(record.base, ["seed=9"]).config.env == sweep.base.config.env
+    assert fingerprint(load_sweep(path)) != fingerprint(sweep)

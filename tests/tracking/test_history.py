@@ -1,12 +1,28 @@
+"""Lists of runs: what they hold, the win rate they show, and what is added after the end."""
+
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from aimbot_lab.cli.commands.runs import runs as runs_command
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking import mlflow_store
+from aimbot_lab.tracking import history, mlflow_store
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import download_artifact, find_run, list_runs, read_run
+from aimbot_lab.tracking.history import (
+    Addition,
+    add_to_run,
+    download_artifact,
+    find_run,
+    list_runs,
+    metric_history,
+    read_run,
+)
 from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.ui import ui_command
 
@@ -128,3 +144,106 @@ def test_a_run_that_no_store_has_is_one_line(data_folder, tmp_path, run_id):
         with pytest.raises(ConfigurationError, match="no such run; aimbot-lab runs") as caught:
             read_run(folder, run_id)
         assert "\n" not in str(caught.value)
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+RUN = RunSummary("a" * 32, "one", "walks", "1", "FINISHED", NOW, NOW, {}, {})
+LEARNING = {
+    names.LEARNING_WIN_RATE: 0.9,
+    names.LEARNING_WIN_RATE_LOWER: 0.8,
+    names.LEARNING_WIN_RATE_UPPER: 0.95,
+}
+EVAL = {
+    names.EVAL_WIN_RATE: 0.6,
+    names.EVAL_WIN_RATE_LOWER: 0.55,
+    names.EVAL_WIN_RATE_UPPER: 0.65,
+}
+HANDFUL = {names.LESSON_WIN_RATE: 1.0, names.LESSON_EPISODES: 3.0}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "value", "measure"),
+    [
+        ({**LEARNING, **EVAL, **HANDFUL}, 0.6, "eval/win_rate"),
+        (
+            {**LEARNING, **EVAL, names.LEARNING_WIN_RATE_LOWER: 0.89},
+            0.9,
+            "learning/win_rate",
+        ),
+        ({**LEARNING, **HANDFUL}, 0.9, "learning/win_rate"),
+        ({names.LEARNING_WIN_RATE: 0.5, **EVAL}, 0.6, "eval/win_rate"),
+        ({**LEARNING, names.EVAL_WIN_RATE: float("nan")}, 0.9, "learning/win_rate"),
+    ],
+)
+def test_a_listed_win_rate_is_the_one_with_the_narrowest_interval(
+    metrics: dict[str, float], value: float, measure: str
+) -> None:
+    found = replace(RUN, metrics=metrics).win_rate
+    assert found is not None
+    assert (found.value, found.measure) == (value, measure)
+
+
+def test_a_handful_of_a_lessons_episodes_makes_no_listed_win_rate() -> None:
+    assert replace(RUN, metrics=HANDFUL).win_rate is None
+
+
+def test_the_list_and_its_top_say_what_each_win_rate_is_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = [
+        replace(RUN, metrics={**EVAL, **HANDFUL}),
+        replace(RUN, run_id="b" * 32, name="two", metrics=LEARNING),
+        replace(RUN, run_id="c" * 32, name="three", metrics=HANDFUL),
+    ]
+    monkeypatch.setattr(history, "list_runs", lambda *_, **__: stored)
+    listed = CliRunner().invoke(runs_command, ["--data-dir", str(tmp_path)]).stdout.splitlines()
+    assert [line.split()[-2:] for line in listed[1:3]] == [["0.600", "eval"], ["0.900", "learning"]]
+    assert listed[3].split()[-2:] == ["-", "-"]
+    top = CliRunner().invoke(runs_command, ["--top", "3", "--data-dir", str(tmp_path)])
+    assert [line.split()[1] for line in top.stdout.splitlines()[1:]] == ["two", "one"]
+
+
+@pytest.fixture
+def run_id(data_folder):
+    tracker = open_run(data_folder, TrackingSettings(), RunDescription("ended"))
+    tracker.log_metrics(5, {"eval/win_rate": 0.25})
+    tracker.finish("FAILED")
+    return tracker.run_id
+
+
+def test_a_run_that_ended_takes_numbers_tags_and_files_and_stays_ended(
+    data_folder, run_id, tmp_path
+):
+    (tmp_path / "clip.gif").write_bytes(b"GIF")
+    addition = Addition(
+        step=9,
+        metrics={"eval/win_rate": 0.75},
+        tags={"lab.lesson": "second"},
+        texts={"evaluation/last.json": "{}", "top.txt": "é"},
+        files={"video/clip.gif": tmp_path / "clip.gif"},
+    )
+    add_to_run(data_folder, run_id, addition)
+    run = find_run(data_folder, run_id)
+    assert (run.status, run.tags["lab.lesson"]) == ("FAILED", "second")
+    points = metric_history(data_folder, run_id, key="eval/win_rate")
+    assert [(point.step, point.value) for point in points] == [(5, 0.25), (9, 0.75)]
+    names = ["evaluation/last.json", "top.txt", "video/clip.gif"]
+    found = [download_artifact(data_folder, run_id, name=name).read_bytes() for name in names]
+    assert found == [b"{}", "é".encode(), b"GIF"]
+
+
+def test_an_artifact_is_replaced_by_its_successor(data_folder, run_id):
+    for text in ("first", "second"):
+        add_to_run(data_folder, run_id, Addition(texts={"a/b.txt": text}))
+    assert download_artifact(data_folder, run_id, name="a/b.txt").read_text() == "second"
+
+
+def test_a_run_that_is_not_there_takes_nothing(data_folder):
+    with pytest.raises(StoreError, match="0123"):
+        add_to_run(data_folder, "0123", Addition(tags={"a": "b"}))
+
+
+@pytest.mark.parametrize("name", ["../above.txt", "/etc/passwd", "a/../../b"])
+def test_a_file_cannot_leave_the_runs_folder(data_folder, run_id, tmp_path: Path, name: str):
+    with pytest.raises(ValueError, match="is not an artifact name"):
+        add_to_run(data_folder, run_id, Addition(texts={name: "x"}))

@@ -1,17 +1,28 @@
+"""A run is opened: where it would go, what it holds and publishes."""
+
 import os
 import sqlite3
+import subprocess
+import sys
+import tempfile
 from contextlib import closing
 
 import pytest
 
+import aimbot_lab.experiment.runs.run as experiment_run
 from aimbot_lab import __version__
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.tracking import data_folder as data_folder_module
 from aimbot_lab.tracking import journal_tracker
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
-from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.opening import RunDescription, check_destination, open_run
 from aimbot_lab.tracking.ownership import read_owner
 from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.tracker import MemoryTracker, checked_run_name
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.version import code_hash
 
 SETTINGS = TrackingSettings(experiment="goto")
@@ -210,3 +221,135 @@ def test_another_project_gets_a_store_of_its_own_in_a_moment(tmp_path, monkeypat
         root = folder.artifacts.as_uri()
         assert tables(folder)[1] == [("Default", f"{root}/0"), ("goto", root)]
     assert tables(first)[0] == tables(second)[0]
+
+
+def refusal(folder, settings=None, uri=None):
+    with pytest.raises(ConfigurationError) as caught:
+        check_destination(DataFolder(folder), settings or TrackingSettings(), tracking_uri=uri)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_folder_that_can_be_made_passes_and_is_not_made(tmp_path):
+    check_destination(DataFolder(tmp_path / "a" / "b"), TrackingSettings())
+    check_destination(DataFolder(tmp_path), TrackingSettings(), tracking_uri="http://host:5000")
+    check_destination(
+        DataFolder(tmp_path), TrackingSettings(), tracking_uri=f"sqlite:///{tmp_path}/x.db"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_below_a_file_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    message = refusal(tmp_path / "file" / "data")
+    assert "Not a directory" in message
+    assert "--data-dir" in message
+
+
+def test_a_folder_with_too_long_a_name_is_refused(tmp_path):
+    assert "too long" in refusal(tmp_path / ("x" * 300))
+
+
+def test_a_link_to_nowhere_is_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    assert "No such file" in refusal(tmp_path / "link" / "data")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    assert "Permission denied" in refusal(tmp_path / "data")
+
+
+def test_a_full_disk_is_refused(tmp_path, monkeypatch):
+    class Full(tempfile.SpooledTemporaryFile):
+        def flush(self):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(data_folder_module, "TemporaryFile", lambda dir: Full())
+    assert "No space left on device" in refusal(tmp_path)
+
+
+def test_an_address_that_cannot_be_used_is_refused_wherever_it_is_given(tmp_path, monkeypatch):
+    assert "nonsense" in refusal(tmp_path, uri="nonsense://x")
+    assert "no folder" in refusal(tmp_path, TrackingSettings(uri=f"sqlite:///{tmp_path}/no/x.db"))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "mlruns")
+    assert "MLFLOW_TRACKING_URI" in refusal(tmp_path)
+
+
+def test_checking_imports_nothing_slow(tmp_path):
+    script = """
+import sys
+from pathlib import Path
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.opening import check_destination
+from aimbot_lab.tracking.settings import TrackingSettings
+check_destination(DataFolder(Path(sys.argv[1])), TrackingSettings())
+assert not {"mlflow", "sqlalchemy", "torch", "numpy"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+
+
+@pytest.mark.parametrize("name", ["a", "x" * 250, "größe 日本 👩‍🚀", " padded "])
+def test_a_name_of_one_line_will_do(name):
+    assert checked_run_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "a\nb", "a\rb", "a\tb", "a\x1b[0m", "\u2028", "x" * 251, "\udcff"]
+)
+def test_a_name_that_a_list_cannot_show_is_one_line_with_exit_code_2(name):
+    with pytest.raises(ConfigurationError, match="name of a run") as caught:
+        checked_run_name(name)
+    assert caught.value.exit_code == 2
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 400
+
+
+CURRICULUM = """
+name: tiny
+env: {num_envs: 2}
+lessons:
+  - {name: only, targets: {goto: 1}, completion_criteria: {threshold: 0.9}}
+train: {total_steps: 8, n_steps: 2, batch_size: 2, n_epochs: 1, torch_threads: 1}
+tracking: {uri: "http://me:secret@host:5000"}  # was: http://me:older@host
+"""
+
+
+def test_passwords_reach_neither_artifacts_nor_the_description(tmp_path, monkeypatch):
+    file = tmp_path / "tiny.yaml"
+    file.write_text(CURRICULUM)
+    tracker, opened = MemoryTracker(), []
+
+    def open_run(_folder, settings, description, **_):
+        opened.append((settings, description))
+        return tracker
+
+    monkeypatch.setattr(experiment_run, "open_run", open_run)
+    request = RunRequest(load_curriculum(file), DataFolder(tmp_path / "data"))
+    result = run_curriculum(request, SilentObserver(), should_stop=lambda: False)
+
+    ((settings, description),) = opened
+    assert settings.uri == "http://me:secret@host:5000"
+    for name in ("curriculum.yaml", "resolved.yaml"):
+        text = tracker.artifacts[name].decode()
+        assert "http://me:***@host:5000" in text
+        assert "secret" not in text
+        assert "older" not in text
+        (tmp_path / "again.yaml").write_text(text)
+        assert load_curriculum(tmp_path / "again.yaml").config.lessons
+    assert "secret" not in str(description)
+    assert "secret" not in str(result.as_json())
+    assert "secret" not in str(tracker.tags)
+    assert (result.entries_dropped, result.agent_folder) == (0, None)
+
+
+@pytest.mark.filterwarnings("ignore:Query string argument")
+def test_an_open_run_shows_its_address_without_the_password(data_folder):
+    from aimbot_lab.tracking.opening import RunDescription, open_run
+    from aimbot_lab.tracking.settings import TrackingSettings
+
+    uri = f"sqlite:///{data_folder.database}?timeout=5&password=secret"
+    tracker = open_run(data_folder, TrackingSettings(uri=uri), RunDescription("shown"))
+    assert tracker.tracking_uri == uri.replace("secret", "***")
+    tracker.finish("FINISHED")

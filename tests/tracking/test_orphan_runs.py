@@ -1,16 +1,29 @@
+"""Runs whose process is gone: closed, taken over, waiting for a store, and their folders."""
+
+import json
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from dead_runs import leave_folder
+import pytest
+from click.testing import CliRunner
+from dead_runs import leave_folder, let_lease_end
+from fake_store import FakeStore
+from owned_runs import begun, journal_of, seen_from
 
-from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.cli.commands.runs import MAX_WAITING, runs
+from aimbot_lab.foundation.errors import RunLostError, StoreError
 from aimbot_lab.tracking import history as reaper
+from aimbot_lab.tracking import ownership
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import exclusive
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
-from aimbot_lab.tracking.journal import EndEntry, GrowingFiles, Journal
-from aimbot_lab.tracking.ownership import OWNER_TAG, this_process
-from aimbot_lab.tracking.run_folder import create_run_folder
+from aimbot_lab.tracking.journal import EndEntry, GrowingFiles, Journal, MetricsEntry
+from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
+from aimbot_lab.tracking.opening import claim_run, reopen_run
+from aimbot_lab.tracking.ownership import OWNER_TAG, read_owner, this_process
+from aimbot_lab.tracking.run_folder import WaitingRun, create_run_folder, run_folders, waiting_runs
 
 DEAD = this_process("deadbeef", None)
 
@@ -125,3 +138,172 @@ def test_who_comes_while_another_reaps_does_not_wait(data_folder, dead_run):
     with ThreadPoolExecutor(1) as pool, exclusive(data_folder.orphan_lock):
         assert pool.submit(close_orphan_runs, data_folder).result(timeout=10) == []
     assert close_orphan_runs(data_folder) == [dead_run.run_id]
+
+
+def test_who_was_taken_over_writes_nothing_any_more(data_folder, monkeypatch, store):
+    monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)  # the old owner is in this very thread
+    monkeypatch.setattr(ownership, "RENEWAL_SECONDS", 3600.0)  # it looks when it is asked to
+    old = begun(data_folder)
+    run_id = old.run_id
+    old.grow("a.csv", "1\n", place=0)
+    new = reopen_run(data_folder, run_id, claimed=claim_run(data_folder, run_id, take_over=True))
+    old.grow("a.csv", "from the old owner\n", place=2)  # it can't know yet: it has not looked
+    before = journal_of(data_folder, run_id)
+    for write in (
+        lambda: old.log_metrics(20, {"a": 2.0}),
+        lambda: old.set_tags({"x": "y"}),
+        lambda: old.log_text("text", "a.txt"),
+        lambda: old.grow("a.csv", "3\n", place=2),
+        old.check_owner,
+    ):
+        with pytest.raises(RunLostError, match=rf"taken over by process {os.getpid()} on "):
+            write()
+    report = old.finish("FAILED")
+    assert report.status == "FAILED"
+    assert journal_of(data_folder, run_id) == before
+    assert read_owner(data_folder.run_folder(run_id) / "owner.json").pid == os.getpid()
+    new.grow("a.csv", "2\n", place=2)
+    new.log_metrics(20, {"a": 5.0})
+    assert new.finish("KILLED").complete
+    assert [run.status for run in list_runs(data_folder)] == ["KILLED"]
+    history = store.client.get_metric_history(run_id, "a")
+    assert [(point.step, point.value) for point in history] == [(10, 1.0), (20, 5.0)]
+    assert store.download(run_id, "a.csv").read_text() == "1\n2\n"
+
+
+def test_what_waited_is_not_sent_by_who_was_taken_over(data_folder, monkeypatch):
+    monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)
+    folder = create_run_folder(data_folder, this_process("old", None)).named("a" * 32)
+    store = FakeStore()
+    store.open.clear()
+    tracker = start_tracker(RunAddress("a" * 32, "1", "fake:"), folder, sink=store)
+    tracker.log_metrics(1, {"a": 1.0})
+    assert store.asked.wait(30)
+    for step in range(2, 400):
+        tracker.log_metrics(step, {"a": 1.0})
+    claimed = claim_run(data_folder, "a" * 32, take_over=True)
+    store.open.set()
+    tracker._sender._thread.join(30)
+    assert store.steps == [1]  # that was under way
+    assert not tracker.finish("FINISHED").complete
+    assert not claimed.is_free
+    claimed.release()
+
+
+def test_who_takes_over_waits_until_the_old_owner_has_let_go(data_folder):
+    old = create_run_folder(data_folder, this_process("old", None)).named("a" * 32)
+    looks = []
+
+    def look():
+        looks.append(old.hold.is_lost)
+        with pytest.raises(RunLostError):
+            old.check_owner()
+        old.release()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ownership.time, "sleep", lambda _: look())
+        claimed = claim_run(data_folder, "a" * 32, take_over=True)
+    assert looks == [False]
+    assert [path.name for path in claimed.path.glob("lock-*")] == [claimed.owner.lock]
+    assert not claimed.is_free
+    claimed.release()
+    assert list(claimed.path.glob("lock-*")) == []
+
+
+def test_a_suspended_owner_whose_run_was_closed_meanwhile_finds_that_out(data_folder, monkeypatch):
+    tracker = begun(data_folder)
+    with monkeypatch.context() as patch:
+        seen_from(patch, boot="another boot", host="another")
+        let_lease_end(data_folder.run_folder(tracker.run_id))
+        assert close_orphan_runs(data_folder) == [tracker.run_id]
+    with pytest.raises(RunLostError, match="taken over by another process"):
+        tracker.log_metrics(20, {"a": 2.0})
+    tracker.finish("FINISHED")
+    assert [run.status for run in list_runs(data_folder)] == ["KILLED"]
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_folder_kept_for_a_resumption_alone_goes_with_its_checkpoints(
+    data_folder: DataFolder, settled: bool
+) -> None:
+    folder = create_run_folder(data_folder, this_process("trial", None)).named("a" * 32)
+    folder.checkpoints.mkdir()
+    if settled:
+        folder.settle("FAILED")
+    else:
+        folder.release()  # with something left for the store
+    (found,) = run_folders(data_folder)
+    found.forget_checkpoints()
+    assert folder.path.exists() is not settled
+    assert not folder.checkpoints.exists()
+
+
+NOWHERE = "http://me:secret@127.0.0.1:9"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A data folder without a store."""
+    return DataFolder(tmp_path / "data")
+
+
+def leave(folder, run_id, *, entries=3, pid=None, uri=NOWHERE):
+    """A run that ended with `entries` in its journal, of a process that is gone."""
+    owner = replace(this_process(f"token of {run_id}", uri), pid=pid)
+    path = leave_folder(folder, owner).named(run_id).path
+    journal = Journal(path)
+    for step in range(entries - 1):
+        journal.append(MetricsEntry(step, 1000, {"x": 1.0}))
+    journal.append(EndEntry("FINISHED", 2000))
+    journal.close()
+    return path
+
+
+def call(folder, *arguments):
+    return CliRunner().invoke(runs, ["--data-dir", str(folder.root), *arguments])
+
+
+def test_waiting_runs_say_how_much_waits_for_whom(folder):
+    leave(folder, "a" * 32)
+    leave(folder, "b" * 32, entries=1, uri=None)
+    assert waiting_runs(folder) == [
+        WaitingRun("a" * 32, 3, "http://me:***@127.0.0.1:9"),
+        WaitingRun("b" * 32, 1, folder.tracking_uri),
+    ]
+
+
+def test_living_runs_and_runs_without_a_name_do_not_wait(folder):
+    create_run_folder(folder, this_process("living", None)).named("a" * 32)
+    leave_folder(folder, this_process("nameless", None))
+    assert waiting_runs(folder) == []
+    assert waiting_runs(DataFolder(folder.root / "none")) == []
+
+
+def test_runs_says_what_waits_in_place_of_no_runs(folder):
+    leave(folder, "a" * 32)
+    shown = call(folder)
+    assert shown.exit_code == 0
+    assert shown.stdout == ""
+    (line,) = shown.stderr.splitlines()
+    assert f"run {'a' * 32}: 3 tracked entries could not be delivered" in line
+    assert "delivered now: tracking store http://127.0.0.1:9: Failed to establish" in line
+    assert json.loads(call(folder, "--json").stdout) == []
+
+
+def test_many_waiting_runs_are_summed_up(folder):
+    for number in range(MAX_WAITING + 3):
+        leave(folder, f"{number:032}")
+    lines = call(folder).stderr.splitlines()
+    assert len(lines) == MAX_WAITING + 1
+    assert lines[-1] == "the same holds for 3 more runs"
+
+
+def test_runs_without_anything_says_how_to_begin(folder):
+    assert "no runs yet" in call(folder).stderr
+
+
+def test_what_waited_for_a_store_that_is_back_is_delivered_and_listed(data_folder, dead_run):
+    shown = call(data_folder)
+    assert f"closed the run of a dead process: {dead_run.run_id}" in shown.stderr
+    assert "could not be delivered" not in shown.stderr
+    assert dead_run.run_id in shown.stdout

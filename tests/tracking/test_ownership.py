@@ -1,26 +1,176 @@
-"""One process at a time writes a run, whatever host names, containers and machines there are."""
+"""One process at a time writes a run: owners, their files, and hosts, containers and machines."""
 
 import json
 import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
+import psutil
 import pytest
 from dead_runs import leave_elsewhere, let_lease_end
 from owned_runs import seen_from
 
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import ownership
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
-from aimbot_lab.tracking.opening import claim_run
-from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.opening import claim_run, reopen_run
+from aimbot_lab.tracking.ownership import read_owner, this_process, write_owner
 from aimbot_lab.tracking.run_folder import (
     create_run_folder,
     find_run_folder,
     living_folders,
     run_folders,
 )
+
+ME = this_process("token", None)
+
+
+def test_a_running_process_is_not_gone():
+    assert not ME.is_gone()
+
+
+def test_setting_the_clock_does_not_make_an_owner_look_dead(monkeypatch):
+    boot_time, create_time = psutil.boot_time, psutil.Process.create_time
+    monkeypatch.setattr(psutil, "boot_time", lambda: boot_time() + 3600)
+    monkeypatch.setattr(psutil.Process, "create_time", lambda self: create_time(self) + 3600)
+    assert not ME.is_gone()
+
+
+def test_a_process_that_ended_is_gone():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    assert replace(ME, pid=process.pid).is_gone()
+
+
+def test_a_killed_process_that_nobody_waited_for_is_gone():
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    owner = replace(ME, pid=process.pid, started=_started(process.pid))
+    assert not owner.is_gone()
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert owner.is_gone()
+    process.communicate()
+
+
+def test_another_process_under_the_same_number_does_not_count():
+    assert replace(ME, started=ME.started - 100).is_gone()
+
+
+def test_a_machine_that_was_started_again_holds_no_old_process():
+    before_namespaces = replace(ME, pid_namespace=None)  # as an older version wrote it
+    assert replace(before_namespaces, boot="another").is_gone()
+
+
+def test_a_machine_of_the_same_name_is_not_taken_for_this_one():
+    assert not replace(ME, boot="another").is_gone()
+
+
+def test_a_process_number_says_nothing_in_another_namespace():
+    assert replace(ME, pid=2**22 + 1).is_gone()
+    assert not replace(ME, pid=2**22 + 1, pid_namespace="pid:[1]").is_gone()
+
+
+def test_other_machines_are_left_alone():
+    assert not replace(ME, host="another", boot="another", pid=1).is_gone()
+
+
+def test_an_owner_reads_back_and_is_private(tmp_path):
+    path = tmp_path / "owner.json"
+    owner = replace(ME, tracking_uri="http://me:secret@host")
+    write_owner(path, owner)
+    assert read_owner(path) == owner
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_damaged_owner_file_is_no_owner(tmp_path):
+    path = tmp_path / "owner.json"
+    for content in (b"", b"{", b"[]", b'{"host": 1}', b"\xff"):
+        path.write_bytes(content)
+        assert read_owner(path) is None
+    assert read_owner(tmp_path / "missing") is None
+
+
+def _started(pid):
+    return psutil.Process(pid).create_time() - psutil.boot_time()
+
+
+def test_a_file_system_without_locks_leaves_it_to_numbers_and_leases(data_folder, monkeypatch):
+    def refuse(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(ownership.fcntl, "flock", refuse)
+    folder = create_run_folder(data_folder, this_process("x", None))
+    assert not folder.owner.locked
+    assert not folder.is_free
+    let_lease_end(folder.path)
+    assert folder.is_free
+
+
+def test_an_opening_without_an_owner_is_deleted_once_none_can_come(data_folder):
+    path = data_folder.runs / "opening-abc"
+    path.mkdir()
+    assert close_orphan_runs(data_folder) == []
+    assert path.exists()  # its process may be about to write it
+    long_ago = time.time() - 3600
+    os.utime(path, (long_ago, long_ago))
+    assert close_orphan_runs(data_folder) == []
+    assert not path.exists()
+
+
+def test_every_damaged_byte_of_an_owner_file_is_noticed(data_folder, dead_run):
+    dead_run.checkpoints.mkdir()
+    file = dead_run.path / "owner.json"
+    whole = file.read_bytes()
+    for place in range(len(whole)):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        owner = read_owner(file)
+        assert owner in (None, dead_run.owner), place
+    for content in (b"", whole[:-1]):
+        file.write_bytes(content)
+        with pytest.raises(ConfigurationError) as refused:
+            claim_run(data_folder, dead_run.run_id)
+        assert str(file) in str(refused.value)
+        assert "--take-over" in str(refused.value)
+    assert close_orphan_runs(data_folder) == []
+    claimed = claim_run(data_folder, dead_run.run_id, take_over=True)
+    assert reopen_run(data_folder, dead_run.run_id, claimed=claimed).finish("FAILED").complete
+
+
+def test_an_owner_cannot_name_a_lock_outside_its_folder(tmp_path):
+    write_owner(tmp_path / "owner.json", this_process("x", None))
+    values = json.loads((tmp_path / "owner.json").read_text())
+    del values["check"]
+    for lock in ("../../x", "/etc/passwd", 5):
+        (tmp_path / "owner.json").write_text(json.dumps({**values, "lock": lock}))
+        assert read_owner(tmp_path / "owner.json") is None
+
+
+def test_a_folder_that_can_not_be_held_is_not_left_behind(data_folder, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ownership, "write_owner", full)
+    with pytest.raises(StoreError, match="No space left"):
+        create_run_folder(data_folder, this_process("x", None))
+    assert list(data_folder.runs.iterdir()) == []
+
+
+def test_a_lock_file_that_was_deleted_ends_no_living_run(data_folder, dead_run):
+    living = create_run_folder(data_folder, this_process("living", None)).named("a" * 32)
+    for folder in (living, dead_run):
+        (folder.path / folder.owner.lock).unlink()
+    assert not find_run_folder(data_folder, "a" * 32).is_free
+    with pytest.raises(ConfigurationError, match="still being trained"):
+        claim_run(data_folder, "a" * 32)
+    gone = replace(dead_run.owner, pid=2**22 + 1)
+    write_owner(dead_run.path / "owner.json", gone)
+    assert find_run_folder(data_folder, dead_run.run_id).is_free
+    write_owner(dead_run.path / "owner.json", replace(gone, host="other", boot="another"))
+    with pytest.raises(ConfigurationError, match=r"whose lock file was deleted.* --take-over"):
+        claim_run(data_folder, dead_run.run_id)
+
 
 PLACES = [
     {"host": "other"},

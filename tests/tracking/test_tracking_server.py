@@ -1,19 +1,197 @@
-"""Servers that are slow, dead or something else altogether."""
+"""Servers: their addresses, those that are slow, dead or something else, and our own."""
 
 import json
 import socket
 import threading
 from contextlib import closing
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
+from pydantic import ValidationError
 
-from aimbot_lab.foundation.errors import StoreError
+import aimbot_lab.tracking.mlflow_app
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import mlflow_store
-from aimbot_lab.tracking.address import TrackingAddress
+from aimbot_lab.tracking.address import (
+    TrackingAddress,
+    choose_address,
+    embedded_address,
+    kept_address,
+    without_password,
+)
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.mlflow_app import APP_NAME, EXPERIMENT_TAGS, TOKEN_VARIABLE, create_app
+from aimbot_lab.tracking.ownership import OWNER_TAG
+from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.store_errors import LOGIN, store_error
+from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
+
+FOLDER = DataFolder(Path("/data"))
+
+
+def test_explicit_then_setting_then_environment_then_embedded(monkeypatch):
+    assert choose_address(FOLDER).uri == "sqlite:////data/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://environment")
+    assert choose_address(FOLDER).uri == "http://environment"
+    assert choose_address(FOLDER, setting="http://setting").uri == "http://setting"
+    chosen = choose_address(FOLDER, explicit="http://explicit", setting="http://setting")
+    assert chosen.uri == "http://explicit"
+
+
+def test_only_the_data_folders_own_store_is_embedded():
+    assert choose_address(FOLDER).embedded
+    assert choose_address(FOLDER, explicit=FOLDER.tracking_uri).embedded
+    assert not choose_address(FOLDER, explicit="sqlite:////other/mlflow.db").embedded
+    assert not choose_address(FOLDER, explicit="http://host:5000").embedded
+
+
+def test_a_relative_sqlite_path_means_the_working_directory_of_now(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    uri = choose_address(FOLDER, explicit="sqlite:///x.db").uri
+    assert uri == f"sqlite:///{tmp_path}/x.db"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "ftp://host",
+        "mlruns",
+        "./mlruns",
+        "file:///x",
+        "http://",
+        "http://[",
+        "sqlite://",
+        "nonsense",
+    ],
+)
+def test_an_unusable_address_is_one_line_with_exit_code_2(uri):
+    with pytest.raises(ConfigurationError) as caught:
+        choose_address(FOLDER, explicit=uri)
+    assert "tracking address" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_an_unusable_address_from_the_environment_names_the_variable(monkeypatch):
+    for uri in ("mlruns", "databricks"):
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        with pytest.raises(ConfigurationError, match="MLFLOW_TRACKING_URI: ") as caught:
+            choose_address(FOLDER)
+        assert "MLFLOW_TRACKING_URI= (empty) means" in str(caught.value)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
+    assert choose_address(FOLDER).embedded
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("postgresql://me:secret@host/db", "postgresql://me:***@host/db"),
+        ("mysql+pymysql://me:se:cr@et@host:1/db?a=b", "mysql+pymysql://me:***@host:1/db?a=b"),
+        (
+            "postgresql://host/db?a=b&password=secret&c=d",
+            "postgresql://host/db?a=b&password=***&c=d",
+        ),
+        ("https://:secret@host", "https://:***@host"),
+        ("http://host:5000/path@5", "http://host:5000/path@5"),
+        ("http://[::1]:5000", "http://[::1]:5000"),
+    ],
+)
+def test_a_password_is_never_shown(uri, shown):
+    assert choose_address(FOLDER, explicit=uri).shown == shown
+
+
+@pytest.mark.parametrize("text", ["--set uri=http://me:se/secret@host: bad", "http:/me:secret@h"])
+def test_a_password_in_what_is_almost_an_address_is_not_shown_either(text):
+    assert "secret" not in without_password(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["http://host:5000?a@b", "http://host:5000/a@b", "http://[::1]:5000/a@b", "a: b@c"]
+)
+def test_a_port_is_no_password(text):
+    assert without_password(text) == text
+
+
+def test_passwords_are_taken_out_of_any_text():
+    yaml = (
+        "# was http://a:one@old\ntracking:\n  uri: 'http://me:two@host:5000'\n  experiment: a@b\n"
+    )
+    assert without_password(yaml) == yaml.replace("one", "***").replace("two", "***")
+    assert without_password(without_password(yaml)) == without_password(yaml)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        *("ftp://me:secret@host/db", "http://me:secret/x@host", "http://me:secret#x@host"),
+        *("http:/me:secret@host", "me:secret@host", "http://me:secret\u2100@host"),
+    ],
+)
+def test_no_error_shows_a_password(uri):
+    with pytest.raises(ConfigurationError) as caught:
+        choose_address(FOLDER, explicit=uri)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kept", "connects"),
+    [
+        ("http://me:***@host:5000/path", "http://host:5000/path"),
+        ("postgresql://me:***@host/db", "postgresql://me@host/db"),
+        ("postgresql://host/db?a=b&password=***&c=d", "postgresql://host/db?a=b&c=d"),
+        ("http://host:5000/a@b", "http://host:5000/a@b"),
+    ],
+)
+def test_an_address_kept_without_its_password_leaves_the_login_to_others(kept, connects):
+    assert kept_address(FOLDER, kept).uri == connects
+    assert choose_address(FOLDER, explicit=kept).uri == connects
+    assert kept_address(FOLDER, None).embedded
+
+
+@pytest.mark.parametrize(
+    "uri", ["http://me:se:cr@et@host:5000", "postgresql://host/db?password=secret&c=d"]
+)
+def test_the_password_of_a_kept_address_comes_from_the_environment_for_that_address_alone(
+    uri, monkeypatch
+):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    kept = without_password(uri)
+    assert kept_address(FOLDER, kept).uri == uri
+    assert choose_address(FOLDER, setting=kept).uri == uri
+    assert "secret" not in kept_address(FOLDER, kept.replace("host", "other")).uri
+
+
+@pytest.mark.parametrize("port", ["x", "70000"])
+def test_a_port_that_is_none_is_one_line(port):
+    with pytest.raises(ConfigurationError, match="port of the tracking address"):
+        choose_address(FOLDER, explicit=f"http://host:{port}")
+
+
+def test_the_file_of_a_database_is_known():
+    assert choose_address(FOLDER, explicit="sqlite:////a%23b/x.db?y=z").sqlite_file == Path(
+        "/a#b/x.db"
+    )
+    assert choose_address(FOLDER, explicit="http://host").sqlite_file is None
+
+
+@pytest.mark.parametrize("bad", [{"uri": "mlruns"}, {"experiment": ""}, {"experiment": " \t"}])
+def test_settings_check_themselves(bad):
+    with pytest.raises(ValidationError):
+        TrackingSettings(**bad)
+
+
+def test_a_blank_experiment_is_told_as_a_sentence():
+    with pytest.raises(ValidationError) as caught:
+        TrackingSettings(experiment=" ")
+    (error,) = caught.value.errors()
+    assert error["loc"] == ("experiment",)
+    assert str(error["ctx"]["error"]) == "must not be blank"
 
 
 def test_a_server_that_never_answers_is_one_line_after_one_try(tmp_path, monkeypatch):
@@ -134,3 +312,96 @@ def test_the_reason_of_an_error_is_what_a_person_can_use(text, reason):
     told = str(store_error(RuntimeError(text), address, refused=False))
     expected = reason or "(sqlite3.OperationalError) database or disk is full"
     assert told == f"tracking store http://x: {expected}"
+
+
+def test_the_page_is_served_lean_and_to_this_machine_only(data_folder, monkeypatch):
+    monkeypatch.setenv("MLFLOW_ENABLE_AI_GATEWAY", "true")
+    command = ui_command(data_folder, port=5123)
+    assert command.address.startswith("http://127.0.0.1:5123/")
+    assert command.arguments[1:4] == ["-m", "mlflow", "server"]
+    pairs = set(zip(command.arguments, command.arguments[1:], strict=False))
+    assert {("--host", "127.0.0.1"), ("--port", "5123"), ("--workers", "1")} <= pairs
+    assert command.environment["MLFLOW_BACKEND_STORE_URI"] == data_folder.tracking_uri
+    assert command.environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] == "false"
+    assert command.environment["MLFLOW_ENABLE_AI_GATEWAY"] == "false"
+    assert command.environment["DO_NOT_TRACK"] == "true"
+
+
+def test_the_address_with_its_password_is_no_argument(data_folder, tmp_path):
+    uri = f"sqlite:///{data_folder.database}"
+    assert uri not in " ".join(ui_command(data_folder, tracking_uri=uri).arguments)
+
+
+def test_each_start_has_a_token_of_its_own_which_only_the_environment_holds(data_folder):
+    first, second = ui_command(data_folder), ui_command(data_folder)
+    tokens = {urlsplit(command.address).path.strip("/") for command in (first, second)}
+    assert tokens == {command.environment[TOKEN_VARIABLE] for command in (first, second)}
+    assert len(tokens) == 2
+    assert min(map(len, tokens)) >= 32
+    assert not [token for token in tokens if token in " ".join(first.arguments + second.arguments)]
+
+
+@pytest.mark.parametrize("value", [None, "elsewhere:app"])
+def test_the_page_is_not_started_without_its_guard(data_folder, monkeypatch, value):
+    found = [] if value is None else [EntryPoint(APP_NAME, value, "mlflow.app")]
+    monkeypatch.setattr(aimbot_lab.tracking.mlflow_app, "entry_points", lambda **_: found)
+    with pytest.raises(ConfigurationError, match="pip install --editable"):
+        ui_command(data_folder)
+
+
+def test_the_guard_is_not_started_without_a_token(monkeypatch):
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    with pytest.raises(ConfigurationError, match=TOKEN_VARIABLE):
+        create_app()
+    monkeypatch.setenv(TOKEN_VARIABLE, "")
+    with pytest.raises(ConfigurationError, match=TOKEN_VARIABLE):
+        create_app()
+
+
+def test_a_tracking_server_is_its_own_page(data_folder):
+    with pytest.raises(ConfigurationError, match="http://host:5000"):
+        ui_command(data_folder, tracking_uri="http://host:5000")
+
+
+def run(run_id, experiment_id="1"):
+    started = datetime(2026, 1, 1, tzinfo=UTC)
+    return RunSummary(run_id, "n", "e", experiment_id, "FINISHED", started, None, {}, {})
+
+
+def test_one_run_is_opened_at_its_charts():
+    page = page_of([run("a")])
+    assert page == "/#/experiments/1/runs/a/model-metrics?workflowType=machine_learning"
+
+
+def test_several_runs_are_charted_alone_in_their_experiment():
+    page = unquote(page_of([run("a"), run("b"), run("a")]))
+    assert page.startswith("/#/experiments/1/runs?workflowType=machine_learning")
+    assert page.endswith("compareRunsMode=CHART&searchFilter=run_id IN ('a', 'b')")
+
+
+def test_runs_of_several_experiments_are_charted_together():
+    page = unquote(page_of([run("a", "1"), run("b", "7")]))
+    assert page.startswith('/#/compare-experiments/s?experiments=["1","7"]&workflowType=')
+    assert page.endswith("searchFilter=run_id IN ('a', 'b')")
+
+
+def test_no_run_leads_to_the_experiments():
+    assert page_of([]).startswith("/#/experiments?")
+    assert page_of_experiment(run("a", "3")).startswith("/#/experiments/3/runs?")
+
+
+def test_the_page_takes_an_experiment_for_one_of_training_also_an_older_one(data_folder):
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    store = connect(data_folder, embedded_address(data_folder))
+    older = store.client.create_experiment("older")
+    for name in ("older", "newer"):
+        tags = store.client.get_experiment(store.experiment_id(name)).tags
+        assert EXPERIMENT_TAGS.items() <= tags.items()
+    ((_, view),) = ((key, view) for key, view in EXPERIMENT_TAGS.items() if "View" in key)
+    assert "metrics.`learning/win_rate`" in json.loads(view)["selectedColumns"]
+    assert store.experiment_id("older") == older
+
+
+def test_the_tag_of_the_owning_process_is_not_shown_on_the_page():
+    assert OWNER_TAG.startswith("mlflow.")

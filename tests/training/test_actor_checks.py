@@ -1,16 +1,38 @@
-"""What `train.actors` may not be is refused in a line, with its place."""
+"""What `train.actors` may not be, actors that hang, and the correction for their lag."""
 
+from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+import torch as th
+from blocks import ScriptedActors, block
+from gymnasium import spaces
 from own_actors import OwnActors
+from stable_baselines3.common.buffers import RolloutBuffer
 from test_shared_training import plan
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
+from aimbot_lab.training.actors.block import BlockRequest
+from aimbot_lab.training.actors.correction import v_trace
+from aimbot_lab.training.actors.group import Answer
+from aimbot_lab.training.actors.rollouts import actor_plans, patience_with
+from aimbot_lab.training.actors.supply import (
+    LEAST_SECONDS,
+    TIMES_THE_SLOWEST,
+    FreeRunning,
+    InStep,
+    Patience,
+)
+from aimbot_lab.training.actors.world import ActorCounts
 from aimbot_lab.training.checks import check_sharing
 from aimbot_lab.training.settings import ActorSettings
 from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.unity.settings import UnitySettings
 
 CURRICULUM = """\
 name: tiny
@@ -81,3 +103,224 @@ def test_a_plan_of_ones_own_is_checked_as_a_file_is() -> None:
 def test_actors_feed_one_learner() -> None:
     with pytest.raises(ConfigurationError, match="actors feed one learner"):
         check_sharing(plan(actors=ActorSettings(number=2)), 2)
+
+
+FREE = ActorSettings(number=4, lag=2, correction="vtrace")
+
+
+class Hanging(ScriptedActors):
+    """Actors that play at once, but for the second block of actor 1, which never comes."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda plan, order: block(plan.number, order.version))
+        self._hanging = False
+
+    def ask(self, actor: int, what: str, *given: Any) -> None:
+        super().ask(actor, what, *given)
+        mine = [number for number, _ in self.orders if number == 1]
+        if actor == 1 and len(mine) == 2:
+            self._asked.pop()
+            self._hanging = True
+
+    def answers(self, seconds: float) -> Sequence[Answer]:
+        if self._hanging and self.ended:
+            self._hanging = False
+            return [Answer(1, is_lost=True)]
+        return super().answers(seconds)
+
+
+def clock_of(step: float) -> Callable[[], float]:
+    """A clock that is `step` seconds later each time that it is read."""
+    ticks = count()
+    return lambda: step * next(ticks)
+
+
+def order(version: int) -> BlockRequest:
+    return BlockRequest(version, b"weights", 0, (), 1)
+
+
+class Clock:
+    """A clock that is set; `patience` looks at it each second."""
+
+    def __init__(self, **given: Any) -> None:
+        self.seconds = 0.0
+        self.patience = Patience(clock=lambda: self.seconds, **given)
+
+    def go_on(self, seconds: float) -> dict[int, float]:
+        """Who hangs after so many."""
+        for _ in range(round(seconds)):
+            self.seconds += 1.0
+            hanging = self.patience.hanging()
+        return hanging
+
+
+def test_nobody_hangs_in_a_first_block_and_who_is_forgotten_begins_anew() -> None:
+    clock = Clock()
+    patience = clock.patience
+    patience.asked(0)
+    assert clock.go_on(1000) == {}
+    patience.answered(0)
+    patience.forget(0)
+    patience.asked(0)
+    assert clock.go_on(20_000) == {}
+    patience.forget(0)
+    patience.answered(0)  # a late one
+
+
+@pytest.mark.parametrize(
+    ("block_took", "program", "limit"),
+    [
+        (1.0, 0.0, LEAST_SECONDS),
+        (60.0, 0.0, TIMES_THE_SLOWEST * 60.0),
+        (1.0, 300.0, 900.0),
+    ],
+)
+def test_who_hangs_takes_far_longer_than_any_block_so_far(
+    block_took: float, program: float, limit: float
+) -> None:
+    clock = Clock(program_seconds=program)
+    patience = clock.patience
+    for actor in range(2):
+        patience.asked(actor)
+    clock.go_on(block_took)
+    for actor in range(2):
+        patience.answered(actor)
+    patience.asked(1)
+    assert clock.go_on(limit) == {}
+    patience.asked(0)
+    assert clock.go_on(1.0) == {1: limit + 1.0}
+
+
+def test_who_was_suspended_finds_nobody_hanging() -> None:
+    clock = Clock()
+    for _ in range(2):
+        clock.patience.asked(0)
+        clock.patience.answered(0)
+    clock.patience.asked(0)
+    clock.seconds += 10_000.0
+    assert clock.go_on(1.0) == {}
+
+
+def test_a_build_that_may_be_silent_makes_more_patient() -> None:
+    unity, arena = UnitySettings(num_envs=4, timeout_wait=300.0), ArenaSettings(num_envs=4)
+    assert patience_with(unity)._least == 900.0
+    assert patience_with(arena)._least == LEAST_SECONDS
+
+
+def test_with_a_lag_an_actor_that_hangs_is_ended_and_begins_again() -> None:
+    group, counts = Hanging(), ActorCounts()
+    plans = actor_plans(plan(actors=FREE))
+    for one in plans:
+        group.start(one)
+    running = FreeRunning(group, plans, FREE, counts, Patience(clock=clock_of(1.0)))
+    version = 0
+    while counts.restarts == 0:
+        assert version < 10_000
+        running.take(order(version), lambda: counts.restarts > 0)
+        version += 1
+    running.close()
+    assert group.ended == [1]
+    assert [life for number, life in group.lives if number == 1] == [0, 1]
+    said = [one for one in counts.notices if "actor 1" in one]
+    assert "has played nothing for" in said[0]
+    assert "begins again" in said[1]
+
+
+def test_who_hangs_is_found_though_others_answer_at_every_look() -> None:
+    group, patience = Hanging(), Patience(clock=clock_of(4.0))
+    plans = actor_plans(plan(actors=FREE))
+    for one in plans:
+        group.start(one)
+    running = FreeRunning(group, plans, FREE, ActorCounts(), patience)
+    patience.asked(1)
+    patience.answered(1)
+    patience.asked(1)
+    for _ in range(100):
+        patience.asked(0)
+        group.ask(0, "block", order(0))
+        running._pool.take(0, 99)  # makes room
+        running._look()
+    assert group.ended == [1]
+
+
+def test_in_step_an_actor_that_hangs_ends_the_run_with_a_way_on() -> None:
+    supply = InStep(Hanging(), 4, ActorCounts(), Patience(clock=clock_of(1.0)))
+    for one in actor_plans(plan(actors=ActorSettings(number=4))):
+        supply._group.start(one)
+    assert supply.take(order(0), lambda: False) is not None
+    with pytest.raises(RunFailedError, match=r"actor 1 has played nothing for \d+ s: resume"):
+        supply.take(order(1), lambda: False)
+
+
+T, N = 24, 7
+
+
+class Steps(NamedTuple):
+    rewards: Any  # [T, N]
+    ends: Any  # [T, N]
+    values: Any  # [T, N]
+    last_values: Any  # [N]
+    ratios: Any  # [T, N]
+
+
+def random_steps(seed: int = 0) -> Steps:
+    random = np.random.default_rng(seed)
+    numbers = random.normal(size=(3, T, N)).astype(np.float32)
+    last = random.normal(size=N).astype(np.float32)
+    return Steps(numbers[0], random.random((T, N)) < 0.1, numbers[1], last, np.exp(numbers[2]))
+
+
+def of_sb3(steps: Steps, *, gamma: float, gae_lambda: float) -> RolloutBuffer:
+    box = spaces.Box(-1.0, 1.0, (1,))
+    found = RolloutBuffer(T, box, box, gamma=gamma, gae_lambda=gae_lambda, n_envs=N)
+    found.rewards, found.values = steps.rewards.copy(), steps.values.copy()
+    found.episode_starts[1:] = steps.ends[:-1]
+    found.compute_returns_and_advantage(th.from_numpy(steps.last_values), steps.ends[-1])
+    return found
+
+
+@pytest.mark.parametrize("gae_lambda", [1.0, 0.95, 0.0])
+def test_with_equal_policies_it_is_gae(gae_lambda: float) -> None:
+    steps = random_steps()._replace(ratios=np.ones((T, N), np.float32))
+    found = v_trace(**steps._asdict(), gamma=0.97, gae_lambda=gae_lambda)
+    gae = of_sb3(steps, gamma=0.97, gae_lambda=gae_lambda)
+    np.testing.assert_allclose(found, gae.advantages, rtol=1e-4, atol=1e-5)
+
+
+def test_three_steps_by_hand_with_ratios_above_and_below_the_cuts() -> None:
+    column = np.array([[1.0], [2.0], [-1.0]], np.float32)  # rewards
+    values = np.array([[0.5], [1.0], [2.0]], np.float32)
+    ratios = np.array([[0.5], [3.0], [0.25]], np.float32)
+    ends, last = np.zeros((3, 1), np.bool_), np.array([4.0], np.float32)
+    found = v_trace(
+        column, ends, values=values, last_values=last, ratios=ratios, gamma=0.5, gae_lambda=1.0
+    )
+    # d = 1 + .5 - .5 = 1; 2 + 1 - 1 = 2; -1 + 2 - 2 = -1. rho = c = .5, 2, .25.
+    third = 0.25 * -1.0  # v_3 - V_3
+    second = 2.0 * 2.0 + 0.5 * 2.0 * third
+    first = 0.5 * 1.0 + 0.5 * 0.5 * second
+    np.testing.assert_allclose(found[:, 0], [first, second, third])
+
+
+def test_the_targets_are_the_sum_of_the_definition() -> None:
+    steps, gamma = random_steps(1), 0.9
+    targets = steps.values + v_trace(**steps._asdict(), gamma=gamma, gae_lambda=1.0)
+    following = np.vstack([steps.values[1:], steps.last_values[None]])
+    cut = np.minimum(2.0, steps.ratios)
+    delta = cut * (steps.rewards + gamma * ~steps.ends * following - steps.values)
+    for start in range(T):
+        weight, total = np.ones(N), steps.values[start].astype(np.float64)
+        for t in range(start, T):
+            total += weight * delta[t]
+            weight = weight * gamma * cut[t] * ~steps.ends[t]
+        np.testing.assert_allclose(targets[start], total, rtol=1e-4, atol=1e-5)
+
+
+def test_nothing_crosses_an_episodes_end() -> None:
+    steps = random_steps(2)
+    steps.ends[10] = True
+    other = steps._replace(rewards=steps.rewards.copy(), values=steps.values.copy())
+    other.rewards[11:] += 5.0
+    other.values[11:] -= 3.0
+    one, two = (v_trace(**one._asdict(), gamma=0.9, gae_lambda=0.9) for one in (steps, other))
+    np.testing.assert_array_equal(one[:11], two[:11])

@@ -1,4 +1,4 @@
-"""A training by self-play: snapshots, who is met, games, and the same after a break."""
+"""A training by self-play: snapshots, who is met, games, every part of a network, and breaks."""
 
 import json
 from dataclasses import replace
@@ -15,6 +15,8 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.training.callbacks import lesson_callback
+from aimbot_lab.training.fused.actor_stack import StackTask
+from aimbot_lab.training.networks.settings import MemorySettings, UnitsSettings
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.self_play.scores import RecentScores
 from aimbot_lab.training.self_play.session import (
@@ -24,7 +26,12 @@ from aimbot_lab.training.self_play.session import (
     drawn_line_up,
 )
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import NetworkSettings, TrainingPlan, TrainSettings
+from aimbot_lab.training.settings import (
+    NetworkSettings,
+    SamplesSettings,
+    TrainingPlan,
+    TrainSettings,
+)
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import WORLDS
 
@@ -290,3 +297,70 @@ def test_old_games_weigh_half_after_256_more() -> None:
 def test_a_sampling_that_there_is_not_is_refused(sampling: object) -> None:
     with pytest.raises(ValidationError, match="must be uniform, or a mapping with newest, pfsp"):
         TypeAdapter(SelfPlaySettings).validate_python({"sampling": sampling})
+
+
+ITSELF = Lesson(name="itself", targets={"self": 1.0})
+
+
+def test_the_kernel_of_past_selves_runs_once_before_training_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[int] = []
+    real = StackTask.__call__
+
+    def counted(task: StackTask, thread_id: int) -> None:
+        ran.append(len(task.actions))
+        real(task, thread_id)
+
+    monkeypatch.setattr(StackTask, "__call__", counted)
+    for ratio, expected in ((0.5, [1]), (1.0, [])):
+        ran.clear()
+        self_play = replace(SELF_PLAY, play_against_latest_model_ratio=ratio)
+        train = replace(SHORT, batch_size=64)  # of which either is a multiple
+        training = Training(plan(train=train, lessons=(ITSELF,), self_play=self_play))
+        assert training.self_play is not None
+        training.self_play.begin(training.model.policy.state_dict(), engine="fused")
+        assert ran == expected
+
+
+def everything() -> TrainingPlan:
+    network = NetworkSettings(
+        layers=(8,),
+        scaling="running",
+        scalars=(8,),
+        units=UnitsSettings(layers=(8,)),
+        memory=MemorySettings(size=6, sequence_length=8),
+    )
+    train = replace(
+        TRAIN,
+        total_steps=4 * ROLLOUT,
+        aim="hybrid",
+        objective="per_branch",
+        dual_clip=3.0,
+        target="attention",
+        samples=SamplesSettings(keep=2),
+        network=network,
+    )
+    env = WORLDS["duel"].settings(
+        num_envs=8, learner="home", time_limit=1.0, observation={"units": True}
+    )
+    return plan(train=train, env=env, lessons=(SECOND,))
+
+
+def test_it_meets_what_it_was_and_goes_on_after_a_break_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
+    kept, sink = Kept(), Numbers()
+    whole = learned(Training(everything()), sink, checkpoints=kept)
+    assert whole.self_play is not None
+    met = {row[1] for row in whole.self_play.past_selves.games.rows()}
+    assert any(name.startswith("snapshot-") for name in met)
+    resumed = Training(everything())
+    resumed.resume(kept.checkpoints[-1].state, kept.parts.__getitem__)
+    learned(resumed, Numbers())
+    before = weights(Training(everything()))
+    for name, array in weights(whole).items():
+        np.testing.assert_array_equal(weights(resumed)[name], array, err_msg=name)
+        assert np.isfinite(array).all()
+    assert any((before[name] != array).any() for name, array in weights(whole).items())

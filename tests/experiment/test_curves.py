@@ -1,0 +1,212 @@
+"""Learning curves: what recorded numbers say, their means, and how they are drawn."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.experiment.analysis.charts import (
+    Interval,
+    StepCurve,
+    Trail,
+    curve_chart,
+    interval_chart,
+    trail_chart,
+)
+from aimbot_lab.experiment.analysis.learning_curve import (
+    CurvePoint,
+    LearningCurve,
+    common_steps,
+    draw_curves,
+    lessons_passed,
+    mean_curve,
+    mean_win_rate,
+)
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+NUMBERS = [(100, 1.0), (200, 2.0), (300, 2.0), (400, 3.0), (500, 3.0)]
+
+
+def run(status: str) -> RunSummary:
+    return RunSummary("id", "name", "e", "1", status, BEGAN, None, {}, {})
+
+
+def config(*, goal: bool = True) -> CurriculumFile:
+    names = ("a", "b", "c")
+    last = CompletionCriteria(threshold=0.5) if goal else None
+    lessons = [
+        Lesson(
+            name=name,
+            targets={"goto": 1.0},
+            completion_criteria=last if name == "c" else CompletionCriteria(threshold=0.5),
+        )
+        for name in names
+    ]
+    return CurriculumFile(name="x", lessons=tuple(lessons))
+
+
+def points(*, rows: list[tuple[int, float]]) -> list[MetricPoint]:
+    at = [BEGAN + timedelta(seconds=step / 10) for step, _ in rows]
+    stamps = [round(moment.timestamp() * 1000) for moment in at]
+    return [MetricPoint(step, ms, value) for (step, value), ms in zip(rows, stamps, strict=True)]
+
+
+def curve(*rows: tuple[int, float]) -> LearningCurve:
+    return LearningCurve(tuple(CurvePoint(*row) for row in rows), ())
+
+
+def test_a_lesson_was_passed_when_the_next_was_first_reported() -> None:
+    passed = lessons_passed(run("FINISHED"), config(), points(rows=NUMBERS))
+    assert [(lesson.name, lesson.step, lesson.seconds) for lesson in passed] == [
+        ("a", 200, pytest.approx(20)),
+        ("b", 400, pytest.approx(40)),
+        ("c", 500, pytest.approx(50)),
+    ]
+
+
+def test_a_lesson_that_was_begun_again_counts_from_its_last_passing() -> None:
+    rows = [(100, 1.0), (200, 2.0), (300, 1.0), (400, 2.0)]
+    first, *others = lessons_passed(run("FAILED"), config(), points(rows=rows))
+    assert (first.step, [one.step for one in others]) == (400, [None, None])
+    again = lessons_passed(run("FAILED"), config(), points(rows=rows[:3]))
+    assert [one.step for one in again] == [None] * 3
+
+
+@pytest.mark.parametrize(("status", "goal"), [("FAILED", True), ("FINISHED", False)])
+def test_the_last_lesson_is_passed_only_where_its_goal_was_reached(status: str, goal: bool) -> None:
+    *_, last = lessons_passed(run(status), config(goal=goal), points(rows=NUMBERS))
+    assert (last.step, last.seconds) == (None, None)
+
+
+def test_a_run_without_numbers_passed_nothing() -> None:
+    assert [lesson.step for lesson in lessons_passed(run("KILLED"), config(), [])] == [None] * 3
+
+
+def test_a_win_rate_holds_until_the_next() -> None:
+    stairs = curve((10, 0.0), (20, 0.5), (40, 1.0))
+    assert mean_win_rate(stairs, 10, 40) == pytest.approx((0.0 * 10 + 0.5 * 20) / 30)
+    assert mean_win_rate(stairs, 15, 25) == pytest.approx((0.0 * 5 + 0.5 * 5) / 10)
+    later = curve((10, 0.3), (20, 0.5), (40, 1.0))
+    assert mean_win_rate(later, 30, 50) == pytest.approx((0.5 * 10 + 1.0 * 10) / 20)
+    assert mean_win_rate(stairs, 20, 60) == pytest.approx((0.5 * 20 + 1.0 * 20) / 40)
+
+
+def test_a_mean_does_not_hang_on_how_often_was_reported() -> None:
+    seldom, often = curve((0, 0.2), (10, 0.8)), curve((0, 0.2), (4, 0.2), (10, 0.8), (15, 0.8))
+    assert mean_win_rate(seldom, 2, 20) == pytest.approx(mean_win_rate(often, 2, 20))
+
+
+def test_curves_share_the_steps_that_all_have() -> None:
+    assert common_steps([curve((5, 0.1), (50, 0.2)), curve((10, 0.1), (90, 0.2))]) == (10, 50)
+    assert common_steps([curve((5, 0.1), (50, 0.2)), curve((60, 0.1), (90, 0.2))]) is None
+    assert common_steps([curve((5, 0.1), (50, 0.2)), curve()]) is None
+
+
+def drawn_curve(*points: tuple[int, float]) -> LearningCurve:
+    return LearningCurve(tuple(CurvePoint(*point) for point in points), ())
+
+
+def test_the_mean_is_taken_where_all_curves_are_known() -> None:
+    found = mean_curve(
+        [drawn_curve((0, 0.0), (10, 1.0)), drawn_curve((5, 0.5), (20, 0.5))], points=3
+    )
+    assert found is not None
+    np.testing.assert_allclose(found.steps, [5.0, 7.5, 10.0])
+    np.testing.assert_allclose(found.mean, [0.5, 0.625, 0.75])
+    assert np.isnan(found.lower[0]), "seeds that are alike say nothing of others"
+    assert (found.lower[1:] <= found.mean[1:]).all()
+    assert (found.mean[1:] <= found.upper[1:]).all()
+    assert (found.lower[-1], found.upper[-1]) == (0.5, 1.0)
+
+
+def test_one_seed_has_a_line_and_no_interval() -> None:
+    found = mean_curve([drawn_curve((0, 0.2), (4, 0.4))], points=2)
+    assert found is not None
+    np.testing.assert_allclose(found.mean, [0.2, 0.4])
+    assert np.isnan(found.lower).all()
+
+
+def test_curves_that_share_no_steps_have_no_mean() -> None:
+    assert mean_curve([drawn_curve((0, 0.1), (1, 0.2)), drawn_curve((2, 0.1), (3, 0.2))]) is None
+    assert mean_curve([drawn_curve()]) is None
+
+
+def test_the_axis_says_which_win_rate_is_drawn(tmp_path: Path) -> None:
+    for measure, text in (
+        (names.EVAL_WIN_RATE, "win rate in evaluation"),
+        (names.LEARNING_WIN_RATE, "win rate while learning"),
+        (names.LESSON_WIN_RATE, "win rate in the lesson"),
+    ):
+        drawn = replace(drawn_curve((0, 0.2), (4_000_000, 0.4)), measure=measure)
+        draw_curves({"one": [drawn]}, tmp_path / "curve.svg")
+        assert text in (tmp_path / "curve.svg").read_text()
+        assert "4,000,000" in (tmp_path / "curve.svg").read_text()
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def group(drawn: str, name: str) -> ElementTree.Element:
+    (found,) = (one for one in ElementTree.fromstring(drawn).iter() if one.get("id") == name)
+    return found
+
+
+def texts(drawn: str) -> list[str | None]:
+    return [one.text for one in ElementTree.fromstring(drawn).iter(f"{SVG}text")]
+
+
+def intervals(*values: float) -> list[Interval]:
+    return [
+        Interval(f"<{value}> $x$", value, value - 0.1, value + 0.1, "#123456") for value in values
+    ]
+
+
+def test_dots_lie_in_the_order_of_their_values_and_names_are_no_markup() -> None:
+    drawn = interval_chart(intervals(0.2, 0.7), low=0.0, high=1.0, zero=0.5)
+    first, second = (next(group(drawn, f"value-{n}").iter(f"{SVG}use")) for n in (0, 1))
+    assert float(first.get("x", 0)) < float(second.get("x", 0))
+    assert float(first.get("y", 0)) < float(second.get("y", 0))
+    assert {"<0.2> $x$", "<0.7> $x$"} <= set(texts(drawn))
+
+
+def test_a_chart_of_one_value_without_width_is_drawn() -> None:
+    assert interval_chart(intervals(0.0), low=0.0, high=0.0, zero=0.0).endswith("</svg>\n")
+
+
+def test_a_curve_holds_its_value_until_the_next_and_one_without_points_has_a_name() -> None:
+    drawn = curve_chart(
+        [
+            StepCurve("a", [(0.0, 0.0), (50.0, 1.0), (100.0, 1.0)], "#111111", [50.0]),
+            StepCurve("b", [], "#222222"),
+        ],
+        x_name="steps",
+    )
+    path = next(group(drawn, "curve-0").iter(f"{SVG}path")).get("d", "")
+    numbers = [float(part) for part in path.replace("M", " ").replace("L", " ").split()]
+    x, y = numbers[::2], numbers[1::2]
+    assert (y[0], x[1]) == (y[1], x[2])  # level up to the next point, then straight up
+    assert x[3] - x[2] == x[1] - x[0]
+    assert {"a", "b", "steps"} <= set(texts(drawn))
+
+
+def test_the_same_chart_is_the_same_text_without_a_date() -> None:
+    one, two = (interval_chart(intervals(0.3), low=0.0, high=1.0, zero=None) for _ in range(2))
+    assert one == two
+    assert "metadata" not in one or "date" not in one
+
+
+def test_a_trail_has_a_dot_and_a_bar_at_each_value() -> None:
+    points = [(0.0, 1000.0, 900.0, 1050.0), (2e6, 1300.0, 1250.0, 1350.0)]
+    drawn = trail_chart([Trail("run a", points, "#111111")], x_name="steps", y_name="rating")
+    dots = list(group(drawn, "trail-0").iter(f"{SVG}use"))
+    assert len(dots) == 2
+    assert float(dots[0].get("x", 0)) < float(dots[1].get("x", 0))
+    assert float(dots[0].get("y", 0)) > float(dots[1].get("y", 0))  # y falls as ratings rise
+    assert {"run a", "steps", "rating", "2M"} <= set(texts(drawn))

@@ -1,0 +1,358 @@
+"""Entries reach the store: kept in a journal, sent in order, reported where the store is gone."""
+
+import os
+import shutil
+import threading
+
+import pytest
+from fake_store import FakeStore
+
+from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.tracking import journal as journal_module
+from aimbot_lab.tracking import sender
+from aimbot_lab.tracking.journal import (
+    EndEntry,
+    FileEntry,
+    Journal,
+    MetricsEntry,
+    TagsEntry,
+    count_waiting,
+    decode,
+    encode,
+)
+from aimbot_lab.tracking.run_folder import left_over_folders
+from aimbot_lab.tracking.sender import deliver_batch
+from aimbot_lab.tracking.tracker import Outage
+
+
+def entry(step):
+    return MetricsEntry(step, 1000 + step, {"a/b": step / 3})
+
+
+@pytest.mark.parametrize(
+    "original",
+    [
+        entry(7),
+        TagsEntry({"größe": "日本\nzeile"}),
+        FileEntry("files/x/a.txt", "notes"),
+        EndEntry("KILLED", 5),
+    ],
+)
+def test_an_entry_reads_back_as_it_was(original):
+    line = encode(original)
+    assert decode(line) == original
+    assert line.count(b"\n") == 1
+
+
+def test_a_reopened_journal_holds_what_was_appended(tmp_path):
+    for step in range(3):
+        journal = Journal(tmp_path)
+        journal.append(entry(step))
+        journal.close()
+    assert Journal(tmp_path).pending(10).entries == [entry(0), entry(1), entry(2)]
+
+
+@pytest.mark.parametrize("torn_bytes", [1, 20, len(encode(entry(1))) - 1])
+def test_a_torn_last_line_is_cut_off_and_harms_nothing_later(tmp_path, torn_bytes):
+    journal = Journal(tmp_path)
+    journal.append(entry(0))
+    journal.close()
+    with (tmp_path / "journal.jsonl").open("ab") as file:
+        file.write(encode(entry(1))[:torn_bytes])
+    again = Journal(tmp_path)
+    again.append(entry(2))
+    pending = Journal(tmp_path).pending(10)
+    assert pending.entries == [entry(0), entry(2)]
+    assert pending.unreadable == 0
+
+
+def test_an_unreadable_line_is_counted_and_skipped(tmp_path):
+    (tmp_path / "journal.jsonl").write_bytes(
+        encode(entry(0)) + b'{"kind": "?"}\n\xff\n' + encode(entry(1))
+    )
+    pending = Journal(tmp_path).pending(10)
+    assert pending.entries == [entry(0), entry(1)]
+    assert pending.unreadable == 2
+
+
+def test_delivery_goes_on_from_where_it_was(tmp_path):
+    journal = Journal(tmp_path)
+    for step in range(5):
+        journal.append(entry(step))
+    journal.mark_delivered(journal.pending(2))
+    again = Journal(tmp_path)
+    assert journal.waiting == again.waiting == count_waiting(tmp_path) - 1 == 3
+    assert again.pending(2).entries == [entry(2), entry(3)]
+    again.mark_delivered(again.pending(10))
+    assert again.is_delivered
+    assert again.waiting == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"999999"])
+def test_a_damaged_note_of_delivery_never_hides_later_entries(tmp_path, content):
+    journal = Journal(tmp_path)
+    journal.append(entry(0))
+    (tmp_path / "delivered").write_bytes(content)
+    again = Journal(tmp_path)
+    again.append(entry(1))
+    assert entry(1) in again.pending(10).entries
+
+
+def test_nothing_can_follow_the_end(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append(EndEntry("FINISHED", 1))
+    for opened in (journal, Journal(tmp_path)):
+        assert opened.ending == EndEntry("FINISHED", 1)
+        with pytest.raises(RuntimeError):
+            opened.append(entry(0))
+
+
+def test_an_entry_is_on_the_disk_when_append_returns(tmp_path, monkeypatch):
+    synced = []
+    real = os.fsync
+    journal = Journal(tmp_path)
+    path = tmp_path / "journal.jsonl"
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(path.stat().st_size), real(fd)))
+    journal.append(entry(0))
+    assert synced == [len(encode(entry(0)))]
+
+
+def test_a_full_disk_is_one_line_and_leaves_whole_lines(tmp_path, monkeypatch):
+    journal = Journal(tmp_path)
+    journal.append(entry(0))
+
+    def half_then_full(descriptor, data):
+        os.write(descriptor, data[: len(data) // 2])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_module, "append_whole", half_then_full)
+        with pytest.raises(StoreError, match="No space left on device") as caught:
+            journal.append(entry(1))
+    assert "\n" not in str(caught.value)
+    journal.append(entry(2))
+    assert Journal(tmp_path).pending(10).entries == [entry(0), entry(2)]
+
+
+def test_a_line_that_a_full_disk_tore_is_never_delivered(tmp_path, monkeypatch):
+    journal = Journal(tmp_path)
+
+    def half_then_full(descriptor, data):
+        os.write(descriptor, data[: len(data) // 2])
+        raise OSError(28, "No space left on device")
+
+    def refused(*_):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_module, "append_whole", half_then_full)
+        patch.setattr(os, "ftruncate", refused)
+        for step in range(2):
+            with pytest.raises(StoreError):
+                journal.append(entry(step))
+    assert journal.is_delivered
+    journal.append(entry(2))
+    assert journal.pending(10).entries == Journal(tmp_path).pending(10).entries == [entry(2)]
+
+
+def test_a_journal_whose_folder_is_gone_is_still_delivered(tmp_path):
+    (tmp_path / "run").mkdir()
+    journal = Journal(tmp_path / "run")
+    journal.append(entry(0))
+    shutil.rmtree(tmp_path / "run")
+    journal.append(entry(1))
+    pending = journal.pending(10)
+    assert pending.entries == [entry(0), entry(1)]
+    journal.mark_delivered(pending)
+    assert journal.is_delivered
+
+
+def test_a_closed_journal_refuses_in_one_line(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append(entry(0))
+    journal.close()
+    for call in (lambda: journal.pending(1), lambda: journal.append(entry(1))):
+        with pytest.raises(StoreError, match="Bad file descriptor") as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+
+def test_counting_what_waits_needs_no_journal_and_changes_none(tmp_path):
+    assert count_waiting(tmp_path) == 1  # the end of the run
+    line = encode(entry(0))
+    (tmp_path / "journal.jsonl").write_bytes(line + encode(EndEntry("KILLED", 5)) + b"torn")
+    assert count_waiting(tmp_path) == 2
+    (tmp_path / "delivered").write_text(str(len(line)))
+    before = (tmp_path / "journal.jsonl").read_bytes()
+    assert count_waiting(tmp_path) == 1
+    assert (tmp_path / "journal.jsonl").read_bytes() == before
+
+
+def test_everything_arrives_in_order_after_the_store_was_down(begin):
+    store = FakeStore(outages=5)
+    tracker = begin(store)
+    for step in range(150):
+        tracker.log_metrics(step, {"x": step})
+    report = tracker.finish("FINISHED")
+    assert report.complete
+    assert report.failure is None
+    assert store.steps == list(range(150))
+    assert store.received[-1].status == "FINISHED"
+
+
+def test_logging_never_touches_the_store_on_the_callers_thread(begin):
+    store = FakeStore()
+    store.open.clear()
+    tracker = begin(store)
+    for step in range(10):
+        tracker.log_metrics(step, {"x": 1.0})
+        tracker.set_tags({"a": "b"})
+        tracker.log_text("text", "a.txt")
+    assert store.received == []
+    store.open.set()
+    assert tracker.finish("FINISHED").complete
+    assert threading.get_ident() not in store.threads
+
+
+def test_a_refused_entry_does_not_take_its_neighbours_with_it(begin):
+    store = FakeStore(refused_steps={3, 40})
+    tracker = begin(store)
+    for step in range(50):
+        tracker.log_metrics(step, {"x": 1.0})
+    report = tracker.finish("FINISHED")
+    assert (report.refused, report.waiting, report.complete) == (2, 0, False)
+    assert "refused" in report.failure
+    assert store.steps == [step for step in range(50) if step not in {3, 40}]
+
+
+def test_what_could_not_be_delivered_waits_and_is_reported(begin, tmp_path):
+    store = FakeStore(outages=1_000_000)
+    tracker = begin(store)
+    for step in range(7):
+        tracker.log_metrics(step, {"x": 1.0})
+    report = tracker.finish("FAILED", wait_seconds=0.01)
+    assert report.status == "FAILED"
+    assert report.waiting == 8
+    assert report.failure == "the store is down"
+    store.outages = 0
+    journal = Journal(tmp_path / "run")
+    while not journal.is_delivered:
+        deliver_batch(journal, store, refuse=pytest.fail)
+    assert store.steps == list(range(7))
+    assert store.received[-1].status == "FAILED"
+
+
+def test_a_run_that_could_not_be_delivered_is_left_for_others(begin, tmp_path, data_folder):
+    tracker = begin(FakeStore(outages=1_000_000))
+    tracker.finish("FINISHED", wait_seconds=0.01)
+    (tmp_path / "run").rename(data_folder.run_folder("run"))
+    assert [folder.run_id for folder in left_over_folders(data_folder)] == ["run"]
+
+
+def test_a_delivered_run_leaves_no_folder(begin, tmp_path):
+    tracker = begin(FakeStore())
+    tracker.log_text("x", "a.txt")
+    assert tracker.finish("FINISHED").complete
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_finishing_again_reports_the_first_status(begin):
+    tracker = begin(FakeStore())
+    assert tracker.finish("KILLED") == tracker.finish("FINISHED")
+
+
+def test_a_long_backlog_is_sent_in_small_helpings(begin):
+    sizes = []
+    store = FakeStore(outages=1)
+    send = store.send
+    store.send = lambda entries: (sizes.append(len(entries)), send(entries))
+    store.open.clear()
+    tracker = begin(store)
+    for step in range(200):
+        tracker.log_metrics(step, {"x": 1.0})
+    store.open.set()
+    assert tracker.finish("FINISHED").complete
+    assert max(sizes) <= 64
+
+
+def test_an_upload_that_succeeded_frees_its_copy(tmp_path):
+    journal = Journal(tmp_path)
+    kept = journal.files.keep_text("x", "a.txt")
+    assert journal.files.path(kept).read_text() == "x"
+    journal.files.drop(kept)
+    assert not journal.files.path(kept).exists()
+
+
+DOWN = "the store is down; the training goes on; what it tracks waits on this machine"
+WORKS = "the tracking store works again; all that waited has arrived"
+
+
+def test_an_outage_is_told_when_it_begins_and_when_it_is_over(begin):
+    told, store = [], FakeStore(outages=5)
+    tracker = begin(store, told.append)
+    for step in range(100):
+        tracker.log_metrics(step, {"x": 1.0})
+    assert tracker.finish("FINISHED").complete
+    assert told == [DOWN, WORKS]
+
+
+def test_a_store_that_hangs_is_told_before_it_fails(begin, monkeypatch):
+    monkeypatch.setattr(sender, "SLOW", 0.0)
+    told, store = [], FakeStore()
+    store.open.clear()
+    tracker = begin(store, told.append)
+    tracker.log_metrics(0, {"x": 1.0})
+    assert store.asked.wait(30)
+    for step in (1, 2):
+        tracker.log_metrics(step, {"x": 1.0})
+    store.open.set()
+    assert tracker.finish("FINISHED").complete
+    slow = "nothing has reached the tracking store for 0 s"
+    assert told == [DOWN.replace("the store is down", slow), WORKS]
+
+
+def test_a_store_that_works_is_not_talked_about(begin):
+    told = []
+    tracker = begin(FakeStore(), told.append)
+    tracker.log_metrics(0, {"x": 1.0})
+    tracker.finish("FINISHED")
+    assert told == []
+
+
+def test_the_last_wait_says_what_it_waits_for(begin, monkeypatch):
+    monkeypatch.setattr(sender, "PATIENCE", 0.01)
+    told = []
+    tracker = begin(FakeStore(outages=1_000_000), told.append)
+    tracker.log_metrics(0, {"x": 1.0})
+    report = tracker.finish("FINISHED", wait_seconds=0.6)
+    assert report.waiting == 2
+    waiting = [text for text in told if text.startswith("waiting")]
+    assert waiting in (
+        ["waiting at most 1 s until the tracking store has 2 more"],
+        ["waiting at most 1 s until the tracking store has 2 more (the store is down)"],
+    )
+
+
+def test_after_the_end_nothing_is_told(begin):
+    told, store = [], FakeStore(outages=1)
+    store.open.clear()
+    tracker = begin(store, told.append)
+    tracker.log_metrics(0, {"x": 1.0})
+    tracker.finish("FINISHED", wait_seconds=0.01)
+    store.open.set()
+    tracker._sender._thread.join()
+    assert told == []
+
+
+def test_a_trouble_is_told_once_however_often_it_shows():
+    told = []
+    failure = Outage(told.append)
+    failure.end("never began")
+    for _ in range(3):
+        failure.begin("broken", consequence="so what")
+    assert failure.reason == "broken"
+    for _ in range(3):
+        failure.end("mended")
+    assert failure.reason is None
+    failure.begin("broken again", consequence="so what")
+    assert told == ["broken; so what", "mended", "broken again; so what"]
