@@ -43,7 +43,7 @@ from aimbot_lab.foundation.shown_text import shown_rate
 TAG_LETTERS = 6
 CONFIG_TAG = "lab.config"
 SEED_HEAD = ("seed", "run", "status", "steps", "took, s", "win rate [95 %]")
-HEAD = ("configuration", "trainings", "mean [95 %]", "interquartile mean [95 %]", "beats the first")
+HEAD = ("configuration", "runs", "mean [95 %]", "interquartile mean [95 %]", "beats the first")
 
 
 class NamedRun(NamedTuple):
@@ -76,7 +76,7 @@ def _common_name(runs: Sequence[NamedRun]) -> str:
 
 @dataclass(frozen=True)
 class SeedRun:
-    """One training of a configuration."""
+    """One run of a configuration."""
 
     run_id: str
     name: str
@@ -231,7 +231,7 @@ def shown(found: Estimate | None) -> str:
 
 
 def seed_row(run: SeedRun) -> tuple[str, ...]:
-    """One training, under SEED_HEAD."""
+    """One run, under SEED_HEAD."""
     score = run.scores.overall
     return (
         str(run.seed),
@@ -258,17 +258,17 @@ def method(found: ComparedConfigurations) -> str:
     """How the numbers came about."""
     request = found.request
     few = min(len(one.runs) for one in found.configurations)
-    warning = " Intervals over fewer than five trainings are rough." if few < 5 else ""
+    warning = " Intervals over fewer than five runs are rough." if few < 5 else ""
     met = (
         f"each met its own, because {found.unpaired}" if found.unpaired else "all met the same ones"
     )
     return (
         f"{request.episodes:,} episodes of each of {', '.join(found.cells)}, seed {request.seed} "
-        f"({_ways(found)}); {met}. A training's interval is "
-        "over its episodes (Wilson); those of a configuration are over trainings (bootstrap of "
-        "whole trainings; where these are all alike, the mean's is over their episodes and the "
+        f"({_ways(found)}); {met}. A run's interval is "
+        "over its episodes (Wilson); those of a configuration are over runs (bootstrap of "
+        "whole runs; where these are all alike, the mean's is over their episodes and the "
         "others have none). The interquartile mean is that of the middle half of all win rates. "
-        "'Beats the first' is how probable it is that a training of this configuration has a "
+        "'Beats the first' is how probable it is that a run of this configuration has a "
         f"higher win rate than one of the first.{warning}"
     )
 
@@ -281,11 +281,11 @@ def configuration_page(found: ComparedConfigurations) -> str:
         "Comparison of " + ", ".join(labels),
         [
             html_table(HEAD, list(map(configuration_row, found.configurations))),
-            heading("Win rate, interquartile mean over trainings"),
+            heading("Win rate, interquartile mean over runs"),
             interval_chart(_intervals(found), low=0.0, high=1.0, zero=None),
             *_better(found),
             paragraph(method(found), quiet=True),
-            heading("Trainings"),
+            heading("Runs"),
             html_table(
                 ("configuration", *SEED_HEAD),
                 [(one.label, *seed_row(run)) for one in found.configurations for run in one.runs],
@@ -304,7 +304,7 @@ def _better(found: ComparedConfigurations) -> list[str]:
     ]
     if not intervals:
         return []
-    title = f"Probability that a training beats one of {found.configurations[0].label}"
+    title = f"Probability that a run beats one of {found.configurations[0].label}"
     return [heading(title), interval_chart(intervals, low=0.0, high=1.0, zero=0.5)]
 
 
@@ -314,7 +314,7 @@ def _intervals(found: ComparedConfigurations) -> list[Interval]:
 
 
 def _interval(label: str, found: Estimate, colour: str) -> Interval:
-    """One training has no interval: its bar has no length."""
+    """One run has no interval: its bar has no length."""
     lower, upper = (
         (found.lower, found.upper) if isfinite(found.lower) else (found.value, found.value)
     )
