@@ -36,7 +36,7 @@ class WorldVecEnv(VecEnv):
     Observations alternate between two buffers, because stable-baselines3 still reads the last
     one after the next step; rewards are a fresh array each step, because it writes into them.
     Without `aim_bins`, eleven values between the limits of the mouse. A finished row's info has
-    `episode`, `is_success` and `terminal_observation`.
+    `episode`, `is_success` (of a world that has wins) and `terminal_observation`.
     `episodes` holds what ended in the last step. With `show_masks` the masks of the world's
     branches are the last columns of every observation, 1 for what makes sense."""
 
@@ -126,7 +126,7 @@ class WorldVecEnv(VecEnv):
             infos[seat] = {
                 "terminal_observation": self._last_shown(buffers.final_observations[seat]),
                 "TimeLimit.truncated": bool(buffers.truncated[seat]),
-                "is_success": won,
+                **({"is_success": won} if self.world.spec.has_wins else {}),
                 "episode": {"r": total, "l": length},
             }
         for seat in episodes.untold:

@@ -13,11 +13,17 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from aimbot_lab.cli.run_text import measured_text, promotion_line, time_left
+from aimbot_lab.cli.run_text import RETURN_HEAD, measured_text, promotion_line, time_left
 from aimbot_lab.cli.stopping import quiet_keys
 from aimbot_lab.cli.sweep_text import fresh, number, short_names, state_line, value
 from aimbot_lab.cli.text import duration
-from aimbot_lab.foundation.shown_text import one_line, shown_rate, shown_speed, terminal_lines
+from aimbot_lab.foundation.shown_text import (
+    one_line,
+    shown_rate,
+    shown_return,
+    shown_speed,
+    terminal_lines,
+)
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
@@ -138,6 +144,11 @@ def share_bar(share: float, width: int) -> ProgressBar:
 
 
 def _win_rates(view: "CurriculumView", console: Console) -> Table:
+    """Win rates of all cells together and of each, or the return where there are none."""
+    if not view.has_wins:
+        table = Table(RETURN_HEAD, "episodes", box=None, pad_edge=False)
+        table.add_row(shown_return(view.mean_return), str(view.window))
+        return table
     pooled = view.win_rate
     won = shown_rate(pooled.win_rate, pooled.lower, pooled.upper)
     rows = [("all", pooled.win_rate, won, str(view.window))]

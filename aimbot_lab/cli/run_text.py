@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli.text import Fit, cut, duration, print_json, table, terminal_width
-from aimbot_lab.foundation.shown_text import one_line, shown_rate, shown_speed
+from aimbot_lab.foundation.shown_text import one_line, shown_rate, shown_return, shown_speed
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CurriculumView, LessonReport
     from aimbot_lab.experiment.runs.result import RunResult
     from aimbot_lab.training.run_hooks import TrainingSnapshot
 
-WIN_RATE_HEAD = "win rate [95 %]"
+WIN_RATE_HEAD, RETURN_HEAD = "win rate [95 %]", "mean return"
 LESSON_HEAD = (
     *("#", "lesson", "passed at step", "episodes", "asks for", "evidence", "of the last"),
-    WIN_RATE_HEAD,
 )
 LOOK = "Look at it: "
 SHORT_ID = 12  # characters of a run's id that a person is shown to type
@@ -49,7 +48,12 @@ def progress_line(snapshot: "TrainingSnapshot") -> str:
 
 
 def lesson_line(view: "CurriculumView") -> str:
-    """The lesson, its win rate with interval, and the threshold."""
+    """The lesson, its win rate with interval, and the threshold; its return without wins."""
+    if not view.has_wins:
+        earned = f"return {shown_return(view.mean_return)}"
+        return (
+            f"lesson {view.lesson + 1}/{view.lessons} {view.name!r} {earned}{measured_text(view)}"
+        )
     won = shown_rate(view.win_rate.win_rate, view.win_rate.lower, view.win_rate.upper)
     against = "" if view.threshold is None else f" against {view.threshold:g}"
     lesson = f"lesson {view.lesson + 1}/{view.lessons} {view.name!r}"
@@ -144,7 +148,9 @@ def summary(result: "RunResult", width: int | None) -> str:
             lesson.asked or "-",
             lesson.found or "-",
             f"{lesson.window:,}" if lesson.window else "-",
-            shown_rate(lesson.win_rate, lesson.lower, lesson.upper) + lesson.level,
+            shown_rate(lesson.win_rate, lesson.lower, lesson.upper) + lesson.level
+            if result.has_wins
+            else shown_return(lesson.mean_return),
         )
         for number, lesson in enumerate(result.lessons, start=1)
     ]
@@ -162,11 +168,9 @@ def summary(result: "RunResult", width: int | None) -> str:
         f"seed {result.seed}  {result.steps:,} steps in {duration(result.seconds)} of training "
         f"({shown_speed(result.steps_per_second)})"
     )
-    fit = Fit(width, cut="lesson", spare=["of the last", WIN_RATE_HEAD])
-    return "\n\n".join(
-        [
-            head,
-            table(LESSON_HEAD, lessons, fit),
-            table(("target", "difficulty", "episodes", WIN_RATE_HEAD), cells),
-        ]
-    )
+    worth = WIN_RATE_HEAD if result.has_wins else RETURN_HEAD
+    fit = Fit(width, cut="lesson", spare=["of the last", worth])
+    parts = [head, table((*LESSON_HEAD, worth), lessons, fit)]
+    if result.has_wins:
+        parts.append(table(("target", "difficulty", "episodes", WIN_RATE_HEAD), cells))
+    return "\n\n".join(parts)

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,15 @@ class CurrentLesson:
     beginnings under every rule.
     """
 
-    def __init__(self, lesson: Lesson, cells: Sequence[Cell], *, memory: MlAgentsMemory) -> None:
-        self.lesson = lesson
+    def __init__(
+        self,
+        lesson: Lesson,
+        cells: Sequence[Cell],
+        *,
+        memory: MlAgentsMemory,
+        has_wins: bool = True,
+    ) -> None:
+        self.lesson, self.has_wins = lesson, has_wins
         self.cells = tuple(cells)
         self.episodes = 0
         self.windows = WinRateWindows()
@@ -67,6 +75,12 @@ class CurrentLesson:
         return {} if self.rule is None else self.rule.proven()
 
     @property
+    def mean_return(self) -> float | None:
+        """The mean of the last returns where no episode can be won; None: not known, or it can."""
+        known = [] if self.has_wins else [one.reward for one in self.recent]
+        return fmean(found) if (found := [one for one in known if one is not None]) else None
+
+    @property
     def log_evidence(self) -> float | None:
         """Log of the evidence, of the weakest cell where every cell must pass."""
         return None if self.rule is None else self.rule.log_evidence
@@ -90,7 +104,8 @@ class CurrentLesson:
     def show(self, outcome: Outcome) -> None:
         """Let an episode be seen in win rates."""
         self.episodes += 1
-        self.windows.count(outcome.cell, won=outcome.won)
+        if self.has_wins:
+            self.windows.count(outcome.cell, won=outcome.won)
         self.recent.append(outcome)
 
     def count(self, outcome: Outcome) -> None:

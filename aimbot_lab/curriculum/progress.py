@@ -117,7 +117,8 @@ class CurriculumProgress:
 
     Episodes count only from the scenario that a lesson begins with to the promotion that ends it.
     `difficulties` is the world's number of each target; `total_steps` is needed where a lesson is
-    measured by progress. Raises ConfigurationError where the lessons make no chain.
+    measured by progress. Without `has_wins` no episode can be won. Raises ConfigurationError where
+    the lessons make no chain.
     """
 
     def __init__(
@@ -127,7 +128,9 @@ class CurriculumProgress:
         *,
         total_steps: int | None = None,
         forgetting: ForgettingSettings | None = None,
+        has_wins: bool = True,
     ) -> None:
+        self._has_wins = has_wins
         self._lessons = checked_chain(lessons, total_steps)
         self._difficulties, self._total_steps = dict(difficulties), total_steps
         asked = [one.completion_criteria for one in lessons if one.completion_criteria]
@@ -152,7 +155,9 @@ class CurriculumProgress:
         self._reader.begin_lesson()
         self._memory.end_lesson()
         self.mix = LiveMix(lesson, self._difficulties)
-        self._open = CurrentLesson(lesson, self.mix.cells, memory=self._memory)
+        self._open = CurrentLesson(
+            lesson, self.mix.cells, memory=self._memory, has_wins=self._has_wins
+        )
         self._monitor.begin_lesson(self.lesson)
         self.wants_scenario = True
 

@@ -77,6 +77,7 @@ class LessonReport:
     evidence_needed: float | None = None  # 1 / alpha
     value: float | None = None  # of the measure, where no test judges
     rule: str | None = None  # that judges episodes without a test
+    mean_return: float | None = None  # of its last episodes, where none can be won
 
     @property
     def asked(self) -> str:
@@ -143,6 +144,8 @@ class CurriculumView:
     cells: tuple[CellReport, ...]
     measured: Measured | None = None  # where the lesson is not judged by evidence of a win rate
     shares: Mapping[Cell, float] | None = None  # of the episodes, where the mix is not as written
+    has_wins: bool = True  # whether an episode can be won; else there are no win rates
+    mean_return: float | None = None  # of the last `window` episodes, where none can be won
 
 
 def view(
@@ -151,21 +154,24 @@ def view(
     """Where a curriculum stands that is in `lesson` (from 0) of `lessons`."""
     criteria = lesson_now.lesson.completion_criteria
     of_wins = criteria is not None and criteria.measured.of_wins
-    window, *windows = lesson_now.windows.recent((ALL_CELLS, *lesson_now.cells))
+    cells = lesson_now.cells if lesson_now.has_wins else ()
+    window, *windows = lesson_now.windows.recent((ALL_CELLS, *cells))
     return CurriculumView(
         lesson=lesson,
         lessons=lessons,
         name=lesson_now.lesson.name,
         episodes=lesson_now.counted,
-        window=window.episodes,
+        window=window.episodes if lesson_now.has_wins else len(lesson_now.recent),
         win_rate=window.rate,
         threshold=criteria.threshold if criteria and of_wins else None,
         min_lesson_length=criteria.min_lesson_length if criteria else 0,
         log_evidence=lesson_now.log_evidence,
         log_bound=lesson_now.log_bound,
-        cells=tuple(map(_cell_report, lesson_now.cells, windows)),
+        cells=tuple(map(_cell_report, cells, windows)),
         measured=_measured(lesson_now),
         shares=shares,
+        has_wins=lesson_now.has_wins,
+        mean_return=lesson_now.mean_return,
     )
 
 
@@ -208,7 +214,8 @@ def lesson_report(lesson: CurrentLesson, step: int | None) -> LessonReport:
         not_begun(lesson.lesson),
         ended_at_step=step,
         episodes=lesson.counted,
-        window=window.episodes,
+        window=window.episodes if lesson.has_wins else len(lesson.recent),
+        mean_return=lesson.mean_return,
         **window.rate._asdict(),
     )
     criteria, rule = lesson.lesson.completion_criteria, lesson.rule
@@ -287,10 +294,12 @@ def floors(lesson: CurrentLesson, margin: float) -> dict[Cell, float]:
 
 
 def cell_reports(lesson: CurrentLesson) -> tuple[CellReport, ...]:
-    """One report for each cell of `lesson`: what it shows most where that is passed.
+    """One report for each cell of `lesson`, if an episode can be won: what it shows most if passed.
 
     The interval is the test's own, as that of `LessonReport`, where the test is about that cell.
     """
+    if not lesson.has_wins:
+        return ()
     windows = (lesson.windows.highest if lesson.passed else lesson.windows.recent)(lesson.cells)
     proven = lesson.proven
     if len(lesson.cells) == 1 and ALL_CELLS in proven:

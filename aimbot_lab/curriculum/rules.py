@@ -46,6 +46,11 @@ class LessonMeasure:
     of_opponents: bool = False  # whether one of the lesson's targets may be named as the opponent
 
     @property
+    def needs_wins(self) -> bool:
+        """Whether it tells nothing where no episode can be won."""
+        return self.of_wins or self.of_opponents
+
+    @property
     def is_share(self) -> bool:
         """Whether it lies between 0 and 1."""
         return not self.of_rewards and not self.of_points

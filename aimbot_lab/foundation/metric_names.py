@@ -18,6 +18,7 @@ LEARNING_WIN_RATE_UPPER = "learning/win_rate_upper"
 EVAL_WIN_RATE = "eval/win_rate"  # of fixed episodes that are played while it trains
 EVAL_WIN_RATE_LOWER = "eval/win_rate_lower"
 EVAL_WIN_RATE_UPPER = "eval/win_rate_upper"
+EVAL_RETURN = "eval/return"  # of the same episodes, where none can be won
 
 LESSON_WIN_RATE = "lesson/win_rate"  # of the last episodes that the lesson counts: often few
 LESSON_WIN_RATE_LOWER = "lesson/win_rate_lower"
@@ -80,8 +81,8 @@ def test_measure(name: str) -> str:
 
 
 def player_win_rate(player: str) -> str:
-    """Win rate over all cells of an evaluation of another player: the agent's likeliest
-    actions, those sampled as in training, or a baseline."""
+    """Win rate, or mean return where none can be won, over all cells of an evaluation of another
+    player: the agent's likeliest actions, those sampled as in training, or a baseline."""
     return f"test/{player}"
 
 

@@ -88,6 +88,13 @@ def shown_rate(rate: float | None, lower: float, upper: float) -> str:
     return "-" if rate is None else f"{rate:.3f} [{low:.3f}, {high:.3f}]"
 
 
+def shown_return(mean: float | None, lower: float | None = None, upper: float | None = None) -> str:
+    """A mean return, with its interval where that is known, as -12.5 [-14, -11]."""
+    if mean is None:
+        return "-"
+    return f"{mean:.4g}" if lower is None else f"{mean:.4g} [{lower:.4g}, {upper:.4g}]"
+
+
 def shown_difference(difference: float, lower: float | None, upper: float | None) -> str:
     """A difference of rates with its interval, if it has one."""
     if lower is None or upper is None:

@@ -97,6 +97,7 @@ class _Document(TypedDict):
     ]
     abilities: _Names
     result_columns: _Names | None
+    has_wins: NotRequired[bool]
     environment_actions: NotRequired[_EnvironmentActions]
     states: NotRequired[_States]
 
@@ -121,6 +122,8 @@ def spec_document(spec: WorldSpec) -> dict[str, Any]:
     document["abilities"] = sorted(spec.abilities)
     kept = spec.result_columns
     document["result_columns"] = None if kept is None else list(kept)
+    if not spec.has_wins:
+        document["has_wins"] = False
     if spec.environment_actions is not None:
         document["environment_actions"] = _taken_document(spec.environment_actions)
     if spec.states is not None:
@@ -163,6 +166,7 @@ def spec_from(document: Any) -> WorldSpec:
         or (() if taken is None else taken.bounds),  # which earlier versions left out
         abilities=frozenset(form["abilities"]),
         result_columns=form["result_columns"],
+        has_wins=form.get("has_wins", True),
         environment_actions=taken,
         states=None if states is None else _states(states),
     )

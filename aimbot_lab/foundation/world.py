@@ -231,6 +231,7 @@ class WorldSpec:
     units: tuple[UnitBlock, ...] = ()  # kinds of units whose features are among the columns
     episode_columns: tuple[str, ...] = ()  # names of what the world counts of an episode itself
     has_draws: bool = False  # whether an episode may end in a draw
+    has_wins: bool = True  # whether an episode may be won; else every one counts as lost
     time_column: str | None = None  # which of these is its time; None: decisions tell it
 
     continuous_bounds: tuple[tuple[float, float], ...] = ()

@@ -17,13 +17,14 @@ from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_mapping,
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import MayRun, never
 from aimbot_lab.shipped.named_files import SWEEP, find_file, is_path
-from aimbot_lab.sweep.settings import SweepFile, sweep_diagnostics
+from aimbot_lab.sweep.settings import WIN_RATE, SweepFile, sweep_diagnostics
 from aimbot_lab.sweep.space import (
     NEVER_SEARCHED,
     also_diagnostics,
     override_text,
     search_diagnostics,
 )
+from aimbot_lab.worlds.registry import knows_spec, spec_of
 
 _FORM = "must be a mapping with the keys name, base and search, and perhaps others"
 _OWN_KEYS = re.compile(r"^(search|base|objective|trials)[ \t]*:", re.MULTILINE)
@@ -74,8 +75,13 @@ def _rung_diagnostics(config: SweepFile, base: LoadedCurriculum) -> Iterator[Dia
 
 
 def _goal_diagnostics(config: SweepFile, base: LoadedCurriculum) -> Iterator[Diagnostic]:
-    """Steps to a goal that there is not: each training would take all its steps."""
-    lesson = base.config.lessons[-1]
+    """A goal that there is not: steps of which each training would take all, wins that none has."""
+    lesson, env = base.config.lessons[-1], base.config.env
+    if config.measure is WIN_RATE and knows_spec(env) and not spec_of(env).has_wins:
+        yield Diagnostic(
+            ("objective", "measure"),
+            "must not be win_rate: base has no rule for what counts as won; add env.win to it",
+        )
     if config.measure.counts_steps and lesson.completion_criteria is None:
         yield Diagnostic(
             ("objective", "measure"),

@@ -98,6 +98,7 @@ class Training:
             world.spec.difficulties,
             total_steps=plan.train.total_steps,
             forgetting=plan.forgetting,
+            has_wins=world.spec.has_wins,
         )
         self.env = new_vec_env(world, plan.train, seed=derive_seed(plan.seed, "world"))
         shared = {} if self._shards is None else {"own_shards": self._shards}

@@ -272,7 +272,7 @@ def test_the_curriculum_that_the_mistakes_are_made_in_is_good() -> None:
 
 
 FORM = (
-    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
+    "must be a mapping with name, and perhaps seed, env, lessons, forgetting, evaluation, "
     "self_play, environment_parameters, train, tracking"
 )
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from aimbot_lab.league.league import LeagueRequest, PlannedLeague
     from aimbot_lab.league.result import League
 
-HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins")
+HEAD = ("player", "target", "difficulty")
+WIN_HEAD = ("win rate [95 %]", "wins")
 DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return"
 
 
@@ -117,8 +118,9 @@ def _scores(found: "Evaluated", measures: "Sequence[Measure]") -> str:
     """A table; what a world measures stands in the place of the time to win."""
     told = [one for one in measures if one.head]
     heads = [*([DRAWS] if found.has_draws else ()), *([one.head for one in told] or [TIME_HEAD])]
+    heads = [*WIN_HEAD, *heads, RETURN_HEAD] if found.has_wins else [*heads, "episodes"]
     rows = [row for one in found.players.items() for row in _rows(*one, found, told)]
-    return table((*HEAD, *heads, RETURN_HEAD), rows)
+    return table((*HEAD, *heads), rows)
 
 
 def _rows(
@@ -136,6 +138,8 @@ def _numbers(score: "Score", found: "Evaluated", measures: "Sequence[Measure]") 
 
     to_win, earned = score.median_seconds_to_win, score.mean_return
     own = [shown(measure, score.measures) for measure in measures]
+    if not found.has_wins:
+        return *own, f"{score.episodes:,}"
     return (
         shown_rate(score.win_rate, score.lower, score.upper),
         f"{score.wins:,} of {score.episodes:,}",

@@ -499,7 +499,8 @@ def direct_plans(
 def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> EvaluationTask:
     """What all `agents` are to play, in the world of the first.
 
-    Raises ConfigurationError where one learned in another world, or no cell is common.
+    Raises ConfigurationError where one learned in another world, no cell is common, or none can
+    be won.
     """
     here = agents[0].config.env.world
     for agent in agents:
@@ -507,6 +508,12 @@ def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> E
             who = f"run {agent.run.run_id[:8]}"
             what = f"{who} trained in world {agent.config.env.world}, not in {here}"
             raise ConfigurationError(what)
+    if not spec_of(agents[0].config.env).has_wins:
+        raise ConfigurationError(
+            f"run {agents[0].run.run_id[:8]} has no rule for what counts as won (env.win), and "
+            "runs are compared by their win rates; aimbot-lab evaluate shows its mean return, and "
+            "a run with such a rule may be named first"
+        )
     tasks = [_own_task(agent, request) for agent in agents]
     cells = tuple(cell for cell in tasks[0].cells if all(cell in task.cells for task in tasks))
     if not cells:

@@ -30,7 +30,7 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.shown_text import percent, percent_interval
+from aimbot_lab.foundation.shown_text import percent, percent_interval, shown_return
 from aimbot_lab.foundation.world import closing
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.tracking.history import Addition
@@ -41,6 +41,7 @@ from aimbot_lab.worlds.registry import content_of, evaluated, make_world, spec_o
 TRACED_EPISODES = 8
 OnCell = Callable[[str, str], None]  # player, cell
 FOLDER = "evaluation"  # among a run's artifacts
+RETURN_ENDS = ("return_lower", "return_upper")
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,11 @@ def play_task(
 
 def trace(task: EvaluationTask, make_player: MakePlayer) -> tuple[bytes, ...]:
     """Hashes of how a few episodes of each cell begin; see `evaluation.episodes.traced`."""
-    world = make_world(task.env, min(task.episodes, TRACED_EPISODES))
     found = []
-    for cell in task.cells:
-        player = make_player(world, derive_seed(task.seed, "player", *cell))
-        found.append(traced(world, player, cell, seed=task.seed, parameters=task.parameters))
+    with closing(make_world(task.env, min(task.episodes, TRACED_EPISODES))) as world:
+        for cell in task.cells:
+            player = make_player(world, derive_seed(task.seed, "player", *cell))
+            found.append(traced(world, player, cell, seed=task.seed, parameters=task.parameters))
     return tuple(found)
 
 
@@ -141,6 +142,13 @@ class PlayerScores:
     cells: tuple[CellScore, ...]
 
 
+def drop_win_rates(scores: dict[str, Any]) -> None:
+    """Leave out of `scores`, a player's as plain data, what is said of wins, as there are none."""
+    for score in (scores["overall"], *scores["cells"]):
+        for name in ("wins", "win_rate", "lower", "upper", "median_seconds_to_win"):
+            del score[name]
+
+
 def drop_empty_measures(scores: dict[str, Any]) -> None:
     """Leave `measures` out of `scores`, a player's as plain data, where the world has none."""
     for score in (scores["overall"], *scores["cells"]):
@@ -163,6 +171,7 @@ class Evaluated:
     players: Mapping[str, PlayerScores]
     time_unit: str = "s"  # of the time to win
     has_draws: bool = False  # whether the world's episodes may end in a draw
+    has_wins: bool = True  # whether they may be won
     content: Mapping[str, str] | None = None  # what the world's settings name, such as a map
     matches: tuple[MatchScore, ...] = ()  # of the first player, in a run by self-play
     left_out: tuple[str, ...] = ()  # opponents that could not be read, each with the reason
@@ -172,6 +181,8 @@ class Evaluated:
         document = {"schema": 3, **asdict(self)}
         for scores in document["players"].values():
             drop_empty_measures(scores)
+            if not self.has_wins:
+                drop_win_rates(scores)
         if self.content is None:
             del document["content"]
         for name in ("matches", "left_out"):
@@ -208,6 +219,7 @@ def evaluate_agent(
         advised=agent.saved.agent.temperature(),
         players=players,
         time_unit=(spec := spec_of(task.env)).time_unit,
+        has_wins=spec.has_wins,
         has_draws=spec.has_draws or any(one.overall.draws for one in players.values()),
         content=content_of(task.env),
         matches=()
@@ -243,19 +255,23 @@ def evaluation_record(evaluated: Evaluated, note: str) -> Addition:
     """What the run is to keep; `note` is its note so far."""
     document = json.dumps(evaluated.as_json(), indent=1)
     (_, first), *others = evaluated.players.items()
-    known = {
+    won = {
         names.TEST_WIN_RATE: first.overall.win_rate,
         names.TEST_WIN_RATE_LOWER: first.overall.lower,
         names.TEST_WIN_RATE_UPPER: first.overall.upper,
         names.TEST_SECONDS_TO_WIN: first.overall.median_seconds_to_win,
-        names.TEST_RETURN: first.overall.mean_return,
-        names.TEST_TEMPERATURE: evaluated.temperature,
-        **_draw_rates(evaluated, first),
         **{
             names.of_cell(names.TEST_WIN_RATE, Cell(score.target, score.difficulty)): score.win_rate
             for score in first.cells
         },
-        **{names.player_win_rate(name): scores.overall.win_rate for name, scores in others},
+    }
+    worth = {name: _worth(scores.overall, evaluated) for name, scores in others}
+    known = {
+        **(won if evaluated.has_wins else {}),
+        names.TEST_RETURN: first.overall.mean_return,
+        names.TEST_TEMPERATURE: evaluated.temperature,
+        **_draw_rates(evaluated, first),
+        **{names.player_win_rate(name): value for name, value in worth.items()},
         **{names.test_measure(name): value for name, value in first.overall.measures.items()},
     }
     return Addition(
@@ -264,6 +280,11 @@ def evaluation_record(evaluated: Evaluated, note: str) -> Addition:
         tags={NOTE_TAG: with_section(note, "Evaluation", _section(evaluated))},
         texts={f"{FOLDER}/{evaluated.agent}.json": document},
     )
+
+
+def _worth(score: Score, evaluated: Evaluated) -> float | None:
+    """What players are compared by: the win rate, or the return where there are no wins."""
+    return score.win_rate if evaluated.has_wins else score.mean_return
 
 
 def _draw_rates(evaluated: Evaluated, player: PlayerScores) -> dict[str, float]:
@@ -283,15 +304,19 @@ def _draw_rates(evaluated: Evaluated, player: PlayerScores) -> dict[str, float]:
 def _section(evaluated: Evaluated) -> str:
     columns = list(evaluated.players.values())
     rows = [
-        (cell_name(cell.target, cell.difficulty), *(_shown(player.cells[i]) for player in columns))
+        (
+            cell_name(cell.target, cell.difficulty),
+            *(_shown(player.cells[i], evaluated) for player in columns),
+        )
         for i, cell in enumerate(columns[0].cells)
     ]
     if len(rows) > 1:
-        rows.append(("**all**", *(_shown(player.overall) for player in columns)))
+        rows.append(("**all**", *(_shown(player.overall, evaluated) for player in columns)))
     run = evaluated.run_id
     return (
         f"{evaluated.agent.capitalize()} agent, saved at step {evaluated.step:,}; "
-        f"{evaluated.episodes:,} episodes of each cell; win rate with its 95 % interval.\n\n"
+        f"{evaluated.episodes:,} episodes of each cell; "
+        f"{'win rate' if evaluated.has_wins else 'mean return'} with its 95 % interval.\n\n"
         + markdown_table(("cell", *evaluated.players), rows)
         + _matches(evaluated)
         + f"\n\nAgain: `aimbot-lab evaluate {run} --agent {evaluated.agent} "
@@ -307,7 +332,9 @@ def _matches(evaluated: Evaluated) -> str:
     return "\n\nMatches:\n\n" + markdown_table(HEAD, match_rows(evaluated.matches))
 
 
-def _shown(score: Score) -> str:
+def _shown(score: Score, evaluated: Evaluated) -> str:
+    if not evaluated.has_wins:
+        return shown_return(score.mean_return, *map(score.measures.get, RETURN_ENDS))
     drawn = f", {score.draws:,} drawn" if score.draws else ""
     numbers = score.measures
     told = [

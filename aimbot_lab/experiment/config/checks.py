@@ -27,7 +27,7 @@ from aimbot_lab.experiment.config.parameters import (
     lesson_parameter_diagnostics,
 )
 from aimbot_lab.experiment.config.pydantic_errors import advice, section_diagnostics, without_tags
-from aimbot_lab.experiment.config.settings import CurriculumFile, self_play_env
+from aimbot_lab.experiment.config.settings import ONLY_LESSON, CurriculumFile, self_play_env
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import MayRun, allow, never
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
@@ -276,8 +276,13 @@ def lesson_diagnostics(
     """
     if lessons is None:
         return
+    if lessons == [ONLY_LESSON] and world is not None and len(world.targets(env)) > 1:
+        yield Diagnostic(("lessons",), "is missing")
+        return
     for path, what in chain_faults(lessons):
         yield Diagnostic(("lessons", *path), what)
+    if env is not None and not spec_of(env).has_wins:
+        yield from _win_diagnostics(lessons)
     for number, lesson in enumerate(lessons):
         if lesson is not None:
             here: KeyPath = ("lessons", number)
@@ -288,6 +293,18 @@ def lesson_diagnostics(
             yield from lesson_parameter_diagnostics(
                 lesson.parameters, env, (*here, "parameters"), world=world
             )
+
+
+def _win_diagnostics(lessons: Sequence[Lesson | None]) -> Iterator[Diagnostic]:
+    """Which lessons are measured by wins, of which there are none."""
+    for number, lesson in enumerate(lessons):
+        criteria = None if lesson is None else lesson.completion_criteria
+        if criteria is not None and criteria.measured.needs_wins:
+            what = (
+                f"{criteria.measure} needs a rule for what counts as won, and there is none: add "
+                "env.win, or measure reward or progress"
+            )
+            yield Diagnostic(("lessons", number, "completion_criteria", "measure"), what)
 
 
 def rollout_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:

@@ -44,7 +44,7 @@ _BY_ALGORITHM: tuple[KeyPath, ...] = (
     ("train", "network", "scaling"),
 )
 _FORM = (
-    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
+    "must be a mapping with name, and perhaps seed, env, lessons, forgetting, evaluation, "
     "self_play, environment_parameters, train, tracking"
 )
 

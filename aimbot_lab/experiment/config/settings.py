@@ -18,6 +18,8 @@ from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import EvaluationSettings, TrainSettings
 from aimbot_lab.worlds.registry import AnyWorld, default_settings, knows_spec, spec_of, type_of
 
+ONLY_LESSON = Lesson(name="all steps")  # of a file without lessons
+
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class CurriculumFile:
@@ -29,8 +31,9 @@ class CurriculumFile:
     """Seed of everything random; the same seed gives the same training."""
     env: AnyWorld = field(default_factory=default_settings)
     """The world, the arena where `world` is left out; what else is left out keeps its default."""
-    lessons: Annotated[tuple[Lesson, ...], MinLen(1)]
-    """The lessons in the order in which they are learned."""
+    lessons: Annotated[tuple[Lesson, ...], MinLen(1)] = (ONLY_LESSON,)
+    """The lessons in the order in which they are learned; left out, in a world with one target, one
+    lesson that lasts until all steps are taken."""
     forgetting: ForgettingSettings = ForgettingSettings()
     """How what earlier lessons passed is watched on."""
     evaluation: EvaluationSettings | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 from aimbot_lab.curriculum.forgetting_monitor import Regression
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
-from aimbot_lab.foundation.shown_text import markdown_text, percent, percent_interval
+from aimbot_lab.foundation.shown_text import markdown_text, percent, percent_interval, shown_return
 from aimbot_lab.tracking.tracker import RunStatus
 
 RESULT_NAME = "result.json"  # among the run's artifacts
@@ -61,6 +61,7 @@ class RunResult:
     init_from: str | None = None  # the run, or the folder, whose agent it began with
     resumes_at: int | None = None  # the step it would go on from; None: finished, or can't be
     missing: str = ""  # what the last lesson begun lacks, where that is not `held_back_by`
+    has_wins: bool = True  # whether an episode could be won; else there are no win rates
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
@@ -107,24 +108,43 @@ def note(result: RunResult) -> str:
             *_start(result),
             *_resume_hint(result),
             "### Lessons",
-            markdown_table(LESSON_HEAD, list(_lesson_rows(result))),
-            "### Last lesson by target and difficulty",
-            markdown_table(CELL_HEAD, list(_cell_rows(result))),
-            *_regressions(result),
-            "A lesson passes on evidence: the odds that its win rate exceeds the threshold and "
-            "was not lucky. The interval of a passed lesson is that of this test: the win rates "
-            "that it does not reject, which all exceed the threshold (its upper end is always "
-            "100 %). The win rate beside it is that of the episodes that prove it.",
-            "Other win rates are taken over the last episodes of a lesson, in the order in which "
-            "they began, so that early wins do not count before the losses that began with them. "
-            "Their intervals hold at 95 % however often they are looked at (a confidence "
-            "sequence); they are about the mean win rate over these episodes.",
+            *(_of_wins(result) if result.has_wins else _of_returns(result)),
             "`episodes.csv` has every counted episode; `aimbot-lab explain` shows from it why each "
             "lesson ended or did not.",
             "`curriculum.yaml` is the file as written; `resolved.yaml` has every override and "
             f"default worked in, and `{_again(result)}` runs exactly this again.",
         ]
     )
+
+
+def _of_wins(result: RunResult) -> Iterator[str]:
+    """Lessons and cells by their win rates, and what these are."""
+    yield markdown_table(LESSON_HEAD, list(_lesson_rows(result)))
+    yield "### Last lesson by target and difficulty"
+    yield markdown_table(CELL_HEAD, list(_cell_rows(result)))
+    yield from _regressions(result)
+    yield (
+        "A lesson passes on evidence: the odds that its win rate exceeds the threshold and "
+        "was not lucky. The interval of a passed lesson is that of this test: the win rates "
+        "that it does not reject, which all exceed the threshold (its upper end is always "
+        "100 %). The win rate beside it is that of the episodes that prove it."
+    )
+    yield (
+        "Other win rates are taken over the last episodes of a lesson, in the order in which "
+        "they began, so that early wins do not count before the losses that began with them. "
+        "Their intervals hold at 95 % however often they are looked at (a confidence "
+        "sequence); they are about the mean win rate over these episodes."
+    )
+
+
+def _of_returns(result: RunResult) -> Iterator[str]:
+    """Lessons by their mean returns: no episode could be won."""
+    rows = [
+        (*row[:6], shown_return(lesson.mean_return), row[-1])
+        for row, lesson in zip(_lesson_rows(result), result.lessons, strict=True)
+    ]
+    yield markdown_table((*LESSON_HEAD[:6], "mean return", LESSON_HEAD[-1]), rows)
+    yield "`env.win` is missing, so that no episode counts as won: there are no win rates."
 
 
 def with_section(note: str, title: str, body: str) -> str:

@@ -303,6 +303,7 @@ def _result(
         cells=progress.cell_reports,
         held_back_by=progress.held_back_by(),
         missing=progress.missing,
+        has_wins=training.env.world.spec.has_wins,
         regressions=tuple(progress.regressions),
         entries_waiting=0,
         init_from=ref.source if (ref := _began_with(request)) else None,

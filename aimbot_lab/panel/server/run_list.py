@@ -286,6 +286,8 @@ class Status:
     cells: list[CellReport]
     targets: HeldTargets
     difficulty: dict[str, HeldWeights]  # by target
+    has_wins: bool = True
+    mean_return: float | None = None  # of these episodes, where none can be won
 
 
 class LiveRun:

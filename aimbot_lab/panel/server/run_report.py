@@ -128,6 +128,7 @@ class Result:
     lessons: list[LessonReport]
     cells: list[CellReport]  # of the last lesson
     regressions: list[Regression]
+    has_wins: bool = True  # whether an episode could be won
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,8 @@ def _shown(value: Any) -> str:
     return str(tuple(value)) if isinstance(value, th.Size) else str(value).removeprefix("torch.")
 
 
-AgentRank = tuple[int, float]  # lessons passed, then the lower end of the win rate's interval
+AgentRank = tuple[int, float]
+"""Lessons passed, then the lower end of the win rate's interval; the mean return without wins."""
 
 
 class BestAgent:

@@ -131,11 +131,14 @@ class EvaluationCallback(BaseCallback):
                 play(self._world, player, cell, seed=SEED, parameters=parameters, max_steps=limit)
             )
         together = score_all(played)
+        measured = _measure_metrics(together, self._world.spec.measures)
+        if not self._world.spec.has_wins:
+            return measured
         return {
             names.EVAL_WIN_RATE: together.win_rate,
             names.EVAL_WIN_RATE_LOWER: together.lower,
             names.EVAL_WIN_RATE_UPPER: together.upper,
-            **_measure_metrics(together, self._world.spec.measures),
+            **measured,
             **dict(map(_cell_metric, map(score_cell, played))),
         }
 

@@ -127,6 +127,8 @@ def status(progress: CurriculumProgress) -> dict[str, Any]:
         "episodes": view.episodes,
         "window": view.window,
         "win_rate": view.win_rate._asdict(),
+        "has_wins": view.has_wins,
+        "mean_return": view.mean_return,
         "threshold": view.threshold,
         "min_lesson_length": view.min_lesson_length,
         "log_evidence": view.log_evidence,

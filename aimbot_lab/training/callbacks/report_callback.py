@@ -7,7 +7,7 @@ it, and of the learner.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Protocol
 
 import numpy as np
@@ -331,7 +331,8 @@ class ReportCallback(BaseCallback):
 
     def count(self, episodes: EpisodeBatch) -> None:
         """Count episodes of a step that the curriculum has just counted."""
-        self._wins.add(self._progress.shown)
+        if self._env.world.spec.has_wins:
+            self._wins.add(self._progress.shown)
         self._lessons.look(episodes.step)
         self._tally.add(episodes)
 
@@ -458,7 +459,8 @@ class BestAgentCallback(BaseCallback):
     def _offer(self) -> None:
         self._last_step = self.num_timesteps
         view = self._progress.view
-        rank = view.lesson + self._progress.finished, view.win_rate.lower
+        worth = view.win_rate.lower if view.has_wins else view.mean_return
+        rank = view.lesson + self._progress.finished, -inf if worth is None else worth
         if self.num_timesteps:
             weights = self.model.policy.state_dict()
             lesson = self._progress.lesson + 1

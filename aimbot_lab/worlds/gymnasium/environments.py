@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, assert_never
 
 import gymnasium
@@ -22,6 +23,8 @@ from aimbot_lab.foundation.errors import (
     place_of_method,
     reason,
 )
+from aimbot_lab.foundation.intervals import Measure
+from aimbot_lab.foundation.metric_names import EVAL_RETURN
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, WorldSpec
@@ -36,6 +39,12 @@ from aimbot_lab.worlds.gymnasium.spaces import (
 )
 
 Env = gymnasium.Env[Any, Any]
+RETURN = Measure(
+    "return", "total_reward", "return [95 %]", interval=True, decimals=2, evaluation=EVAL_RETURN
+)
+WITHOUT_WINS: Mapping[str, Any] = MappingProxyType(
+    {"has_wins": False, "episode_columns": ("total_reward",), "measures": (RETURN,)}
+)
 WANTED = {
     "reset": "it must be reset(*, seed=None, options=None) and return (observation, info)",
     "step": "it must return (observation, reward, terminated, truncated, info)",
@@ -117,6 +126,7 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
         time_unit="steps",
         max_steps=env.spec.max_episode_steps if env.spec else settings.max_episode_steps,
         abilities=frozenset(abilities),
+        **({} if settings.win else WITHOUT_WINS),
         blocks=observation_blocks(env.observation_space),
         states=numbered_states(env.observation_space),
     )

@@ -51,8 +51,8 @@ class GymnasiumSettings:
     """The world."""
     id: Annotated[str, MinLen(1)]
     """The environment's id, such as CartPole-v1."""
-    win: WinRule
-    """What counts as a won episode."""
+    win: WinRule | None = None
+    """What counts as a won episode; left out, none is won, and returns alone are shown."""
     module: Annotated[str, MinLen(1)] | None = None
     """A module to import first, which registers the environment; it may lie in the working
     directory."""

@@ -115,7 +115,7 @@ class GymnasiumWorld:
         self._notices = [] if notice is None else [notice]
         self._unshaped = {"reset", "step"}  # calls whose first observation is to be looked at
         self._bounded = bounded_columns(self.spec)  # () once a number lay beyond its bounds
-        self._judge = WinJudge(settings.win)
+        self._judge = None if settings.win is None else WinJudge(settings.win)
         self.keep_endings = False
         self._endings: dict[int, Picture] = {}
         self._scenario = 0
@@ -186,7 +186,8 @@ class GymnasiumWorld:
     def take_notices(self) -> list[str]:
         """What a person should know since the last call."""
         taken, self._notices = self._notices, []
-        return taken + self.guard.take_notices() + self._judge.take_notices()
+        judged = [] if self._judge is None else self._judge.take_notices()
+        return taken + self.guard.take_notices() + judged
 
     @keeps_process
     def action_masks(self, masks: BoolArray) -> None:
@@ -427,6 +428,7 @@ class GymnasiumWorld:
 
     def _ended(self, infos: Mapping[int, Any], truncated: Any) -> EpisodeBatch:
         rows = np.array(sorted(infos), np.int64)
+        returns = np.array([self._running[row].total for row in rows], np.float64)
         won = [self._is_won(row, infos[row], bool(truncated[row])) for row in rows.tolist()]
         return EpisodeBatch(
             row=rows,
@@ -436,13 +438,16 @@ class GymnasiumWorld:
             cell=(Cell(TARGET, 0),) * len(rows),
             outcome=np.where(won, WIN, LOSS).astype(np.int8),
             length=np.array([self._running[row].length for row in rows], np.int64),
-            terms=np.array([self._running[row].total for row in rows], np.float64)[:, None],
+            terms=returns[:, None],
             running_order=self._order,
             running_scenario=self._scenarios,
+            columns=dict.fromkeys(self.spec.episode_columns, returns),
         )
 
     def _is_won(self, row: int, info: Mapping[str, Any], truncated: bool) -> bool:
         ended = self._running[row]
+        if self._judge is None:
+            return False
         with self._blamed("info"):
             return self._judge.is_won(
                 info, truncated=truncated, total=ended.total, length=ended.length

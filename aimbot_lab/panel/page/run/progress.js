@@ -38,6 +38,7 @@ export function progressView() {
     drawTiles(status, told.state === "trains");
     drawRate(status);
     drawEvidence(status);
+    table.parentElement.hidden = status.has_wins === false;
     drawCells(status);
   }
 
@@ -67,6 +68,14 @@ export function progressView() {
   }
 
   function drawRate(status) {
+    const hasWins = status.has_wins !== false;
+    say(rate.title, hasWins ? "Win rate" : "Mean return");
+    rate.bar.hidden = !hasWins;
+    if (!hasWins) {
+      say(rate.words, isNumber(status.mean_return) ? brief(status.mean_return) : "not known yet");
+      say(rate.below, status.window ? `last ${count(status.window)} episodes of the lesson` : "");
+      return;
+    }
     const { win_rate: value, lower, upper } = status.win_rate;
     rate.set({ low: lower, high: upper, value, mark: status.threshold });
     const against = status.threshold === null ? "" : `, threshold ${shortPercent(status.threshold)}`;
@@ -146,8 +155,8 @@ function gauge(label) {
   const heading = el("h3", {}, label);
   const words = el("p", { className: "words" });
   const below = el("p", { className: "quiet" });
-  const node = el("div", { className: "gauge" }, heading, words,
-    el("div", { className: "bar", aria: { hidden: "true" } }, range, stroke, mark), below);
+  const bar = el("div", { className: "bar", aria: { hidden: "true" } }, range, stroke, mark);
+  const node = el("div", { className: "gauge" }, heading, words, bar, below);
   const set = ({ low, high, value, mark: at }) => {
     range.style.left = `${100 * low}%`;
     range.style.width = `${100 * (high - low)}%`;
@@ -156,7 +165,7 @@ function gauge(label) {
     mark.hidden = !isNumber(at);
     if (isNumber(at)) mark.style.left = `${100 * at}%`;
   };
-  return { node, set, title: heading, words, below };
+  return { node, set, bar, title: heading, words, below };
 }
 
 /** 70 %, 99.5 %. */

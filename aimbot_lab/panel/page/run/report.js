@@ -50,7 +50,9 @@ export function reportView(notice) {
     say(tiles.seconds.below, `${duration(told.seconds)} from start to end`);
     say(tiles.speed.value, brief(told.steps_per_second));
     say(tiles.speed.below, isNumber(told.training_seconds) ? "while it trained" : "at its last report");
+    if (found.has_wins === false) return drawReturns(found);
     const last = [...found.lessons].reverse().find((one) => isNumber(one.ended_at_step));
+    say(tiles.rate.title, "win rate, last passed lesson");
     say(tiles.rate.value, percent(last?.win_rate));
     say(tiles.rate.below, last ? `${last.name}${asked(last) && `: ${asked(last)}`}` : "none was passed");
     drawTable(lessons, "Lessons", ["", "lesson", "passed at step", "episodes", "win rate (95 %)",
@@ -65,6 +67,22 @@ export function reportView(notice) {
         `${count(one.wins)} of ${count(one.episodes)}`]));
     cells.parentElement.hidden = found.cells.length === 0;
     fill(lost, found.regressions.map((one) => el("li", {}, lossWords(one))));
+  }
+
+  /** Of a world without wins: mean returns take the place of win rates. */
+  function drawReturns(found) {
+    const now = found.lessons.find((one) => !isNumber(one.ended_at_step)) ?? found.lessons.at(-1);
+    say(tiles.rate.title, "mean return");
+    say(tiles.rate.value, isNumber(now.mean_return) ? brief(now.mean_return) : "–");
+    say(tiles.rate.below, `of the last ${count(now.window)} episodes`);
+    drawTable(lessons, "Lessons", ["", "lesson", "passed at step", "episodes", "mean return",
+      "over the last", "asks for", "evidence"],
+      found.lessons.map((one, k) => [k + 1, one.name, isNumber(one.ended_at_step)
+        ? count(one.ended_at_step) : "not passed", count(one.episodes),
+      isNumber(one.mean_return) ? brief(one.mean_return) : "–", one.window ? count(one.window) : "–",
+      asked(one) || "–", foundWords(one) || "–"]));
+    cells.parentElement.hidden = true;
+    fill(lost);
   }
 
   function drawCurves(told, passed) {

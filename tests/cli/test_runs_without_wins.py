@@ -1,0 +1,92 @@
+"""A curriculum without lessons, in an environment without a rule for what counts as won."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tiny_runs import invoke, invoke_plainly, write
+
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+
+FREE = """
+name: free
+env: {world: gymnasium, id: CartPole-v1, num_envs: 4}
+train: {algo: ppo, total_steps: 512, n_steps: 32, batch_size: 64, network: {layers: [4]}}
+evaluation: {every: 256, episodes: 30}
+"""
+JUDGED = "lessons: [{name: one, completion_criteria: {MEASURE, threshold: 0.5}}]\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("free")
+    told = invoke(folder, "run", write(folder, text=FREE), wanted=0)
+    assert "FINISHED" in told.output
+    assert "mean return" in told.output
+    assert "win" not in told.output.replace("window", "")
+    return folder
+
+
+def test_a_run_tracks_mean_returns_in_the_place_of_win_rates(data: Path) -> None:
+    (run,) = list_runs(DataFolder(data))
+    assert not [name for name in run.metrics if "win_rate" in name]
+    assert run.metrics[names.EPISODE_RETURN] >= 8
+    assert run.metrics[names.EVAL_RETURN] >= 8
+    note = run.tags["mlflow.note.content"]
+    assert "mean return" in note
+    assert "win rate |" not in note
+
+
+def test_an_evaluation_tells_mean_returns_with_their_intervals(data: Path) -> None:
+    output = invoke(data, "evaluate", "latest", "--episodes", 5).output
+    assert "return [95 %]" in output
+    assert "win" not in output
+    arguments = ("evaluate", "latest", "--episodes", 5, "--no-baselines", "--json")
+    document = json.loads(invoke(data, *arguments).output)
+    overall = document["players"]["sampled"]["overall"]
+    assert overall["measures"]["return"] == overall["mean_return"]
+    assert "win_rate" not in overall
+    (run,) = list_runs(DataFolder(data))
+    assert run.metrics[names.TEST_RETURN] == overall["mean_return"]
+    assert not [name for name in run.metrics if "win_rate" in name]
+
+
+def test_comparing_says_in_a_line_that_there_are_no_wins(data: Path) -> None:
+    told = invoke(data, "compare", "latest", "latest", wanted=2)
+    assert "env.win" in told.said
+    assert len(told.said.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("measure", ["measure: win_rate", "measure: score"])
+def test_a_lesson_that_is_measured_by_wins_is_refused(tmp_path: Path, measure: str) -> None:
+    file = write(tmp_path, text=FREE + JUDGED.replace("MEASURE", measure))
+    told = invoke_plainly("check", file, wanted=2)
+    assert "add env.win, or measure reward or progress" in told.said
+
+
+def test_a_lesson_that_is_measured_by_rewards_ends(tmp_path: Path) -> None:
+    measure = JUDGED.replace("MEASURE", "measure: reward, rule: ml-agents, min_lesson_length: 8")
+    told = invoke(tmp_path, "run", write(tmp_path, text=FREE + measure), "--json", wanted=0)
+    (lesson,) = told.document["lessons"]
+    assert lesson["ended_at_step"]
+    assert lesson["mean_return"] >= 8
+    assert lesson["win_rate"] is None
+    assert not told.document["has_wins"]
+
+
+def test_a_sweep_by_win_rate_needs_wins(tmp_path: Path) -> None:
+    write(tmp_path, text=FREE)
+    sweep = write(
+        tmp_path,
+        "sweep.yaml",
+        "name: s\nbase: tiny.yaml\nsearch: {train.gamma: {type: float, low: 0.9, high: 0.99}}\n",
+    )
+    told = invoke_plainly("check", sweep, wanted=2)
+    assert "must not be win_rate: base has no rule for what counts as won" in told.said
+
+
+def test_a_world_of_several_targets_needs_lessons(tmp_path: Path) -> None:
+    told = invoke_plainly("check", write(tmp_path, text="name: a\n"), wanted=2)
+    assert "lessons: is missing" in told.said
