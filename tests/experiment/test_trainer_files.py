@@ -8,6 +8,7 @@ import yaml
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
+from aimbot_lab.experiment.ml_agents.players import export_player
 from aimbot_lab.experiment.ml_agents.trainer_file import KEYS
 from aimbot_lab.foundation.errors import ConfigurationError
 from tests.experiment import trainer_samples as samples
@@ -361,6 +362,20 @@ def test_a_world_a_build_and_a_target_can_be_chosen() -> None:
     assert any("env_path: has no counterpart: worlds but" in line for line in conversion.notes)
     data, _ = converted(HEAD, world="gorge")
     assert data["env"]["world"] == "gorge"
+
+
+def test_a_player_of_ours_is_trained_on_what_it_plays(folder: Path) -> None:
+    export_player(folder / "build")
+    text = f"{HEAD}environment_parameters: {{difficulty.goto.1: 0, move_speed: 6}}\n"
+    first = load_curriculum("goto").config.lessons[0]
+    data, _ = converted(text, file_name="build/AimbotLab")
+    (lesson,) = data["lessons"]
+    assert lesson["targets"] == dict(first.targets)
+    assert lesson["difficulty"] == {"goto": [0.0, *first.difficulty["goto"][1:]]}
+    assert lesson["parameters"] == {"move_speed": 6.0}
+    arguments = "env_settings: {env_path: build/AimbotLab, env_args: [--curriculum, attack]}\n"
+    data, _ = converted(f"{HEAD}{arguments}")
+    assert at(data, "lessons.0.targets") == {"attack": 1.0}
 
 
 def test_the_page_has_every_key_with_what_becomes_of_it() -> None:

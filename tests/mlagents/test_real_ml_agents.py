@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aimbot_lab.experiment.ml_agents.players import export_player
+from aimbot_lab.experiment.ml_agents.players import ORIGINAL, export_player
 from aimbot_lab.foundation.result_lines import parse_line
 from aimbot_lab.mlagents import LabEnvironment
 from aimbot_lab.worlds.arena.settings import CameraSettings, ObservationSettings
@@ -122,3 +122,24 @@ def test_the_real_client_reads_pictures_and_rays(
         # A grey picture that is compressed is the mean of three equal shades, rounded.
         np.testing.assert_allclose(pixels, own[0]["values"], atol=1e-6)
         assert pixels.std() > 0.05
+
+
+def test_a_client_of_0_30_plays_the_build_for_the_original_without_arguments(
+    tmp_path: Path,
+) -> None:
+    player = export_player(tmp_path / "build", ORIGINAL)
+    script = Path(__file__).with_name("original_calls.py")
+    command = [str(OLD_PYTHON), str(script), str(player.with_suffix("")), str(free_port())]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "side channel" not in (done.stdout + done.stderr).lower()
+    told = json.loads(done.stdout.rpartition("\n")[2])
+    assert (told["name"], told["shapes"]) == ("AimbotLab?team=0", [[51]])
+    assert told["actions"] == "Continuous: 1, Discrete: (3, 3, 2)"
+    assert told["turns"] == pytest.approx([0.08, 0.8], abs=1e-5)
+    won = [reward > 0 for reward in told["rewards"]]
+    assert told["lines"] == [f"Warning|Result|{'Win' if one else 'Lose'}" for one in won]
+    assert any(won)
+    assert [abs(reward) for reward in told["rewards"]] == pytest.approx([999] * len(won), abs=30)

@@ -22,6 +22,7 @@ from aimbot_lab.experiment.config.parameters import SECTION, course_diagnostics,
 from aimbot_lab.experiment.config.pydantic_errors import advice
 from aimbot_lab.experiment.config.yaml_reader import read_mapping, read_text, shown_file
 from aimbot_lab.experiment.ml_agents.old_forms import FORM, OldFormError, TodaysForm, todays_form
+from aimbot_lab.experiment.ml_agents.players import lesson_of_player
 from aimbot_lab.experiment.ml_agents.trainer_file import KEYS, ConversionError, TrainerFile
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
@@ -137,15 +138,15 @@ def _world(
 def _has(world: WorldType, name: str) -> bool:
     """Whether the world has the parameter, or the target or difficulty whose weight it is."""
     known = world.parameters(None)
-    return known is None or name in known or _weighed(world, name) is not None
+    return known is None or name in known or _weighed(world.targets(None), name) is not None
 
 
-def _weighed(world: WorldType, name: str) -> tuple[str, int] | None:
+def _weighed(targets: Mapping[str, int], name: str) -> tuple[str, int] | None:
     """The target, and the difficulty (0: the target itself), of which `name` is the weight."""
     kind, _, rest = name.partition(".")
     target, _, level = rest.partition(".")
-    levels = world.targets(None).get(target, 0) if world.name != UNITY else 0
-    if kind == "target" and not level and levels + (target in world.targets(None)):
+    levels = targets.get(target, 0)
+    if kind == "target" and not level and target in targets:
         return target, 0
     if kind == "difficulty" and level.isdecimal() and 1 <= int(level[:9]) <= levels:
         return target, int(level)
@@ -180,8 +181,16 @@ class _Converter:
         self._file, self._world = file, world
         self._own = world.name == UNITY
         usual = world.self_play_targets[:1] or (() if self._own else (world.default_target(),))
-        self._targets = dict.fromkeys(targets or usual, 1.0)
+        self._targets: dict[str, float] = dict.fromkeys(targets or usual, 1.0)
+        self._difficulty: Mapping[str, Sequence[float]] = {}
+        self._levels: Mapping[str, int] = {} if self._own else world.targets(None)
         self._program = file_name or file.value("env_settings.env_path")
+        if self._own and self._program:
+            arguments = file.value("env_settings.env_args") or ()
+            if (played := lesson_of_player(self._program, arguments)) is not None:
+                lesson, of = played
+                self._targets, self._difficulty = dict(lesson.targets), lesson.difficulty
+                self._levels = of.targets(None)
         self._came_from: dict[KeyPath, KeyPath] = {}
         kind = file.value("trainer_type")
         self._like_ppo = kind in LIKE_PPO
@@ -470,9 +479,9 @@ class _Converter:
         """The lesson with its mix, and without what the world lacks and what it leaves open."""
         document = _without_none(asdict(lesson))
         targets, parameters = {**self._targets}, {}
-        difficulty: dict[str, list[float]] = {}
+        difficulty = {target: list(weights) for target, weights in self._difficulty.items()}
         for name, value in document["parameters"].items():
-            weighed = _weighed(self._world, name)
+            weighed = _weighed(self._levels, name)
             if name in lacking:
                 continue
             if weighed is None:
@@ -485,8 +494,8 @@ class _Converter:
             if level == 0:
                 targets[target] = value
             else:
-                levels = self._world.targets(None)[target]
-                difficulty.setdefault(target, [1.0] * levels)[level - 1] = value
+                even = [1.0] * self._levels[target]
+                difficulty.setdefault(target, even)[level - 1] = value
         targets = {target: weight for target, weight in targets.items() if weight}
         document |= {
             "targets": targets,

@@ -6,14 +6,17 @@ import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.curriculum.settings import lesson_scenario
+from aimbot_lab.curriculum.settings import Lesson, lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import close_world, closed_on_failure
+from aimbot_lab.foundation.world_type import WorldType
+from aimbot_lab.mlagents.builds import program_of
 from aimbot_lab.mlagents.session import PlayerSession
 from aimbot_lab.worlds.registry import default_type, make_world, type_of
 
@@ -21,6 +24,7 @@ PLAYER = "AimbotLab.x86_64"
 MARK = "# A player of aimbot-lab for ML-Agents."
 MISREAD = (".app", ".exe", ".x86")
 """What ML-Agents takes out of a path, wherever it is, before it looks for the file."""
+MAX_SCRIPT = 4096  # bytes
 MAX_MOUSE = 1000.0  # of the settings: 80 radians in one action
 ORIGINAL = (
     "--actions=raw",
@@ -62,6 +66,27 @@ def player_session(
     with closed_on_failure(partial(close_world, world)):
         scenario = lesson_scenario(config.lessons[lesson - 1], world.spec.difficulties)
         return PlayerSession(world, scenario, reports=reports, raw=raw, **told)
+
+
+def lesson_of_player(file_name: str, arguments: Sequence[str]) -> tuple[Lesson, WorldType] | None:
+    """What a player of ours plays with these arguments, and its world; None: it is another program.
+
+    Raises ConfigurationError for what its curriculum has wrong.
+    """
+    try:
+        with program_of(file_name).open("rb") as program:
+            text = program.read(MAX_SCRIPT).decode("utf-8", errors="replace")
+    except (ConfigurationError, OSError):
+        return None
+    if MARK not in text:
+        return None
+    words = [*shlex.split(text.splitlines()[-1]), *arguments]
+    told = [part for word in words for part in word.split("=", 1)]
+    asked = dict(pairwise(told))
+    config = load_curriculum(asked.get("--curriculum") or default_type().default_target()).config
+    number = asked.get("--lesson", "1")
+    place = int(number) - 1 if number.isdecimal() else 0
+    return config.lessons[min(place, len(config.lessons) - 1)], type_of(config.env)
 
 
 def export_player(folder: Path, options: Sequence[str] = ()) -> Path:
