@@ -186,6 +186,7 @@ class FakeTraining:
     """Takes any checkpoint."""
 
     plan = SimpleNamespace(env=settings_with())
+    env = SimpleNamespace(world=None)
     schedule_jumps: dict[str, tuple[float, float]] = {}  # noqa: RUF012
 
     def resume(self, state: bytes, read_part: Any) -> None:
