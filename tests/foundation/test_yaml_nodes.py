@@ -15,7 +15,7 @@ from aimbot_lab.foundation.shown_text import (
     refusal_lines,
     terminal_lines,
 )
-from aimbot_lab.foundation.yaml_nodes import (
+from aimbot_lab.foundation.yaml_files import (
     Position,
     TooDeepError,
     YamlError,
@@ -38,7 +38,7 @@ def composers(path: Path) -> bool:
 
 
 def test_every_kind_of_file_is_read_by_the_one_reader() -> None:
-    assert [path.name for path in PACKAGE.rglob("*.py") if composers(path)] == ["yaml_nodes.py"]
+    assert [path.name for path in PACKAGE.rglob("*.py") if composers(path)] == ["yaml_files.py"]
 
 
 @pytest.mark.parametrize("levels", [20, 40])

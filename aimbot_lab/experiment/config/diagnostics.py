@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from aimbot_lab.foundation.shown_text import MAX_LINE, one_line, shortened
-from aimbot_lab.foundation.yaml_nodes import Position
+from aimbot_lab.foundation.yaml_files import Position
 
 KeyPath = tuple[str | int, ...]
 

@@ -31,7 +31,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import MayRun, NamedCode, is_allowed, never
 from aimbot_lab.foundation.shown_text import one_line, shortened
-from aimbot_lab.foundation.yaml_nodes import dump
+from aimbot_lab.foundation.yaml_files import dump
 from aimbot_lab.shipped.named_files import CURRICULUM, find_file
 from aimbot_lab.training.checks import action_remarks
 from aimbot_lab.worlds.registry import code_of, knows_spec, spec_of

@@ -9,11 +9,11 @@ from typing import Any
 import yaml
 
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, Origins, shown_value
-from aimbot_lab.foundation import yaml_nodes as dialect
+from aimbot_lab.foundation import yaml_files as dialect
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import MAX_DIGITS
 from aimbot_lab.foundation.shown_text import is_seen, one_line
-from aimbot_lab.foundation.yaml_nodes import Position, YamlError, compose, place_of
+from aimbot_lab.foundation.yaml_files import Position, YamlError, compose, place_of
 from aimbot_lab.shipped.named_files import STDIN
 
 MAX_BYTES = 64 * 1024  # of a file

@@ -26,7 +26,7 @@ from aimbot_lab.experiment.ml_agents.players import lesson_of_player
 from aimbot_lab.experiment.ml_agents.trainer_file import KEYS, ConversionError, TrainerFile
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
-from aimbot_lab.foundation.yaml_nodes import dump
+from aimbot_lab.foundation.yaml_files import dump
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.parts.network_parts import divisors, nearest
 from aimbot_lab.training.settings import TrainSettings

@@ -23,12 +23,13 @@ from aimbot_lab.foundation.yaml_files import (
     FileFormat,
     FileReader,
     FileText,
+    Position,
     Source,
     kind_of,
     name_of,
+    place_of,
     shown,
 )
-from aimbot_lab.foundation.yaml_nodes import Position, place_of
 
 SIZE = 64  # cells each way
 MAX_SITES = 10
