@@ -145,6 +145,7 @@ STATUS = {
     **{"lessons": [], "episodes": 0, "window": 0, "threshold": 0.5, "min_lesson_length": 1},
     "win_rate": {"win_rate": None, "lower": 0.0, "upper": 1.0},
     **{"log_evidence": None, "log_bound": None, "measured": None, "cells": []},
+    **{"has_wins": True, "mean_return": None},
     "targets": {"targets": ["goto"], "weights": [1.0], "locked": [False]},
     "difficulty": {"goto": {"weights": [1.0, 0.0, 0.0, 0.0, 0.0], "locked": [False] * 5}},
 }
