@@ -8,6 +8,7 @@ from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
 
 from aimbot_lab.foundation.samplers import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena import allocate
 from aimbot_lab.worlds.arena.arena import row_of, solo_settings
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.replays import ArenaReplayRow
@@ -181,3 +182,19 @@ def test_a_row_of_a_replay_of_before_is_played_as_it_was() -> None:
         one, other = (each.decide(actions, buffers)[0] for each in rows)
         for a, b in zip(one.trajectory, other.trajectory, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_what_a_state_of_before_a_term_and_a_count_lacks_is_zero(monkeypatch) -> None:
+    """As if a reward term and a count had been added after it, which has a count already."""
+    terms, parameters = len(core.REWARD_TERMS), len(core.PARAMETERS)
+    monkeypatch.setattr(allocate, "PARAMETERS", (*core.PARAMETERS, "rewards.idle"))
+    monkeypatch.setattr(allocate, "REWARD_TERMS", (*core.REWARD_TERMS, "idle"))
+    monkeypatch.setattr(allocate, "TERM_OF", np.append(core.TERM_OF, terms))
+    monkeypatch.setattr(allocate, "SUMS", terms + 3)
+    monkeypatch.setattr(core, "COUNT", (terms + 1, terms + 2))
+    older = {"parameters": np.ones((2, parameters)), "terms": np.full((2, terms + 1), 3.0)}
+    newer = allocate.with_new_columns(older)
+    np.testing.assert_array_equal(newer["parameters"], [[1.0] * parameters + [0.0]] * 2)
+    np.testing.assert_array_equal(newer["terms"], [[3.0] * terms + [0.0, 3.0, 0.0]] * 2)
+    damaged = {**older, "terms": np.zeros((2, terms + 4))}
+    assert allocate.with_new_columns(damaged) is damaged

@@ -14,7 +14,7 @@ Reward = Annotated[Float, Ge(-1e9), Le(1e9)]
 Radius = Annotated[Float, Ge(0.05), Le(1)]
 Reach = Annotated[Float, Gt(0), Le(10_000)]
 Gap = Annotated[Float, Ge(0), Le(100)]
-Place = Annotated[Float, Ge(0), Le(1000)]
+Coordinate = Annotated[Float, Ge(0), Le(1000)]
 
 
 def _listed(paths: Any) -> Any:
@@ -188,7 +188,7 @@ class ArenaSettings:
     """Free: an enemy within this distance of the view's centre line earns the full reward, m."""
     line_stopped_by_obstacles: Bool = False
     """Whether obstacles stop the view line of `suppressive` and `facing_area`."""
-    start_position: tuple[Place, Place] = (2.0, 2.0)
+    start_position: tuple[Coordinate, Coordinate] = (2.0, 2.0)
     """Where an agent's first episode begins: x and z in metres."""
     start_yaw: Annotated[Float, Ge(-180), Le(180)] = 0.0
     """Where it looks then, in degrees to the right of +z."""
