@@ -97,7 +97,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
             "env": {
                 "world": "unity",
                 "file_name": "Builds\\Game.exe",
-                "env_args": ["--level", "two"],
+                "env_args": ["--level", "2"],
                 "base_port": 6005,
                 "timeout_wait": 90,
                 "width": 320,
@@ -333,6 +333,12 @@ REFUSED = [
         "Runner: {measure: reward, thresholds: [1], parameters: {a: [1]}}\n",
         "t.yaml:1:60: Runner.parameters.a: must hold 2 values, one more than there are thresholds",
     ),
+    (f"{HEAD}curriculum: 5\n", "t.yaml:4:13: curriculum: must be a mapping (got 5)"),
+    (
+        f"{HEAD}env_settings: {{env_path: 5}}\n",
+        "t.yaml:4:26: env_settings.env_path: must be a text",
+    ),
+    ("behaviors: {'${seed}': {}}\n", "t.yaml: a name holds ${, which refers to another key"),
     ("measure: 1\n", "t.yaml:1:1: must be an ML-Agents trainer file"),
     (f"{HEAD}    self_play: {{}}\n    max_steps: 0\n", "t.yaml:5:16: behaviors.Runner.max_steps"),
 ]
@@ -359,9 +365,14 @@ def test_a_world_a_build_and_a_target_can_be_chosen() -> None:
     data, conversion = converted(READ["build"], targets=["attack"])
     assert at(data, "lessons.0.targets") == {"attack": 1.0}
     assert "env" not in {*data["env"]}
-    assert any("env_path: has no counterpart: worlds but" in line for line in conversion.notes)
-    data, _ = converted(HEAD, world="gorge")
-    assert data["env"]["world"] == "gorge"
+    assert any(
+        "env_path: has no counterpart: only world unity" in line for line in conversion.notes
+    )
+    for world, target in ("gorge", "walk"), ("duel", "duel"):
+        data, _ = converted(HEAD, world=world)
+        assert (data["env"]["world"], at(data, "lessons.0.targets")) == (world, {target: 1.0})
+    with pytest.raises(ConfigurationError, match="--world gymnasium: needs settings that no"):
+        converted(HEAD, world="gymnasium")
 
 
 def test_a_player_of_ours_is_trained_on_what_it_plays(folder: Path) -> None:

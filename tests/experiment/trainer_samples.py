@@ -92,7 +92,7 @@ environment_parameters:
       completion_criteria: null
 """
 BUILD = """\
-env_settings: {env_path: 'Builds\\Game.exe', num_envs: 3, env_args: [--level, two], base_port: 6005,
+env_settings: {env_path: 'Builds\\Game.exe', num_envs: 3, env_args: [--level, 2], base_port: 6005,
   timeout_wait: 90}
 engine_settings: {time_scale: 30.0, width: 320, no_graphics: true}
 torch_settings: {device: cuda}

@@ -47,6 +47,7 @@ FORM_OF, CHOICE, LOSS, CHANGE = range(4)  # in which order notes are read
 OPTIONS = ("train", "options")
 EVERY_LEARNER = ("algo", "total_steps", "gamma", "reward_scale", "options", "network", "device")
 LIKE_PPO = ("ppo", "poca")
+ELO = ("Elo", "elo")
 CRITERIA = ("measure", "rule", "threshold", "min_lesson_length", "signal_smoothing")
 NO_WIN = (
     "env.win is left out: result lines of the build say what is won; for one that sends none, "
@@ -102,10 +103,13 @@ def convert(
     for rank in (FORM_OF, CHOICE, LOSS, CHANGE):
         found = [note for of, note in converter.notes if of == rank]
         notes += origins.lines([one._replace(path=form.origin(one.path)) for one in found])
-    if idle := converter.idle():
+    if idle := converter.untaken("idle"):
         notes.append(f"{file}: without effect here, and not missed: {', '.join(idle)}")
+    if "${" in (text := dump(data)):
+        what = "a name holds ${, which refers to another key in a curriculum: choose another name"
+        raise ConfigurationError(f"{file}: {what}")
     head = f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n"
-    return Conversion(head + dump(data), tuple(notes))
+    return Conversion(head + text, tuple(notes))
 
 
 def _world(
@@ -113,6 +117,12 @@ def _world(
 ) -> tuple[WorldType, str]:
     """The world that is meant, and why where nothing says so."""
     types = world_types()
+    if world is not None:
+        try:
+            types[world].settings()
+        except ValueError:
+            what = "needs settings that no trainer file has; write its curriculum by hand"
+            raise ConfigurationError(f"--world {world}: {what}") from None
     if world is not None or targets:
         return types[world or DEFAULT], ""
     path = file_name or file.value("env_settings.env_path")
@@ -121,7 +131,7 @@ def _world(
     able = next(one for one in types.values() if one.self_play_targets)
     usual = able if SELF_PLAY in file.sections else default_type()
     lacking = next((name for name in file.parameters if not _has(usual, name)), None)
-    rated = able is usual and any(one.get("measure") == "Elo" for _, one in _criteria(file))
+    rated = able is usual and any(one.get("measure") in ELO for _, one in _criteria(file))
     if lacking is not None and not rated:
         return types[UNITY], (
             f"world unity is taken, as the {usual.name} has no parameter {lacking}; --world "
@@ -180,8 +190,12 @@ class _Converter:
     ) -> None:
         self._file, self._world = file, world
         self._own = world.name == UNITY
-        usual = world.self_play_targets[:1] or (() if self._own else (world.default_target(),))
-        self._targets: dict[str, float] = dict.fromkeys(targets or usual, 1.0)
+        self._meets_itself = SELF_PLAY in file.sections and bool(world.self_play_targets)
+        if self._meets_itself:
+            targets = targets or world.self_play_targets[:1]
+        elif not self._own:
+            targets = targets or [world.default_target()]
+        self._targets: dict[str, float] = dict.fromkeys(targets, 1.0)
         self._difficulty: Mapping[str, Sequence[float]] = {}
         self._levels: Mapping[str, int] = {} if self._own else world.targets(None)
         self._program = file_name or file.value("env_settings.env_path")
@@ -221,10 +235,6 @@ class _Converter:
             raise ConversionError(*(one._replace(path=self._source(one.path)) for one in faults))
         return data
 
-    def idle(self) -> list[str]:
-        """Keys that have no counterpart, and that nothing depends on."""
-        return self._untaken("idle")
-
     def _fate(self, place: str) -> str:
         """What becomes of a key in this world, with this algorithm."""
         section, ours = place.partition(".")[0], KEYS[place].ours
@@ -232,7 +242,7 @@ class _Converter:
             return "lost" if place == "env_settings.env_path" else "idle"
         if place == "env_settings.num_envs" and not self._own:
             return "idle"
-        if section == SELF_PLAY and not self._world.self_play_targets:
+        if section == SELF_PLAY and not self._meets_itself:
             return "told"  # of the section
         if section == HYPER and self._plugin is None:
             if not self._like_ppo:
@@ -244,7 +254,7 @@ class _Converter:
             return KEYS[place].fate if ours.split(".")[1] in takes else "lost"
         return KEYS[place].fate
 
-    def _untaken(self, fate: str) -> list[str]:
+    def untaken(self, fate: str) -> list[str]:
         """Given keys of this fate whose value is another than ML-Agents' own."""
         given = self._file.given.items()
         return [key for key, value in given if self._fate(key) == fate and value != KEYS[key].usual]
@@ -277,10 +287,10 @@ class _Converter:
         if file.lacks_reward:
             what = "has no extrinsic: ML-Agents learns without the environment's reward there"
             self._note(LOSS, file.path("reward_signals"), what, about_key=True)
-        if SELF_PLAY in file.sections and not self._world.self_play_targets:
+        if SELF_PLAY in file.sections and not self._meets_itself:
             what = f"has no counterpart: world {self._world.name} has no self-play"
             self._note(LOSS, file.path(SELF_PLAY), what, about_key=True)
-        for place in self._untaken("lost"):
+        for place in self.untaken("lost"):
             why = KEYS[place].text or f"{self._algo} has none"
             self._note(LOSS, file.path(place), f"has no counterpart: {why}", about_key=True)
         if self._own and not self._program:
@@ -314,8 +324,6 @@ class _Converter:
                 continue  # any that is free; an editor has one of its own
             if self._plugin is not None and place.startswith(HYPER) and not given:
                 continue
-            if sections == [SELF_PLAY] and SELF_PLAY not in self._file.sections:
-                continue
             if name == "seed" and value == -1:
                 continue
             section = data
@@ -345,16 +353,17 @@ class _Converter:
         network: dict[str, Any] = {"layers": [units] * file.value(f"{NETWORK}.num_layers")}
         scaled = file.value(f"{NETWORK}.normalize")
         network["scaling"] = "running" if scaled else "none" if self._own else "ranges"
-        rollout = self._rollout(bool(file.sections & {SELF_PLAY} and self._world.self_play_targets))
+        rollout = self._rollout()
         if self._remembers:
             network["memory"] = rollout.pop("memory")
         env["num_envs"] = rollout.pop("num_envs")
         train |= {**rollout, "network": network}
         if self._plugin is not None and self._plugin.replay_buffer:
             options = train.setdefault("options", {})
-            options["buffer_size"] = file.value(f"{HYPER}.buffer_size")
-            updates = train["n_steps"] * env["num_envs"] / file.value(f"{HYPER}.steps_per_update")
-            options["gradient_steps"] = max(1, round(updates))
+            options["buffer_size"] = self._hyper("buffer_size")
+            each = max(self._hyper("steps_per_update"), 1e-3)
+            updates = round(train["n_steps"] * env["num_envs"] / each)
+            options["gradient_steps"] = max(1, updates)
 
     def _scheduled(self, theirs: str, end: float) -> Any:
         """A number, or what falls from it in a straight line to max_steps.
@@ -386,10 +395,10 @@ class _Converter:
         self._note_changed(place, given, taken, why)
         return taken
 
-    def _rollout(self, self_play: bool) -> dict[str, Any]:
+    def _rollout(self) -> dict[str, Any]:
         """Environments and steps between two updates that fill ML-Agents' buffer.
 
-        Mirrored matches of `self_play` fill a part of it, and minibatches divide it; with a memory
+        Mirrored matches of self-play fill a part of it, and minibatches divide it; with a memory
         they hold whole sequences. A trainer that is not like PPO has no such lengths: then they are
         our own.
         """
@@ -401,11 +410,11 @@ class _Converter:
         if self._like_ppo:
             buffer, batch = self._hyper("buffer_size"), self._hyper("batch_size")
             horizon = self._file.value("time_horizon")
-        most = MAX_ENVS // 2 if self_play else MAX_ENVS  # a match is that of two agents
+        most = MAX_ENVS // 2 if self._meets_itself else MAX_ENVS  # a match is that of two agents
         steps = nearest_divisor(buffer, max(horizon, -(-buffer // most)))
         if buffer // steps > most:
             steps = buffer
-        share = self._file.value(RATIO) if self_play else 0
+        share = self._file.value(RATIO) if self._meets_itself else 0
         share = share if 0 <= share <= 1 else 0
         rows = max(1, round(buffer // steps / (1 + share)))
         if (rows + round(share * rows)) * steps > MAX_ROLLOUT_STEPS:

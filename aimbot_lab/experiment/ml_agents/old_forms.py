@@ -58,9 +58,10 @@ def todays_form(data: Mapping[str, Any]) -> TodaysForm:
     if not data.keys() & {BEHAVIORS, DEFAULTS, SECTION, *OLD_SECTIONS}:
         today, kind = _of_a_part(data, moved)
         notes.append(Diagnostic((), kind))
-    for key in (BEHAVIORS, DEFAULTS, SECTION):
-        if not isinstance(today.get(key), dict | None):
-            what = f"must be a mapping (got {shown_value(today[key])})"
+    for key in (BEHAVIORS, DEFAULTS, SECTION, *OLD_SECTIONS):
+        value = today.get(key, data.get(key))
+        if not isinstance(value, dict | None):
+            what = f"must be a mapping (got {shown_value(value)})"
             raise OldFormError(Diagnostic((key,), what))
     parameters = {**(today.get(SECTION) or {})}
     for name, value in (data.get(RANDOMIZATION) or {}).items():

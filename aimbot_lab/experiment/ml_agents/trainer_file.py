@@ -4,6 +4,7 @@ Names and defaults are those of ML-Agents' Python package, version 1.1.0 (traine
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +17,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 BEHAVIORS, DEFAULTS = "behaviors", "default_settings"
 WHOLE_FILE = ("env_settings", "engine_settings", "checkpoint_settings", "torch_settings", "debug")
 MANY = 10**9
+WORDS = {bool: "true or false", str: "a text", tuple: "a list"}
+MAX_WHOLE = 2**63 - 1
 MAX_TEXT = 40  # characters of a text that is read as a number
 
 
@@ -134,8 +137,8 @@ _TABLE: Mapping[str, Mapping[str, Key]] = {
         "team_change": _idle(None),  # both sides are learned at once
     },
     "env_settings": {
-        "env_path": _changed(None, "env.file_name", "worlds but unity are no programs"),
-        "env_args": _copied(None, "env.env_args"),
+        "env_path": _changed(None, "env.file_name", "only world unity plays a build"),
+        "env_args": _copied((), "env.env_args"),
         "seed": _copied(-1, "seed", "-1: this package's default"),
         "base_port": _copied(5005, "env.base_port", "5005: any that is free"),
         "timeout_wait": _copied(60, "env.timeout_wait"),
@@ -288,26 +291,31 @@ def _unknown(path: KeyPath, section: str, without: Sequence[str]) -> Diagnostic:
 
 def _typed(key: Key, value: Any) -> Any:
     """`value` as ML-Agents reads it, which takes numbers as text, too."""
-    kind = type(key.usual)
+    kind = str if key.usual is None and key.ours else type(key.usual)
     if value == "None":
         raise ValueError("None is a text here; YAML's word is null")
+    if kind is tuple and isinstance(value, list):
+        return [str(one) for one in value]
     if kind not in (int, float):
-        if key.usual is not None and type(value) is not kind:
-            raise ValueError(f"must be {'true or false' if kind is bool else 'a text'}")
+        if key.usual is not None or key.ours:
+            _require(type(value) is kind, WORDS[kind])
         return value
     number = value
     if isinstance(value, str) and len(value) <= MAX_TEXT:
-        try:
+        with suppress(ValueError):
             number = float(value)
             number = int(value) if value.strip("+- ").isdecimal() else number
-        except ValueError:
-            pass
-    if kind is float and isinstance(number, int | float) and type(number) is not bool:
+    if kind is float:
+        _require(isinstance(number, int | float) and type(number) is not bool, "a number")
         return number
     if isinstance(number, float) and number.is_integer():
         number = int(number)
-    low, high = key.bounds or (None, None)
-    of = "" if low is None else f" from {low} to {high}"
-    if type(number) is not int or (low is not None and not low <= number <= (high or 0)):
-        raise ValueError("must be a number" if kind is float else f"must be a whole number{of}")
+    low, high = key.bounds or (-MAX_WHOLE, MAX_WHOLE)
+    between = f" from {low} to {high}" if key.bounds else ""
+    _require(type(number) is int and low <= number <= high, f"a whole number{between}")
     return number
+
+
+def _require(is_right: bool, what: str) -> None:
+    if not is_right:
+        raise ValueError(f"must be {what}")
