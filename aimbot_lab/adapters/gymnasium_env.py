@@ -1,6 +1,7 @@
 """A world as Gymnasium's environments: one row as an `Env`, all seats as a `VectorEnv`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -11,7 +12,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from aimbot_lab.adapters.spaces import ActionKind, action_codec, observation_space
+from aimbot_lab.adapters.spaces import ActionKind, ObservationCodec, action_codec
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.result_lines import result_line
@@ -22,15 +23,16 @@ from aimbot_lab.foundation.world import (
     Picture,
     StepBuffers,
     WorldSpec,
-    new_step_buffers,
+    new_observations,
     seats_of,
+    step_buffers,
 )
 
 MAX_SEEDS = 2**63
 Infos = dict[str, Any]
 
 
-class WorldEnv(gymnasium.Env[Float32Array, Any]):
+class WorldEnv(gymnasium.Env[Any, Any]):
     """`world`, which must have one row and a scenario.
 
     The last step's info says how the episode ended, see `episode_infos`.
@@ -55,19 +57,19 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
         self.world = world
         self.render_mode = checked_render_mode(render_mode, self.metadata)
         self._codec = action_codec(world.spec, action, aim_bins)
-        self.observation_space: spaces.Space[Any] = observation_space(world.spec)
+        self._seen = ObservationCodec(world.spec)
+        self.observation_space: spaces.Space[Any] = self._seen.space
         self.action_space: spaces.Space[Any] = self._codec.space
-        self._size = len(world.spec.observation_names)
         width = len(world.spec.branches) + world.spec.continuous
         self._action = np.zeros((1, width), np.float32)
         self._running = False
-        self._next: Float32Array | None = None  # first observation of the episode that waits
+        self._next: Any = None  # first observation of the episode that waits
         world.keep_endings = render_mode is not None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Float32Array, Infos]:
-        """The first observation [D] of an episode, and an empty info.
+    ) -> tuple[Any, Infos]:
+        """The first observation of an episode, and an empty info.
 
         With `seed`, a first episode that depends on the seed alone. Without one, after an
         episode's end, the episode that follows it in the world: the random stream goes on and
@@ -80,30 +82,30 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
             observation = self._next
         else:
             start = int(self.np_random.integers(MAX_SEEDS)) if seed is None else seed
-            first = np.empty((1, self._size), np.float32)
+            first = new_observations(self.world)
             self.world.reset(start, first)
-            observation = first[0]
+            observation = self._seen.row(first, 0)
         self._next = None
         self._running = True
         return observation, {}
 
-    def step(self, action: Any) -> tuple[Float32Array, float, bool, bool, Infos]:
-        """(observation [D], reward, terminated, truncated, info).
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Infos]:
+        """(observation, reward, terminated, truncated, info).
 
         Raises ActionError for an action that does not exist, which leaves the world as it was.
         """
         if not self._running:
             raise ResetNeeded("no episode is running: call reset()")
         self._codec.to_world(action, self._action)
-        buffers = new_step_buffers(1, self._size)
+        buffers = step_buffers(self.world)
         episodes = self.world.step(self._action, buffers)
-        reward = float(buffers.rewards[0])
+        reward, seen = float(buffers.rewards[0]), self._seen.row(buffers.observations, 0)
         if not episodes:
-            return buffers.observations[0], reward, False, False, {}
+            return seen, reward, False, False, {}
         self._running = False
-        self._next = buffers.observations[0]
+        self._next = seen
         cut_off = bool(buffers.truncated[0])
-        last = buffers.final_observations[0]
+        last = self._seen.row(buffers.final_observations, 0)
         return last, reward, not cut_off, cut_off, episode_infos(episodes, self.world.spec)[0]
 
     def render(self) -> Picture | None:
@@ -114,7 +116,7 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
         return self.world.draw(0, ending=self._next is not None)
 
 
-class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
+class WorldVectorEnv(VectorEnv[Any, Any, Any]):
     """All seats of `world`, which must have a scenario, stepped at once; with one agent, its rows.
 
     A finished row is reset in the same step: its observation is that of the new episode, the
@@ -143,20 +145,20 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
         self.num_envs = seats_of(world)
         self.render_mode = checked_render_mode(render_mode, self.metadata)
         self._codec = action_codec(world.spec, action, aim_bins)
-        self.single_observation_space = observation_space(world.spec)
+        self._seen = ObservationCodec(world.spec)
+        self.single_observation_space = self._seen.space
         self.single_action_space = self._codec.space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._shape = self.num_envs, len(world.spec.observation_names)
         width = len(world.spec.branches) + world.spec.continuous
         self._actions = np.zeros((self.num_envs, width), np.float32)
-        self._final = np.zeros(self._shape, np.float32)
+        self._final = new_observations(world)
         self._running = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Float32Array, Infos]:
-        """First observations [B, D] and an empty info: first episodes in all rows.
+    ) -> tuple[Any, Infos]:
+        """First observations [B] and an empty info: first episodes in all rows.
 
         They depend on `seed` alone; row 0 is that of a `WorldEnv` with the same seed. Without
         one, on a seed drawn from `np_random`, which goes on where it was; running episodes are
@@ -165,13 +167,13 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
         refuse_options(options)
         super().reset(seed=seed)
         start = int(self.np_random.integers(MAX_SEEDS)) if seed is None else seed
-        observations = np.empty(self._shape, np.float32)
+        observations = new_observations(self.world)
         self.world.reset(start, observations)
         self._running = True
-        return observations, {}
+        return self._seen.shown(observations), {}
 
-    def step(self, actions: Any) -> tuple[Float32Array, Float32Array, BoolArray, BoolArray, Infos]:
-        """(observations [B, D], rewards [B], terminated [B], truncated [B], infos).
+    def step(self, actions: Any) -> tuple[Any, Float32Array, BoolArray, BoolArray, Infos]:
+        """(observations [B], rewards [B], terminated [B], truncated [B], infos).
 
         Raises ActionError, naming the row, for an action that does not exist; the world stays
         as it was.
@@ -180,16 +182,18 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
             raise ResetNeeded("no episode is running: call reset()")
         self._codec.to_world(actions, self._actions)
         buffers = StepBuffers(
-            observations=np.empty(self._shape, np.float32),
+            observations=np.empty_like(self._final),
             rewards=np.empty(self.num_envs, np.float32),
             finished=np.empty(self.num_envs, np.bool_),
             truncated=np.zeros(self.num_envs, np.bool_),
             final_observations=self._final,
         )
-        episodes = self.world.step(self._actions, buffers)
-        infos = batch_infos(episodes, self._final, spec=self.world.spec) if episodes else {}
-        terminated = buffers.finished & ~buffers.truncated
-        return buffers.observations, buffers.rewards, terminated, buffers.truncated, infos
+        episodes, infos = self.world.step(self._actions, buffers), {}
+        if episodes:
+            last = partial(self._seen.row, self._final)
+            infos = batch_infos(episodes, last, spec=self.world.spec, seats=self.num_envs)
+        terminated, seen = buffers.finished & ~buffers.truncated, buffers.observations
+        return self._seen.shown(seen), buffers.rewards, terminated, buffers.truncated, infos
 
     def render(self) -> tuple[Picture, ...] | None:
         """Every row from above. None without a mode."""
@@ -241,24 +245,24 @@ def episode_infos(episodes: EpisodeBatch, spec: WorldSpec) -> list[Infos]:
 
 
 def batch_infos(
-    episodes: EpisodeBatch, final_observations: Float32Array, *, spec: WorldSpec
+    episodes: EpisodeBatch, last_of: Callable[[int], Any], *, spec: WorldSpec, seats: int
 ) -> Infos:
-    """`final_obs` and `final_info` of a batch of N seats in which `episodes` ended.
+    """`final_obs` and `final_info` of a batch of N `seats` in which `episodes` ended.
 
     In the form of Gymnasium's own vector environments: every entry has one place per seat
-    and, under its name with `_` before it, a mask [N] of the seats that it speaks of.
+    and, under its name with `_` before it, a mask [N] of the seats that it speaks of. `last_of` a
+    seat is its last observation.
     """
-    count = len(final_observations)
-    seats = episodes.seats(count // spec.agents)
-    ended = np.zeros(count, np.bool_)
-    ended[seats] = True
-    last = np.full(count, None, object)
-    for seat in seats:
-        last[seat] = final_observations[seat].copy()
+    places = episodes.seats(seats // spec.agents)
+    ended = np.zeros(seats, np.bool_)
+    ended[places] = True
+    last = np.full(seats, None, object)
+    for seat in places.tolist():
+        last[seat] = last_of(seat)
     infos = episode_infos(episodes, spec)
     final: Infos = {}
     for name in infos[0]:
-        final[name] = _column([info[name] for info in infos], seats, count)
+        final[name] = _column([info[name] for info in infos], places, seats)
         final[f"_{name}"] = ended.copy()
     return {
         "final_obs": last,

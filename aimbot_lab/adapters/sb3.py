@@ -9,7 +9,12 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 
 from aimbot_lab.adapters.gymnasium_env import checked_render_mode
 from aimbot_lab.adapters.reward_scale import ConstantRewardScale, RewardScale
-from aimbot_lab.adapters.spaces import LearnerActions, TargetCodec, learner_codec, observation_space
+from aimbot_lab.adapters.spaces import (
+    LearnerActions,
+    ObservationCodec,
+    TargetCodec,
+    learner_codec,
+)
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
@@ -17,11 +22,13 @@ from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,
     Float32Array,
+    Observations,
     Picture,
     StepBuffers,
     close_world,
-    new_step_buffers,
+    columns_of,
     seats_of,
+    step_buffers,
 )
 
 Indices = None | int | Iterable[int]
@@ -38,7 +45,8 @@ class WorldVecEnv(VecEnv):
     Without `aim_bins`, eleven values between the limits of the mouse. A finished row's info has
     `episode`, `is_success` (of a world that has wins) and `terminal_observation`.
     `episodes` holds what ended in the last step. With `show_masks` the masks of the world's
-    branches are the last columns of every observation, 1 for what makes sense."""
+    branches are the last columns of every observation, 1 for what makes sense. Pictures have their
+    channels first; with `joined` the other columns stay together beside them, as `columns`."""
 
     def __init__(
         self,
@@ -47,6 +55,7 @@ class WorldVecEnv(VecEnv):
         *,
         actions: LearnerActions = "bins",
         show_masks: bool = False,
+        joined: bool = False,
         seed: int = 0,
         reward_scale: float | RewardScale = 1.0,
         render_mode: str | None = None,
@@ -64,15 +73,16 @@ class WorldVecEnv(VecEnv):
             if isinstance(reward_scale, float | int)
             else reward_scale
         )
-        size = len(world.spec.observation_names)
         seats = seats_of(world)
-        self._buffers = [new_step_buffers(seats, size) for _ in range(2)]
+        self._buffers = [step_buffers(world) for _ in range(2)]
         self._turn = 0
         width = len(world.spec.branches) + world.spec.continuous
         self._actions = np.zeros((seats, width), np.float32)
         self._branch_masks = np.ones((seats, sum(world.spec.branches)), np.bool_)
-        space = observation_space(world.spec, masks=show_masks)
-        super().__init__(seats, space, self._codec.space)
+        self._seen = ObservationCodec(
+            world.spec, masks=show_masks, channels_first=True, joined=joined
+        )
+        super().__init__(seats, self._seen.space, self._codec.space)
 
     def reset(self) -> VecEnvObs:
         """First observations [B, D]; takes the seed given to `seed`, else one of its own.
@@ -100,7 +110,8 @@ class WorldVecEnv(VecEnv):
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take a batch of the action space's `actions` for the next `step_wait`."""
-        self._codec.to_world(actions, self._actions, self._buffers[self._turn].observations)
+        seen = columns_of(self._buffers[self._turn].observations)
+        self._codec.to_world(actions, self._actions, seen)
 
     def step_wait(self) -> VecEnvStepReturn:
         """(observations [B, D], scaled rewards [B], finished [B], infos)."""
@@ -124,14 +135,14 @@ class WorldVecEnv(VecEnv):
         )
         for seat, won, total, length in endings:
             infos[seat] = {
-                "terminal_observation": self._last_shown(buffers.final_observations[seat]),
+                "terminal_observation": self._last_shown(buffers.final_observations, seat),
                 "TimeLimit.truncated": bool(buffers.truncated[seat]),
                 **({"is_success": won} if self.world.spec.has_wins else {}),
                 "episode": {"r": total, "l": length},
             }
         for seat in episodes.untold:
             infos[seat] = {
-                "terminal_observation": self._last_shown(buffers.final_observations[seat]),
+                "terminal_observation": self._last_shown(buffers.final_observations, seat),
                 "TimeLimit.truncated": bool(buffers.truncated[seat]),
             }
 
@@ -142,7 +153,7 @@ class WorldVecEnv(VecEnv):
         seen = {"seen": self._buffers[self._turn].observations.copy()} if self._aims else {}
         return {**state, **seen}
 
-    def resume(self, state: Mapping[str, Any]) -> tuple[Float32Array, BoolArray] | None:
+    def resume(self, state: Mapping[str, Any]) -> tuple[VecEnvObs, BoolArray] | None:
         """Go on from what `state()` gave, without a reset.
 
         Of a world that has no snapshots: observations [B, D], and [B] where new episodes began.
@@ -170,18 +181,16 @@ class WorldVecEnv(VecEnv):
         self.world.action_masks(self._branch_masks)
         return self._codec.masks(self._branch_masks)
 
-    def _shown(self, observations: Float32Array) -> Float32Array:
+    def _shown(self, observations: Observations) -> VecEnvObs:
         if not self._show_masks:
-            return observations
+            return self._seen.shown(observations)  # type: ignore[no-any-return]
         self.world.action_masks(self._branch_masks)
-        return np.concatenate([observations, self._branch_masks], axis=1, dtype=np.float32)
+        return self._seen.shown(observations, self._branch_masks)  # type: ignore[no-any-return]
 
-    def _last_shown(self, observation: Float32Array) -> Float32Array:
+    def _last_shown(self, observations: Observations, seat: int) -> VecEnvObs:
         """An episode's last observation, after which nothing is chosen and nothing masked."""
-        if not self._show_masks:
-            return observation.copy()
-        free = np.ones(self._branch_masks.shape[1], np.float32)
-        return np.concatenate([observation, free])
+        free = np.ones((1, self._branch_masks.shape[1]), np.bool_) if self._show_masks else None
+        return self._seen.row(observations, seat, free)  # type: ignore[no-any-return]
 
     def _next_buffers(self) -> StepBuffers:
         self._turn = 1 - self._turn

@@ -12,7 +12,15 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError
-from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array, WorldSpec
+from aimbot_lab.foundation.world import (
+    COLUMNS,
+    BoolArray,
+    Float32Array,
+    Int64Array,
+    Observations,
+    WorldSpec,
+    columns_of,
+)
 
 AIM_SHARES = (-1.0, -0.5, -0.2, -0.08, -0.02, 0.0, 0.02, 0.08, 0.2, 0.5, 1.0)
 """The usual aim bins, as shares of the mouse limit."""
@@ -23,12 +31,88 @@ FARTHEST = 1e30  # in the place of no bound, which stable-baselines3 does not ta
 LearnerActions = Literal["own", "bins", "flat", "hybrid", "target_bins", "target_hybrid"]
 
 
-def observation_space(spec: WorldSpec, *, masks: bool = False) -> spaces.Box:
-    """Raw observations [D] within their declared ranges; then, with `masks`, the branches'."""
-    count = sum(spec.branches) if masks else 0
-    low = np.concatenate([spec.observation_low, np.zeros(count, np.float32)])
-    high = np.concatenate([spec.observation_high, np.ones(count, np.float32)])
-    return spaces.Box(low, high, dtype=np.float32)
+class ObservationCodec:
+    """How a seat's observation is shown: its columns [D], within their declared ranges.
+
+    Where a world shows pictures it is a Dict of its blocks, or a single picture where there is
+    nothing else. With `joined` the columns stay together there, as `columns`. Pictures are [H, W,
+    C], and [C, H, W] with `channels_first`. With `masks` those of the branches are the last
+    columns.
+    """
+
+    space: spaces.Space[Any]
+    names: tuple[str, ...]
+    """The entries of the Dict; () without pictures."""
+    columns: dict[str, slice]
+    """Which columns an entry is that is no picture."""
+    alone: bool
+    """Whether the only entry is shown as it is."""
+
+    def __init__(
+        self,
+        spec: WorldSpec,
+        *,
+        masks: bool = False,
+        channels_first: bool = False,
+        joined: bool = False,
+    ) -> None:
+        count = sum(spec.branches) if masks else 0
+        low = np.concatenate([spec.observation_low, np.zeros(count, np.float32)])
+        high = np.concatenate([spec.observation_high, np.ones(count, np.float32)])
+        self._first, self._joined = channels_first, joined
+        self.columns = {}
+        shown: dict[str, spaces.Space[Any]] = {}
+        if joined and len(low):
+            self.columns[COLUMNS] = slice(None)
+            shown[COLUMNS] = spaces.Box(low, high, dtype=np.float32)
+        first = 0
+        for block in spec.observation_blocks if spec.pictures else ():
+            if block.kind == "image":
+                height, width, channels = block.shape
+                shape = (channels, height, width) if channels_first else block.shape
+                shown[block.name] = spaces.Box(0, 255, shape, np.uint8)
+            elif not joined:
+                at = self.columns[block.name] = slice(first, first := first + block.columns)
+                shown[block.name] = spaces.Box(low[at], high[at], dtype=np.float32)
+        self.names, self.alone = tuple(shown), len(shown) == 1
+        if not spec.pictures:
+            self.space = spaces.Box(low, high, dtype=np.float32)
+        elif self.alone:
+            (self.space,) = shown.values()
+        else:
+            self.space = spaces.Dict(list(shown.items()))
+
+    def shown(self, observations: Observations, masks: BoolArray | None = None) -> Any:
+        """`observations` [N] as the space has them, with `masks` [N, choices] where it has these.
+
+        An array, or a dict of arrays; those without masks are views.
+        """
+        columns = columns_of(observations)
+        if masks is not None:
+            columns = np.concatenate([columns, masks], axis=1, dtype=np.float32)
+        if observations.dtype.names is None:
+            return columns
+        found = {name: self._part(name, observations, columns) for name in self.names}
+        return found[self.names[0]] if self.alone else found
+
+    def _part(self, name: str, observations: Observations, columns: Float32Array) -> Any:
+        if name in self.columns:
+            return columns[:, self.columns[name]]
+        return np.moveaxis(observations[name], 3, 1) if self._first else observations[name]
+
+    def row(self, observations: Observations, seat: int, masks: BoolArray | None = None) -> Any:
+        """What that seat alone is shown, copied; `masks` [1, choices] are its own."""
+        found = self.shown(observations[seat : seat + 1], masks)
+        if isinstance(found, dict):
+            return {name: part[0].copy() for name, part in found.items()}
+        return found[0].copy()
+
+
+def observation_space(
+    spec: WorldSpec, *, masks: bool = False, joined: bool = False
+) -> spaces.Space[Any]:
+    """What learners are shown, with the channels of pictures first."""
+    return ObservationCodec(spec, masks=masks, channels_first=True, joined=joined).space
 
 
 class BinnedActions:

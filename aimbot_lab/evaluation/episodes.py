@@ -21,6 +21,7 @@ from aimbot_lab.foundation.world import (
     Scenario,
     StepBuffers,
     WorldSpec,
+    observation_bytes,
     seats_of,
     step_buffers,
 )
@@ -147,7 +148,7 @@ def play_scenario(
     world.set_scenario(scenario)
     rows, spec, buffers = world.num_envs, world.spec, step_buffers(world)
     world.reset(seed, buffers.observations)
-    by_row = buffers.observations.reshape(-1, rows, buffers.observations.shape[-1]).swapaxes(0, 1)
+    by_row = (observation_bytes(buffers.observations[row::rows]) for row in range(rows))
     played = CellEpisodes(
         name,
         won=np.zeros(rows, np.bool_),
@@ -155,7 +156,7 @@ def play_scenario(
         returns=np.zeros(rows),
         drawn=np.zeros(rows, np.bool_),
         columns={column: np.zeros(rows) for column in spec.episode_columns},
-        starts=tuple(hashlib.blake2b(seen.tobytes(), digest_size=8).digest() for seen in by_row),
+        starts=tuple(hashlib.blake2b(seen, digest_size=8).digest() for seen in by_row),
         measures=spec.measures,
     )
     limit = longest_episode(spec, max_steps)
@@ -183,12 +184,12 @@ def traced(
     world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target], parameters))
     starts, buffers = np.ones(seats_of(world), np.bool_), step_buffers(world)
     world.reset(evaluation_seed(seed, cell), buffers.observations)
-    digest = hashlib.blake2b(buffers.observations.tobytes())
+    digest = hashlib.blake2b(observation_bytes(buffers.observations))
     for _ in range(TRACED_STEPS):
         world.step(act(buffers.observations, starts), buffers)
         starts = buffers.finished.copy()
-        for shown in (buffers.observations, buffers.rewards, starts):
-            digest.update(shown.tobytes())
+        digest.update(observation_bytes(buffers.observations))
+        digest.update(buffers.rewards.tobytes() + starts.tobytes())
     return digest.digest()
 
 

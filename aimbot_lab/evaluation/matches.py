@@ -148,7 +148,7 @@ def play_pairs(
     """
     spec, games, seats = worlds[0].spec, worlds[0].num_envs, seats_of(worlds[0])
     rows, width = len(pairs) * seats, len(spec.branches) + spec.continuous
-    observations = np.zeros((rows, len(spec.observation_names)), np.float32)
+    observations = np.zeros(rows, spec.observation_dtype)
     masks = np.ones((rows, sum(spec.branches)), np.bool_)
     starts = np.ones(rows, np.bool_)
     actions = np.zeros((rows, width), np.float32)

@@ -69,19 +69,26 @@ def _shown(array: Any) -> str:
     return f"shape {array.shape}, type {kind}{marks}"
 
 
-def check_buffers(buffers: StepBuffers, shape: tuple[int, int]) -> None:
-    """Raise MisuseError unless a world can fill `buffers` for observations of `shape` [N, D]."""
-    if _surely_fit(buffers, shape):
+def check_buffers(
+    buffers: StepBuffers, shape: tuple[int, ...], dtype: np.dtype[Any] = FLOAT32
+) -> None:
+    """Raise MisuseError unless a world can fill `buffers`.
+
+    Observations must be of `shape` [N, D], or records [N] of `dtype`.
+    """
+    if _surely_fit(buffers, shape, dtype):
         return
     if not isinstance(buffers, StepBuffers):
         raise MisuseError(f"buffers: must be StepBuffers (got {type(buffers).__name__})")
     for name, array in buffers._asdict().items():
-        wide = name in ("observations", "final_observations")
-        kind = BOOL if name in ("finished", "truncated") else FLOAT32
-        check_writable(array, name, shape=shape if wide else shape[:1], dtype=kind)
+        if name in ("observations", "final_observations"):
+            check_writable(array, name, shape=shape, dtype=dtype)
+        else:
+            kind = BOOL if name in ("finished", "truncated") else FLOAT32
+            check_writable(array, name, shape=shape[:1], dtype=kind)
 
 
-def _surely_fit(buffers: StepBuffers, shape: tuple[int, int]) -> bool:
+def _surely_fit(buffers: StepBuffers, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     """Whether all is right at one glance; what is not sure is checked array by array."""
     if type(buffers) is not StepBuffers:
         return False
@@ -94,7 +101,8 @@ def _surely_fit(buffers: StepBuffers, shape: tuple[int, int]) -> bool:
         and type(last) is np.ndarray
         and seen.shape == last.shape == shape
         and rewards.shape == finished.shape == truncated.shape == shape[:1]
-        and seen.dtype is rewards.dtype is last.dtype is FLOAT32
+        and seen.dtype is last.dtype is dtype
+        and rewards.dtype is FLOAT32
         and finished.dtype is truncated.dtype is BOOL
         and seen.flags.carray
         and rewards.flags.carray

@@ -28,6 +28,7 @@ PLAIN = (
 BOUNDS = ("observation_low", "observation_high")
 MAPPINGS = ("targets", "difficulties")
 MAX_COLUMNS = 2**17  # of an observation
+MAX_NUMBERS = 2**26  # of one with its pictures
 MAX_CHOICES = 2**16  # of a branch, and branches and columns of an action
 MAX_NAMES = 2**10  # of targets, terms and the like
 _DIMENSIONS: Mapping[str, int] = MappingProxyType({"vector": 1, "rays": 2, "units": 2, "image": 3})
@@ -143,7 +144,7 @@ def spec_from(document: Any) -> WorldSpec:
     if not all(len(block.shape) == _DIMENSIONS[block.kind] for block in blocks):
         raise ValueError("a block of another shape than its kind has")
     width = sum(block.columns for block in blocks)
-    if width > MAX_COLUMNS:
+    if width > MAX_COLUMNS or sum(prod(block.shape) for block in blocks) > MAX_NUMBERS:
         raise ValueError("too many columns")
     names = form.get("observation_names")
     bounds = [

@@ -3,6 +3,10 @@
 Adapters, evaluation and replay are written once against `BatchWorld`. A world resets a finished row
 within the same step.
 
+Observations are float32 columns [N, D]. Where a world shows pictures they are records [N], with
+`columns` [D] and each picture [H, W, C] in uint8 by its block's name, so that they are indexed,
+copied and kept in one piece all the same.
+
 Arrays of agents are by seat: with A agents a row and B rows there are N = A x B seats, and agent
 a of row r has seat a * B + r, so that what one policy acts for is a contiguous slice. With one
 agent a seat is a row.
@@ -28,6 +32,10 @@ Float32Array = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
 Int64Array = npt.NDArray[np.int64]
 Picture = npt.NDArray[np.uint8]  # [height, width, 3] red, green, blue
+Observations = npt.NDArray[Any]
+"""Columns [N, D] in float32, or records [N] of `WorldSpec.observation_dtype`."""
+COLUMNS = "columns"
+"""The field of the float columns in records; no picture may be called so."""
 
 
 BlockKind = Literal["vector", "rays", "units", "image"]
@@ -35,10 +43,11 @@ BlockKind = Literal["vector", "rays", "units", "image"]
 
 @dataclass(frozen=True)
 class ObservationBlock:
-    """A named part of an observation: adjacent columns, which a network may treat in its own way.
+    """A named part of an observation, which a network may treat in its own way.
 
-    `vector` [F] and `rays` [R, F] are plain numbers, `image` [H, W, C] a picture, `units` [U, F] up
-    to U things of one kind, followed by U columns that are 1 for those that are there.
+    `vector` [F] and `rays` [R, F] are plain numbers, `units` [U, F] up to U things of one kind,
+    followed by U columns that are 1 for those that are there: adjacent columns. `image` [H, W, C]
+    is a picture in uint8, beside the columns.
     """
 
     name: str
@@ -50,7 +59,9 @@ class ObservationBlock:
 
     @property
     def columns(self) -> int:
-        """How many columns of the observation it takes."""
+        """How many columns of the observation it takes; a picture takes none."""
+        if self.kind == "image":
+            return 0
         return prod(self.shape) + (self.shape[0] if self.kind == "units" else 0)
 
 
@@ -227,7 +238,7 @@ class WorldSpec:
     max_steps: int | None = None  # of the longest episode; None: not known
     abilities: frozenset[str] = frozenset()  # of ABILITIES
     agents: int = 1  # agents a row
-    blocks: tuple[ObservationBlock, ...] = ()  # of all D columns in order; (): one vector
+    blocks: tuple[ObservationBlock, ...] = ()  # of all D columns in order, pictures between them
     units: tuple[UnitBlock, ...] = ()  # kinds of units whose features are among the columns
     episode_columns: tuple[str, ...] = ()  # names of what the world counts of an episode itself
     has_draws: bool = False  # whether an episode may end in a draw
@@ -268,6 +279,18 @@ class WorldSpec:
         first = np.where(np.isfinite(low), low, from_above).astype(np.float32)
         return ActionBounds(first, np.where(np.isfinite(high), high, from_below).astype(np.float32))
 
+    @cached_property
+    def pictures(self) -> tuple[ObservationBlock, ...]:
+        """The blocks that are pictures."""
+        return tuple(block for block in self.blocks if block.kind == "image")
+
+    @cached_property
+    def observation_dtype(self) -> np.dtype[Any]:
+        """What a seat is shown: D columns, or a record of these and of each picture."""
+        columns = np.dtype((np.float32, (len(self.observation_names),)))
+        shown = [(block.name, np.uint8, block.shape) for block in self.pictures]
+        return np.dtype([(COLUMNS, columns), *shown], align=True) if shown else columns
+
     @property
     def observation_blocks(self) -> tuple[ObservationBlock, ...]:
         """`blocks`, or the whole observation as a vector."""
@@ -299,27 +322,68 @@ class StepBuffers(NamedTuple):
     All seats of a row finish together.
     """
 
-    observations: Float32Array  # [N, D] of the state after the step (after a reset where finished)
+    observations: Observations  # [N, D] or [N], after the step (after a reset where finished)
     rewards: Float32Array  # [N]
     finished: BoolArray  # [N] the episode ended in this step
     truncated: BoolArray  # [N] and was cut off, not ended by its rules
-    final_observations: Float32Array  # [N, D] last observation; written only where finished
+    final_observations: Observations  # the last one of the episode; written only where finished
 
 
-def new_step_buffers(seats: int, observation_size: int) -> StepBuffers:
-    """Fresh arrays for one step of `seats` seats."""
+def new_step_buffers(seats: int, observation: int | np.dtype[Any]) -> StepBuffers:
+    """Fresh arrays for one step of `seats` seats.
+
+    An `observation` is so many columns, or what `WorldSpec.observation_dtype` says.
+    """
+    kind = np.dtype((np.float32, (observation,))) if isinstance(observation, int) else observation
     return StepBuffers(
-        observations=np.zeros((seats, observation_size), np.float32),
+        observations=np.zeros(seats, kind),
         rewards=np.zeros(seats, np.float32),
         finished=np.zeros(seats, np.bool_),
         truncated=np.zeros(seats, np.bool_),
-        final_observations=np.zeros((seats, observation_size), np.float32),
+        final_observations=np.zeros(seats, kind),
     )
 
 
 def step_buffers(world: "BatchWorld") -> StepBuffers:
     """Fresh arrays for one step of `world`."""
-    return new_step_buffers(seats_of(world), len(world.spec.observation_names))
+    return new_step_buffers(seats_of(world), world.spec.observation_dtype)
+
+
+def new_observations(world: "BatchWorld") -> Observations:
+    """Zeros of the shape and type in which `world` writes observations."""
+    return np.zeros(seats_of(world), world.spec.observation_dtype)
+
+
+def columns_of(observations: Observations) -> Float32Array:
+    """The float columns [N, D] of `observations`."""
+    columns: Float32Array = observations
+    return columns if observations.dtype.names is None else observations[COLUMNS]
+
+
+def as_observations(given: Any, spec: WorldSpec) -> Observations:
+    """`given` as a world of `spec` shows it: so already, or its blocks [N, ...] by name.
+
+    A picture that is all there is may come alone. Raises KeyError for a block that is missing.
+    """
+    if not spec.pictures or (isinstance(given, np.ndarray) and given.dtype.names is not None):
+        return np.asarray(given)
+    parts = given if isinstance(given, Mapping) else {spec.pictures[0].name: given}
+    rows, first = len(next(iter(parts.values()))), 0
+    found = np.zeros(rows, spec.observation_dtype)
+    for block in spec.observation_blocks:
+        if block.kind == "image":
+            found[block.name] = parts[block.name]
+        else:
+            columns = slice(first, first := first + block.columns)
+            found[COLUMNS][:, columns] = np.reshape(parts[block.name], (rows, -1))
+    return found
+
+
+def observation_bytes(observations: Observations) -> bytes:
+    """All that `observations` hold, to be hashed; without the gaps between fields of records."""
+    names = observations.dtype.names or ()
+    columns = columns_of(observations).astype("<f4", copy=False)
+    return b"".join([columns.tobytes(), *(observations[name].tobytes() for name in names[1:])])
 
 
 def seats_of(world: "BatchWorld") -> int:
@@ -392,10 +456,10 @@ NEW_EPISODES = (
 class RestartingWorld(Protocol):
     """What a world without the ability `snapshot` has beside what all worlds have."""
 
-    def resume_episodes(self, observations: Float32Array) -> BoolArray:
+    def resume_episodes(self, observations: Observations) -> BoolArray:
         """Go on with the episodes of the snapshot that was restored, or begin others.
 
-        Writes `observations` [N, D]; [N] True where an episode began. A notice reports these.
+        Writes `observations` [N]; [N] True where an episode began. A notice reports these.
         """
 
 
@@ -417,8 +481,8 @@ class BatchWorld(Protocol):
         Higher than every number before it.
         """
 
-    def reset(self, seed: int, observations: Float32Array) -> None:
-        """Start first episodes in all rows from `seed`; `observations` [N, D] is overwritten."""
+    def reset(self, seed: int, observations: Observations) -> None:
+        """Start first episodes in all rows from `seed`; `observations` [N] are overwritten."""
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
         """Episodes that ended in this step.

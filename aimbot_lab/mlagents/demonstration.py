@@ -12,7 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
+from aimbot_lab.foundation.world import (
+    BoolArray,
+    Float32Array,
+    Observations,
+    WorldSpec,
+)
 from aimbot_lab.mlagents.action_codec import ActionCodec
 from aimbot_lab.mlagents.base_env import ActionTuple, BehaviorSpec, DecisionSteps, TerminalSteps
 from aimbot_lab.mlagents.handshake import introduction
@@ -28,7 +33,7 @@ ACTION = b"\x12"  # how field 2, a message, begins
 class Demonstrated(NamedTuple):
     """One agent's episode of T decisions."""
 
-    observations: Float32Array  # [T + 1, D] before each decision, and the last one
+    observations: Observations  # [T + 1] before each decision, and the last one
     forbidden: BoolArray  # [T, choices of all branches]
     actions: Float32Array  # [T, branches + continuous] as the world takes them
     rewards: Float32Array  # [T] for each decision
@@ -86,7 +91,7 @@ class _Writer:
         )
         return _rows(self._infos.encode(decisions, TerminalSteps.empty(self.spec)), count)
 
-    def _seen(self, observations: Float32Array) -> list[Float32Array]:
+    def _seen(self, observations: Observations) -> list[Float32Array]:
         return [sensor.of(observations) for sensor in self._sensors]
 
     def _ended(self, episode: Demonstrated) -> bytes:

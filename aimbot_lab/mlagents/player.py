@@ -12,6 +12,7 @@ from aimbot_lab.foundation.errors import ActionError, ConfigurationError
 from aimbot_lab.foundation.world import (
     BatchWorld,
     Float32Array,
+    Observations,
     StepBuffers,
     seats_of,
     step_buffers,
@@ -180,9 +181,11 @@ class AlternatingBuffers:
             self._copies = True
         return self._pair[0]
 
-    def give(self) -> Float32Array:
-        """The observations [N, D] written last, for the trainer to keep."""
+    def give(self) -> Observations:
+        """The observations [N] written last, for the trainer to keep."""
         observations = self._pair[0].observations
+        if observations.dtype.names is not None:
+            return observations  # of which each sensor takes copies
         if self._copies:
             return observations.copy()
         # Views of an array refer to it as their base only where that is not a view of an array.

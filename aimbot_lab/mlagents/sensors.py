@@ -9,7 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.world import Float32Array, Int64Array, ObservationBlock, WorldSpec
+from aimbot_lab.foundation.world import (
+    Float32Array,
+    Int64Array,
+    ObservationBlock,
+    Observations,
+    WorldSpec,
+    columns_of,
+)
 from aimbot_lab.mlagents.base_env import (
     ActionSpec,
     BehaviorSpec,
@@ -19,7 +26,6 @@ from aimbot_lab.mlagents.base_env import (
 )
 
 MOVABLE = DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
-IMAGE = "image"
 
 
 def behavior_spec(spec: WorldSpec, *, channels_first: bool = True) -> BehaviorSpec:
@@ -33,14 +39,17 @@ class Sensor(NamedTuple):
     """What agents are shown as one observation."""
 
     spec: ObservationSpec
-    columns: Int64Array | None  # of the world's observation, flat; None: all of them
+    columns: Int64Array | None  # of the world's observation; None: all of them
+    picture: str | None = None  # the block whose shades, from 0 to 1, are shown instead
 
-    def of(self, observations: Float32Array) -> Float32Array:
-        """[n, ...] of the world's observations [n, D]."""
-        if self.columns is None:
-            return observations
-        shown: Float32Array = observations[:, self.columns]
-        return shown.reshape(len(observations), *self.spec.shape)
+    def of(self, observations: Observations) -> Float32Array:
+        """[n, ...] of the world's observations [n]."""
+        if self.picture is not None:
+            shades = observations[self.picture].astype(np.float32) / np.float32(255)
+            first = self.spec.dimension_property[0] != MOVABLE
+            return np.ascontiguousarray(np.moveaxis(shades, 3, 1)) if first else shades
+        columns = columns_of(observations)
+        return columns if self.columns is None else columns[:, self.columns]
 
 
 def sensors_of(spec: WorldSpec, *, channels_first: bool = True) -> tuple[Sensor, ...]:
@@ -51,13 +60,13 @@ def sensors_of(spec: WorldSpec, *, channels_first: bool = True) -> tuple[Sensor,
     further channels, elsewhere as further numbers.
     """
     columns = dict(_columns(spec))
+    made = [_picture(block, channels_first=channels_first) for block in spec.pictures]
     names = dict.fromkeys(block.sensor for block in columns if block.sensor)
-    made = [
-        _sensor(name, {block: c for block, c in columns.items() if block.sensor == name})
-        for name in names
-    ]
-    if channels_first:
-        made = [_with_channels_first(sensor) for sensor in made]
+    for name in names:
+        ages = [c for block, c in columns.items() if block.sensor == name]
+        full = name if len(ages) == 1 else f"StackingSensor_size{len(ages)}_{name}"
+        together = np.concatenate(ages)
+        made.append(Sensor(_flat(full, len(together)), together))
     rest = [c for block, c in columns.items() if block.sensor is None]
     if rest:
         size = sum(map(len, rest))
@@ -70,35 +79,20 @@ def sensors_of(spec: WorldSpec, *, channels_first: bool = True) -> tuple[Sensor,
 def _columns(spec: WorldSpec) -> Iterator[tuple[ObservationBlock, Int64Array]]:
     first = 0
     for block in spec.observation_blocks:
-        yield block, np.arange(first, first + block.columns)
+        if block.kind != "image":
+            yield block, np.arange(first, first + block.columns)
         first += block.columns
-
-
-def _sensor(name: str, blocks: dict[ObservationBlock, Int64Array]) -> Sensor:
-    """The sensor of these blocks, which differ in age alone; pictures with their channels last."""
-    full = name if len(blocks) == 1 else f"StackingSensor_size{len(blocks)}_{name}"
-    kinds = {block.kind for block in blocks}
-    if kinds != {IMAGE}:
-        columns = np.concatenate(list(blocks.values()))
-        return Sensor(_flat(full, len(columns)), columns)
-    columns = np.concatenate([c.reshape(block.shape) for block, c in blocks.items()], axis=2)
-    properties = MOVABLE, MOVABLE, DimensionProperty.NONE
-    return Sensor(
-        ObservationSpec(columns.shape, properties, ObservationType.DEFAULT, full), columns.flatten()
-    )
 
 
 def _flat(name: str, size: int) -> ObservationSpec:
     return ObservationSpec((size,), (DimensionProperty.NONE,), ObservationType.DEFAULT, name)
 
 
-def _with_channels_first(sensor: Sensor) -> Sensor:
-    spec, columns = sensor.spec, sensor.columns
-    if len(spec.shape) != 3 or columns is None:
-        return sensor
-    moved = columns.reshape(spec.shape).transpose(2, 0, 1)
-    turned = spec._replace(
-        shape=moved.shape,
-        dimension_property=(DimensionProperty.NONE, MOVABLE, MOVABLE),
-    )
-    return Sensor(turned, moved.flatten())
+def _picture(block: ObservationBlock, *, channels_first: bool) -> Sensor:
+    height, width, channels = block.shape
+    shape, properties = block.shape, (MOVABLE, MOVABLE, DimensionProperty.NONE)
+    if channels_first:
+        shape, properties = (channels, height, width), (DimensionProperty.NONE, MOVABLE, MOVABLE)
+    name = block.sensor or block.name
+    spec = ObservationSpec(shape, properties, ObservationType.DEFAULT, name)
+    return Sensor(spec, None, block.name)

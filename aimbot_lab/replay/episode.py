@@ -14,7 +14,14 @@ from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError, LabError
 from aimbot_lab.foundation.replays import ReplayRow, ReplayWorld, RowArrays, Scene, WorldReplays
 from aimbot_lab.foundation.result_lines import EpisodeResult, parse_line, result_line
-from aimbot_lab.foundation.world import BatchWorld, Float32Array, WorldSpec, step_buffers
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    Float32Array,
+    Observations,
+    WorldSpec,
+    observation_bytes,
+    step_buffers,
+)
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.worlds.registry import make_world, spec_of, type_of
 
@@ -148,7 +155,7 @@ class ReplayStep:
 
     scene: Scene  # read what it is drawn from before the next step
     action: Float32Array | None  # [A] of the first agent
-    observations: Float32Array  # [agents, D] after the decision; zeros before the first
+    observations: Observations  # [agents] after the decision; zeros before the first
     rewards: Float32Array  # [agents]
     earned: npt.NDArray[np.float64]  # [T] what each reward term gave for this decision
     line: str | None  # the result line of the first agent, once the episode has ended
@@ -209,7 +216,7 @@ def trajectory_sha256(episode: RecordedEpisode) -> str:
     for step in replay_steps(episode):
         for array in step.scene.trajectory:
             digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
-        digest.update(step.observations.astype("<f4", copy=False).tobytes())
+        digest.update(observation_bytes(step.observations))
         digest.update(step.rewards.astype("<f8").tobytes())
         digest.update((step.line or "").encode())
         if step.line is not None and step.line != episode.line:

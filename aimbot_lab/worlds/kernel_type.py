@@ -43,7 +43,8 @@ class KernelType(WorldType):
     def step_parts(self, world: Any, scenario: Scenario, buffers: StepBuffers) -> StepParts:
         """The kernels of a step, each on all rows of `world`, which draws from `scenario`."""
         del scenario
-        parts: StepParts = world.step_parts(buffers)
+        frames = world.frames  # of one with pictures, which kernels write elsewhere
+        parts: StepParts = world.step_parts(buffers if frames is None else frames.buffers)
         return parts
 
 

@@ -1,13 +1,14 @@
 """The base of worlds that kernels step: what arena, duel and Gorge Walk have in common."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import (
     BOOL,
-    FLOAT32,
     MisuseError,
     check_buffers,
     check_writable,
@@ -21,15 +22,19 @@ from aimbot_lab.foundation.kernels.spin_sync import BEGIN, STEP, new_queue
 from aimbot_lab.foundation.kernels.thread_pool import StepTask, ThreadPool, next_task
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
+    COLUMNS,
     BoolArray,
     Float32Array,
     Int64Array,
+    Observations,
     Scenario,
     StepBuffers,
     WorldSpec,
     new_step_buffers,
 )
 from aimbot_lab.worlds.snapshots import FITS, Arrays, joined, part_of
+
+NO_PICTURES: Mapping[str, Int64Array] = MappingProxyType({})
 
 
 class RowSettings(Protocol):
@@ -94,6 +99,7 @@ class KernelWorld:
         tables: Any,
         log: Any,
         fits: np.ndarray,
+        pictures: Mapping[str, Int64Array] = NO_PICTURES,
     ) -> None:
         self.spec = spec
         self.num_envs = settings.num_envs
@@ -102,8 +108,10 @@ class KernelWorld:
         self.state: Any = state
         self._tables: Any = tables
         self._log, self._fits = log, fits
-        self._shape = spec.agents * self.num_envs, len(spec.observation_names)
-        self._actions = np.zeros((self._shape[0], len(spec.action_names)), np.float32)
+        self._seats, kind = spec.agents * self.num_envs, spec.observation_dtype
+        self._shape, self._dtype = (self._seats, *kind.shape), kind.base
+        self._actions = np.zeros((self._seats, len(spec.action_names)), np.float32)
+        self.frames = PictureFrames(spec, pictures, self._seats) if pictures else None
         threads = max(1, min(settings.threads, self.num_envs // self.MIN_ROWS))
         self._workspaces = self._new_workspaces(threads)
         self._workers = ThreadPool(threads)
@@ -189,18 +197,22 @@ class KernelWorld:
         """See `worlds.snapshots.PartWorld`."""
         return part_of(whole, self.first_row, self.num_envs)
 
-    def reset(self, seed: int, observations: Float32Array) -> None:
-        """Start first episodes in all rows from `seed`; writes `observations` [N, D]."""
+    def reset(self, seed: int, observations: Observations) -> None:
+        """Start first episodes in all rows from `seed`; writes `observations` [N]."""
         seed = whole_seed(seed)
-        check_writable(observations, "observations", shape=self._shape, dtype=FLOAT32)
+        check_writable(observations, "observations", shape=self._shape, dtype=self._dtype)
         self._clear()
         self._seed_rows(seed)
         self.state.sampler_key[0] = derive_seed(seed, "samplers")
-        buffers = new_step_buffers(*self._shape)
+        frames = self.frames
+        buffers = new_step_buffers(*self._shape) if frames is None else frames.buffers
         buffers.finished[:] = True
         self._do(self._task_for(buffers), BEGIN)
         self._begun(np.arange(self.num_envs))
-        observations[:] = buffers.observations
+        if frames is None:
+            observations[:] = buffers.observations
+        else:
+            frames.write(buffers.observations, observations)
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
         """Episodes that ended in this step, one for each agent; writes `buffers`.
@@ -213,7 +225,13 @@ class KernelWorld:
         their decision or not; episodes that ended are restarted and not reported.
         """
         self.check_started()
-        check_buffers(buffers, self._shape)
+        check_buffers(buffers, self._shape, self._dtype)
+        if self.frames is not None:
+            return self.frames.step(partial(self._step, actions), buffers)
+        return self._step(actions, buffers)
+
+    def _step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
+        """The same with observations as kernels write them."""
         self._take(actions)
         buffers.finished.fill(False)
         ended = self._queue.ended
@@ -255,7 +273,7 @@ class KernelWorld:
     def _check_masks(self, masks: BoolArray) -> None:
         """Raise MisuseError unless `masks` [N, choices] can be written now."""
         self.check_started()
-        shape = self._shape[0], sum(self.spec.branches)
+        shape = self._seats, sum(self.spec.branches)
         check_writable(masks, "masks", shape=shape, dtype=BOOL)
 
     def _shown_state(self, *, ending: bool) -> Any:
@@ -284,6 +302,44 @@ class KernelWorld:
         """Raise MisuseError before the first reset."""
         if self.state.episode[0] == 0:
             raise MisuseError(self.NOT_STARTED)
+
+
+class PictureFrames:
+    """Parts the columns [N, W] that kernels write, of which some are pixels from 0 to 1.
+
+    `pictures` names the pixels [H, W, C] of each picture; the others are the observation's columns.
+    """
+
+    buffers: StepBuffers
+    """What kernels wrote in the last step."""
+
+    def __init__(self, spec: WorldSpec, pictures: Mapping[str, Int64Array], seats: int) -> None:
+        pixels = np.concatenate([columns.ravel() for columns in pictures.values()])
+        width = len(spec.observation_names) + len(pixels)
+        self._pictures = pictures
+        self._columns = np.setdiff1d(np.arange(width), pixels)
+        self.buffers = new_step_buffers(seats, width)
+
+    def write(self, wide: Float32Array, observations: Observations) -> None:
+        """Write `wide` [N, W] as `observations` [N]."""
+        observations[COLUMNS] = wide[:, self._columns]
+        for name, columns in self._pictures.items():
+            observations[name] = np.rint(255.0 * wide[:, columns])
+
+    def step(
+        self, step: Callable[[StepBuffers], EpisodeBatch], buffers: StepBuffers
+    ) -> EpisodeBatch:
+        """What `step` gives, which writes wide buffers; `buffers` are written."""
+        episodes, wide = step(self.buffers), self.buffers
+        self.write(wide.observations, buffers.observations)
+        for mine, given in zip(wide[1:4], buffers[1:4], strict=True):
+            given[:] = mine
+        if episodes:
+            ended = np.flatnonzero(wide.finished)
+            last = buffers.final_observations[ended]
+            self.write(wide.final_observations[ended], last)
+            buffers.final_observations[ended] = last
+        return episodes
 
 
 def tables_of(kind: type[Any], snapshot: Arrays, prefix: str) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from aimbot_lab.foundation import metric_names
 from aimbot_lab.foundation.unit_block import unit_faults
-from aimbot_lab.foundation.world import ABILITIES, WorldSpec
+from aimbot_lab.foundation.world import ABILITIES, COLUMNS, WorldSpec
 
 TRACKED_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 """What a name must be that becomes a metric's and stands in result lines."""
@@ -44,7 +44,8 @@ def spec_faults(spec: object) -> Iterator[str]:
 
 def _observation_faults(spec: WorldSpec) -> Iterator[str]:
     width = len(spec.observation_names)
-    yield from _names_faults("observation_names", spec.observation_names, least=1)
+    least = 0 if spec.pictures else 1
+    yield from _names_faults("observation_names", spec.observation_names, least=least)
     low, high = np.asarray(spec.observation_low), np.asarray(spec.observation_high)
     if not low.shape == high.shape == (width,):
         what = f"have the shapes {low.shape} and {high.shape}; both must be ({width},)"
@@ -55,7 +56,11 @@ def _observation_faults(spec: WorldSpec) -> Iterator[str]:
     columns = sum(block.columns for block in spec.observation_blocks)
     if columns != width:
         yield f"blocks hold {columns} columns; an observation has {width}"
-    yield from _names_faults("blocks", [block.name for block in spec.observation_blocks])
+    names = [block.name for block in spec.observation_blocks]
+    yield from _names_faults("blocks", [*names, COLUMNS] if spec.pictures else names)
+    for one in spec.pictures:
+        if len(one.shape) != 3 or min(one.shape) < 1:
+            yield f"picture {one.name} must have height, width and channels (got {one.shape})"
     kinds = [getattr(block, "kind", "") for block in spec.units]
     yield from _names_faults("units", kinds)
     for block in spec.units:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.world import Scenario, StepBuffers, new_step_buffers
+from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
@@ -32,7 +32,7 @@ def new_stage(scenario: Scenario, seed: int = 0, **settings) -> Stage:
     """An arena with these settings, reset with a seed."""
     arena = Arena(ArenaSettings(**settings))
     arena.set_scenario(scenario)
-    buffers = new_step_buffers(arena.num_envs, len(arena.spec.observation_names))
+    buffers = step_buffers(arena)
     arena.reset(seed, buffers.observations)
     return Stage(arena, buffers)
 
@@ -63,7 +63,9 @@ def row_digests(stage: Stage, play: np.ndarray) -> list[str]:
 
 def _told(buffers: StepBuffers) -> Iterator[np.ndarray]:
     yield from (buffers.observations, buffers.rewards, buffers.finished)
-    yield np.where(buffers.finished[:, None], buffers.final_observations, np.float32(0.0))
+    last = np.zeros_like(buffers.final_observations)
+    last[buffers.finished] = buffers.final_observations[buffers.finished]
+    yield last
 
 
 if __name__ == "__main__":

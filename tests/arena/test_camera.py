@@ -19,6 +19,7 @@ from aimbot_lab.worlds.arena.core.camera import (
 from aimbot_lab.worlds.arena.core.state import BODY_HEIGHT, EYE_HEIGHT, WALL_HEIGHT
 from aimbot_lab.worlds.arena.core.step import cast_all_rays, observe_all
 from aimbot_lab.worlds.arena.settings import CameraSettings, ObservationSettings
+from aimbot_lab.worlds.arena.spec import picture_columns
 
 ROWS, SIDE = 32, 47.0
 WIDTH, HEIGHT = 15, 10
@@ -40,19 +41,15 @@ def pictures(stage: Stage) -> np.ndarray:
     """[B, H, W, C] of the present state, rays cast anew."""
     arena, state = stage.arena, stage.arena.state
     state.ahead[:, 0], state.ahead[:, 1] = np.sin(state.yaw), np.cos(state.yaw)
-    seen = np.zeros_like(stage.buffers.observations)
+    seen = np.zeros_like(arena.frames.buffers.observations)
     cast_all_rays(state, arena._workspaces[0].scratch, (0, ROWS))
     observe_all(state, arena._tables, seen, (0, ROWS))
     return of(stage, seen)
 
 
 def of(stage: Stage, observations: np.ndarray) -> np.ndarray:
-    """The pictures [B, H, W, C] in `observations`."""
-    blocks = stage.arena.spec.observation_blocks
-    place = [block.name for block in blocks].index("camera")
-    first = sum(block.columns for block in blocks[:place])
-    columns = observations[:, first : first + blocks[place].columns]
-    return columns.reshape(ROWS, *blocks[place].shape)
+    """The pictures [B, H, W, C], from 0 to 1, in `observations` as kernels write them."""
+    return observations[:, picture_columns(stage.arena.settings)["camera"]]
 
 
 def moved(stage: Stage, places, yaw) -> np.ndarray:
@@ -168,6 +165,24 @@ def test_grey_is_the_luminance_of_the_colours_and_shades_are_whole_levels() -> N
     coloured, grey = pictures(filmed()), pictures(filmed(grey=True))
     np.testing.assert_allclose(grey[..., 0], coloured @ np.array(GREY), atol=1.1 * LEVEL)
     np.testing.assert_allclose(coloured * 255.0, np.rint(coloured * 255.0), atol=1e-4)
+
+
+def test_steps_show_the_picture_in_8_bits_and_the_last_one_of_an_episode() -> None:
+    stage = filmed(time_limit=2.0)
+    wide, ended = stage.arena.frames.buffers, 0
+    for actions in random_play(40, ROWS, seed=9):
+        stage.step(actions)
+        seen, last = stage.buffers.observations, stage.buffers.final_observations
+        over = stage.buffers.finished
+        shown = of(stage, wide.observations)
+        np.testing.assert_array_equal(seen["camera"], np.rint(255 * shown))
+        np.testing.assert_array_equal(seen["columns"][:, :13], wide.observations[:, :13])
+        final = of(stage, wide.final_observations)[over]
+        np.testing.assert_array_equal(last["camera"][over], np.rint(255 * final))
+        ended += over.sum()
+    assert ended > 0
+    assert seen["camera"].dtype == np.uint8
+    assert seen.nbytes == ROWS * stage.arena.spec.observation_dtype.itemsize
 
 
 def test_a_hidden_fire_base_is_not_in_the_picture() -> None:

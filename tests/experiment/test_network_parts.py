@@ -159,9 +159,9 @@ BROKEN = [
         "fused does not know train.network.picture: use auto or torch",
     ),
     (
-        (CAMERA, "train.network.picture={}", "train.algo=ppo"),
+        ("train.network.picture={}", "train.algo=ppo"),
         "train.network.picture",
-        "does nothing with ppo: leave it out, or use algo: hybrid_ppo",
+        "world arena shows no picture: set env.observation.camera",
     ),
 ]
 

@@ -51,10 +51,12 @@ def test_sensors_are_sorted_by_name_and_hold_their_columns() -> None:
     assert [s.spec.name for s in (camera, rays, vector)] == [
         *("CameraSensor", "RayPerceptionSensor", "VectorSensor_size3"),
     ]
-    seen = np.arange(2 * 31, dtype=np.float32).reshape(2, 31)
-    np.testing.assert_array_equal(vector.of(seen), seen[:, [0, 1, 30]])
-    np.testing.assert_array_equal(rays.of(seen), seen[:, 20:30])
-    pixels = seen[:, 2:20].reshape(2, 2, 3, 3)
+    seen = np.zeros(2, spec.observation_dtype)
+    seen["columns"] = columns = np.arange(2 * 13, dtype=np.float32).reshape(2, 13)
+    seen["eye"] = np.arange(2 * 18).reshape(2, 2, 3, 3)
+    np.testing.assert_array_equal(vector.of(seen), columns[:, [0, 1, 12]])
+    np.testing.assert_array_equal(rays.of(seen), columns[:, 2:12])
+    pixels = seen["eye"] / np.float32(255)
     np.testing.assert_array_equal(camera.of(seen), pixels.transpose(0, 3, 1, 2))
     first, move = DimensionProperty.NONE, DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
     assert camera.spec.dimension_property == (first, move, move)
@@ -69,9 +71,8 @@ def test_earlier_observations_are_further_channels_and_numbers() -> None:
     assert (camera.spec.name, camera.spec.shape) == ("StackingSensor_size2_CameraSensor", (6, 6, 8))
     assert rays.spec.name == "StackingSensor_size2_RayPerceptionSensor"
     assert (rays.spec.shape, vector.spec.shape) == ((2 * 19 * 5,), (2 * 13,))
-    names = np.array(spec.observation_names)
-    assert names[camera.columns][0] == "camera_0_0_red@-1"
-    assert names[camera.columns].reshape(6, 6, 8)[5, 3, 4] == "camera_3_4_blue"
+    (block,) = spec.pictures
+    assert block.shape == (6, 8, 6)
 
 
 def test_a_world_without_them_has_one_vector_of_all_columns() -> None:

@@ -1,88 +1,164 @@
 """Pictures through convolutions: which columns they see, and a training that goes through them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch as th
 from gymnasium import spaces
+from stable_baselines3.common.preprocessing import preprocess_obs
+from stable_baselines3.common.torch_layers import CombinedExtractor, NatureCNN
+from stable_baselines3.common.utils import obs_as_tensor
 from tiny_training import Sink
 from units_training import units_plan
 
-from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.adapters.spaces import ObservationCodec, observation_space
+from aimbot_lab.foundation.world import ObservationBlock, WorldSpec
+from aimbot_lab.training.algorithms.buffers import HybridRolloutBuffer
+from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.networks.network import MLP
-from aimbot_lab.training.networks.parts.picture_encoder import picture_columns
+from aimbot_lab.training.networks.parts.part_shapes import picture_weights, resolved_picture
 from aimbot_lab.training.networks.settings import NetworkSettings, PictureSettings
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, ObservationSettings
-from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.arena.spec import arena_spec, observation_width, picture_columns
+
+
+def arena_settings(*, grey: bool = True, stacked: int = 1) -> ArenaSettings:
+    camera = CameraSettings(width=12, height=8, grey=grey)
+    told = ObservationSettings(camera=camera)
+    return ArenaSettings(observation=told, stacked_vectors=stacked)
 
 
 def spec_with(*, grey: bool = True, stacked: int = 1) -> WorldSpec:
-    camera = CameraSettings(width=12, height=8, grey=grey)
-    told = ObservationSettings(camera=camera)
-    return arena_spec(ArenaSettings(observation=told, stacked_vectors=stacked))
+    return arena_spec(arena_settings(grey=grey, stacked=stacked))
 
 
 def features_of(spec: WorldSpec, **picture: Any) -> th.nn.Module:
-    space = spaces.Box(spec.observation_low, spec.observation_high)
     network = NetworkSettings(features="scaled", picture=PictureSettings(**picture))
     th.manual_seed(0)
-    return MLP.features(network, space, spec=spec)
+    return MLP.features(network, observation_space(spec, joined=True), spec=spec)
 
 
-def observations(spec: WorldSpec, count: int = 4) -> th.Tensor:
+def observations(spec: WorldSpec, count: int = 4) -> dict[str, th.Tensor]:
     drawn = np.random.default_rng(1).random((count, len(spec.observation_names)))
     low, high = spec.observation_low, spec.observation_high
-    return th.as_tensor((low + drawn * (high - low)).astype(np.float32))
+    seen = np.zeros(count, spec.observation_dtype)
+    seen["columns"] = low + drawn * (high - low)
+    for block in spec.pictures:
+        seen[block.name] = np.random.default_rng(2).integers(0, 256, (count, *block.shape))
+    shown = ObservationCodec(spec, channels_first=True, joined=True).shown(seen)
+    return {name: th.as_tensor(np.ascontiguousarray(part)) for name, part in shown.items()}
 
 
 @pytest.mark.parametrize("grey", [True, False])
 def test_channels_are_the_shades_of_earlier_pictures_then_of_later_ones(grey: bool) -> None:
-    spec = spec_with(grey=grey, stacked=2)
-    names = np.array(spec.observation_names)[picture_columns(spec)]
-    shades = [""] if grey else ["_red", "_green", "_blue"]
-    assert names.shape == (2 * len(shades), 8, 12)
-    expected = [f"camera_5_7{shade}{age}" for age in ("@-1", "") for shade in shades]
-    assert names[:, 5, 7].tolist() == expected
+    settings = arena_settings(grey=grey, stacked=2)
+    columns = picture_columns(settings)["camera"]
+    shades, size = (1 if grey else 3), 12 * 8 * (1 if grey else 3)
+    assert columns.shape == arena_spec(settings).pictures[0].shape == (8, 12, 2 * shades)
+    width = observation_width(settings) + size
+    pixel = 13 + (5 * 12 + 7) * shades
+    expected = [pixel + shade + age * width for age in range(2) for shade in range(shades)]
+    assert columns[5, 7].tolist() == expected
 
 
 def test_a_picture_alone_is_all_that_is_seen() -> None:
     spec = spec_with()
     module, seen = features_of(spec, alone=True), observations(spec)
-    shown = picture_columns(spec).flatten()
-    others = np.setdiff1d(np.arange(len(spec.observation_names)), shown)
-    before, changed = module(seen), seen.clone()
-    changed[:, others] = 0.0
-    assert th.equal(module(changed), before)
+    before = module(seen)
     assert before.shape == (4, 64)
-    changed[:, shown[50]] = 0.0
-    assert not th.equal(module(changed), before)
+    assert th.equal(module({**seen, "columns": 0 * seen["columns"]}), before)
+    assert not th.equal(module({**seen, "camera": 0 * seen["camera"]}), before)
 
 
 def test_beside_a_picture_the_other_columns_go_straight_through() -> None:
     spec = spec_with()
     module, seen = features_of(spec, size=5), observations(spec)
-    seen.requires_grad_(True)
     features = module(seen)
     assert features.shape == (4, 13 + 38 + 5)
-    features[:, :51].sum().backward()
-    assert seen.grad is not None
-    assert not seen.grad[:, picture_columns(spec).flatten()].any()
+    other = module({**seen, "camera": 0 * seen["camera"]})
+    assert th.equal(features[:, :51], other[:, :51])
+    assert not th.equal(features[:, 51:], other[:, 51:])
 
 
-def test_the_first_layer_is_a_convolution_of_the_scaled_picture() -> None:
+def test_the_first_layer_is_a_convolution_of_the_picture_over_255() -> None:
     spec = spec_with()
     module: Any = features_of(spec, alone=True)
     seen = observations(spec)
-    encoder = module.picture
-    picture = 2.0 * seen[:, picture_columns(spec).flatten()].reshape(4, 1, 8, 12) - 1.0
-    first = encoder.layers[0]
-    by_hand = th.nn.functional.conv2d(picture, first.weight, first.bias, stride=2, padding=1)
+    (encoder,) = module.picture
+    first, *_ = encoder.layers
+    by_hand = th.nn.functional.conv2d(
+        seen["camera"] / 255, first.weight, first.bias, stride=2, padding=1
+    )
     np.testing.assert_allclose(
         encoder.layers[1:](by_hand).detach(), module(seen).detach(), atol=1e-6
     )
+
+
+def large(columns: int = 0, side: int = 40) -> WorldSpec:
+    """A world of one picture, and of a vector where there are `columns`."""
+    vector = (ObservationBlock("vector", "vector", (columns,)),) if columns else ()
+    blocks = (ObservationBlock("image", "image", (side, side + 4, 3)), *vector)
+    bounds = np.full(columns, 2.0, np.float32)
+    names = tuple(map(str, range(columns)))
+    return WorldSpec(
+        names, -bounds, bounds, (3,), 0, 1.0, {"a": 0}, {"a": 0}, ("r",), (), blocks=blocks
+    )
+
+
+@pytest.mark.parametrize("columns", [0, 3])
+def test_other_algorithms_see_by_the_librarys_own_extractors_to_the_bit(columns: int) -> None:
+    spec = large(columns)
+    space = observation_space(spec)
+    th.manual_seed(1)
+    ours = MLP.features(NetworkSettings(scaling="none"), space, spec=spec)
+    th.manual_seed(1)
+    theirs = NatureCNN(space) if not columns else CombinedExtractor(space)  # type: ignore[arg-type]
+    seen = np.zeros(5, spec.observation_dtype)
+    seen["image"] = np.random.default_rng(3).integers(0, 256, (5, 40, 44, 3))
+    seen["columns"] = np.random.default_rng(4).random((5, columns))
+    shown = ObservationCodec(spec, channels_first=True).shown(seen)
+    tensors: Any = preprocess_obs(obs_as_tensor(shown, "cpu"), space)
+    assert th.equal(ours(tensors), theirs(tensors))
+
+
+@pytest.mark.parametrize(
+    ("encoder", "size"), [("nature", 512), ("impala", 256), ("small", 64), ("simple", 64)]
+)
+def test_each_encoder_has_the_size_that_is_told(encoder: Any, size: int) -> None:
+    spec = large()
+    network = NetworkSettings(picture=PictureSettings(encoder=encoder))
+    module = MLP.features(network, observation_space(spec), spec=spec)
+    given = th.zeros(2, 3, 40, 44, dtype=th.uint8)
+    assert module(given).shape == (2, size)
+    resolved = resolved_picture(network, spec)
+    there = sum(weight.numel() for weight in module.parameters())
+    assert picture_weights(resolved, spec.pictures[0].shape) == there
+
+
+def test_a_picture_that_is_too_small_for_nature_has_the_small_encoder() -> None:
+    assert resolved_picture(NetworkSettings(), large(side=7)).encoder == "small"
+    assert resolved_picture(NetworkSettings(), large()).encoder == "nature"
+
+
+def test_a_rollout_keeps_pictures_in_8_bits() -> None:
+    """84 x 84 x 4 take 28,224 bytes a step, as float columns they would take 112,896."""
+    vector = (ObservationBlock("vector", "vector", (5,)),)
+    blocks = (ObservationBlock("image", "image", (84, 84, 4)), *vector)
+    spec = replace(large(5), blocks=blocks)
+    actions = spaces.Discrete(3)
+    for joined in (True, False):
+        space = observation_space(spec, joined=joined)
+        ours = HybridRolloutBuffer(4, space, actions, n_envs=2)
+        assert ours.observations.nbytes == 4 * 2 * (84 * 84 * 4 + 5 * 4)
+        packed = pack({"observations": ours.observations})
+        assert len(packed) < ours.observations.nbytes + 1000
+        again = unpack(packed)["observations"]
+        assert again.dtype == ours.observations.dtype
+        np.testing.assert_array_equal(again, ours.observations)
 
 
 def test_a_training_goes_through_the_picture_by_torch_and_says_so() -> None:
@@ -91,7 +167,7 @@ def test_a_training_goes_through_the_picture_by_torch_and_says_so() -> None:
     plan = units_plan(env={"observation": told}, network=network, engine="auto")
     training = Training(plan)
     assert any("network.picture" in remark for remark in training.remarks)
-    encoder = training.model.policy.features_extractor.picture
+    (encoder,) = training.model.policy.features_extractor.picture
     before = [weight.detach().clone() for weight in encoder.parameters()]
     training.learn(Sink(), SilentObserver(), lambda: False)
     after = list(encoder.parameters())

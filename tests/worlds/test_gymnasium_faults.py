@@ -19,8 +19,8 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import Scenario, new_notices
-from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
-from aimbot_lab.worlds.gymnasium.spaces import observation_blocks, observation_columns
+from aimbot_lab.worlds.gymnasium.observations import ObservationReader
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, ObservationParts, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.registry import spec_of
 
@@ -96,9 +96,9 @@ NAN, INF = {"kind": KIND, "place": PLACE * np.nan}, {"kind": KIND, "place": PLAC
     ("given", "what"),
     [
         ({"wrong": LONGER}, "its step gave an observation that does not fit "
-         "its observation_space: 5 numbers instead of 4"),
+         "its observation_space: 2 numbers instead of 1 in place"),
         ({"wrong": LONGER, "at": 0}, "its reset gave an "
-         "observation that does not fit its observation_space: 5 numbers instead of 4"),
+         "observation that does not fit its observation_space: 2 numbers instead of 1 in place"),
         ({"wrong": {"place": PLACE}}, "its step gave an observation that does not fit its "
          "observation_space: KeyError: 'kind'"),
         ({"wrong": NAN}, "its step gave place_0 as nan"),
@@ -123,40 +123,13 @@ def picture(*shape: int) -> spaces.Box:
     return spaces.Box(0, 255, shape, np.uint8)
 
 
-@pytest.mark.parametrize("shape", [(4, 84, 84), (3, 36, 36), (1, 9, 9), (8, 8, 12), (4, 84, 3)])
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_picture_that_is_not_plainly_height_width_channels_is_refused(
-    shape: tuple[int, ...], whole: bool
-) -> None:
-    space = picture(*shape) if whole else spaces.Dict({"obs": picture(*shape)})
-    what = rf"^env\.id: obs is a picture of shape \({', '.join(map(str, shape))}\), .* Flatten.*$"
-    with pytest.raises(ConfigurationError, match=what):
-        observation_blocks(space)
-
-
-@pytest.mark.parametrize(
-    "space",
-    [
-        picture(4, 36, 36, 3),
-        spaces.Dict({"eyes": spaces.Dict({"left": picture(36, 36, 3)})}),
-        spaces.Tuple([spaces.Dict({"left": picture(36, 36, 3)})]),
-    ],
-    ids=["several", "in a dict of a dict", "in a dict of a tuple"],
-)
-def test_pictures_that_no_block_can_hold_are_refused_with_what_to_do(space: spaces.Space) -> None:
-    with pytest.raises(ConfigurationError, match=r"holds pictures of shape .*: move it there by"):
-        observation_blocks(space)
-
-
-@pytest.mark.parametrize("shape", [(36, 36, 1), (210, 160, 3), (84, 84, 4), (4, 4, 3), (7, 7, 3)])
-def test_a_picture_with_its_channels_last_is_one(shape: tuple[int, ...]) -> None:
-    (block,) = observation_blocks(picture(*shape))
-    assert (block.kind, block.shape) == ("image", shape)
+def read(space: spaces.Space[Any], **parts: Any) -> ObservationReader:
+    return ObservationReader(space, ObservationParts(**parts))
 
 
 def test_observations_of_nothing_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"^env\.id: an observation holds no number"):
-        observation_columns(spaces.Dict({"none": spaces.Box(0, 1, (0,))}))
+        read(spaces.Dict({"none": spaces.Box(0, 1, (0,))}))
 
 
 @pytest.mark.parametrize("reward", [np.array([0.5]), np.array(0.5), np.float32(0.5), 0.5])
@@ -173,13 +146,13 @@ def test_what_can_not_be_flattened_is_refused_by_its_name_whatever_its_class() -
 
     inner = spaces.Dict({"words": Mission()})
     space = spaces.Dict({"image": picture(7, 7, 3), "mission": inner})
-    with pytest.raises(ConfigurationError, match=r"of Mission can't .* the entry mission_words by"):
-        observation_columns(space)
+    with pytest.raises(ConfigurationError, match=r"of Mission in the entry mission_words"):
+        read(space)
 
 
-def test_a_picture_that_is_too_large_is_refused_with_what_makes_it_smaller() -> None:
-    with pytest.raises(ConfigurationError, match=r"of 3,000,000 numbers .*ResizeObservation"):
-        observation_columns(picture(1000, 1000, 3))
+def test_plain_numbers_that_are_too_many_are_refused_with_what_to_do() -> None:
+    with pytest.raises(ConfigurationError, match=r"more than 100,000 numbers .*drop: \[\.\.\.\]"):
+        read(picture(1000, 1000, 3), flatten=("obs",))
 
 
 @pytest.mark.parametrize(
@@ -188,8 +161,10 @@ def test_a_picture_that_is_too_large_is_refused_with_what_makes_it_smaller() -> 
 def test_observations_without_numbers_are_refused_before_anything_starts(
     space: spaces.Space[Any],
 ) -> None:
-    with pytest.raises(ConfigurationError, match=r"^env.id: observations of Text can't be used"):
-        observation_columns(space)
+    with pytest.raises(
+        ConfigurationError, match=r"^env.id: observations of Text( in the entry b)? can't be used"
+    ):
+        read(space)
 
 
 def test_an_info_that_never_comes_is_reported_once() -> None:

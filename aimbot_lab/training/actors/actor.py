@@ -1,7 +1,7 @@
 """An actor: a world and a policy that play blocks as they are ordered."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,19 +108,25 @@ class Recorder(BaseCallback):
             if infos[row].get("TimeLimit.truncated"):
                 self._cuts.append((self._step, row, infos[row]["terminal_observation"]))
 
-    def ends(self, last_observations: Array) -> Mapping[str, Array] | None:
-        """`StepEnds` of the block, which `last_observations` [N, D] follow; None where not kept."""
+    def ends(self, last_observations: Any) -> Mapping[str, Any] | None:
+        """`StepEnds` of the block, which `last_observations` [N] follow; None where not kept."""
         if not self._keeps_ends:
             return None
-        nothing = np.zeros((0, last_observations.shape[1]), np.float32)
         return StepEnds(
             rewards=np.stack(self._rewards),
             ends=np.stack(self._ends),
             last_observations=last_observations,
             cut_steps=np.array([step for step, _, _ in self._cuts], np.int64),
             cut_rows=np.array([row for _, row, _ in self._cuts], np.int64),
-            cut_observations=np.stack([one for _, _, one in self._cuts]) if self._cuts else nothing,
+            cut_observations=_stacked([one for _, _, one in self._cuts], last_observations),
         )._asdict()
+
+
+def _stacked(rows: Sequence[Any], like: Any) -> Any:
+    """What each of `rows` was shown together, as `like` is what several were shown."""
+    if isinstance(like, Mapping):
+        return {name: _stacked([one[name] for one in rows], part) for name, part in like.items()}
+    return np.stack(rows) if rows else np.zeros_like(like[:0])
 
 
 class Actor:

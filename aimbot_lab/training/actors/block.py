@@ -60,10 +60,10 @@ class StepEnds(NamedTuple):
 
     rewards: Array  # [T, N] as the world gave them, scaled
     ends: Array  # [T, N] whether an episode ended in the step
-    last_observations: Array  # [N, D] after the last step
+    last_observations: Any  # [N, D] after the last step, or by name
     cut_steps: Array  # [K] steps in which an episode was cut off
     cut_rows: Array  # [K] their rows
-    cut_observations: Array  # [K, D] the last observations of these episodes
+    cut_observations: Any  # [K, D] the last observations of these episodes, or by name
 
 
 class Block(NamedTuple):
@@ -73,7 +73,7 @@ class Block(NamedTuple):
     version: int
     columns: Mapping[str, Array]  # those of COLUMNS
     shown: Array | None  # [T, N, F] what the networks were shown, where the engine keeps it
-    ends: Mapping[str, Array] | None  # `StepEnds`, where advantages are corrected
+    ends: Mapping[str, Any] | None  # `StepEnds`, where advantages are corrected
     episodes: Mapping[str, Any]  # columns of the episodes that ended, by step
     running: int | None  # rank of the oldest episode that ran and counts when it began
     unsettled: int  # episodes that would be lost with the actor now

@@ -1,13 +1,16 @@
 """V-trace: blocks valued anew by the policy that is about to learn from them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch as th
 from gymnasium import spaces
+from stable_baselines3.common.utils import obs_as_tensor
 
 from aimbot_lab.training.actors.block import Array, Block, StepEnds
+from aimbot_lab.training.algorithms.buffers import tensors_of
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 
 Floats = npt.NDArray[np.float32]
@@ -90,19 +93,23 @@ def correct(model: HybridPPO, blocks: Sequence[Block]) -> None:
 
 def _judged(model: HybridPPO, block: Block) -> tuple[Array, Array]:
     """(values [T, N], log-probabilities) of what `block` shows and does."""
-    observations = block.columns["observations"]
-    seen = th.as_tensor(observations, device=model.device).flatten(end_dim=1)
+    observations: Any = block.columns["observations"]
+    shape = observations.shape[:2]
+    if observations.dtype.names is None:
+        seen: Any = th.as_tensor(observations, device=model.device).flatten(end_dim=1)
+    else:
+        seen = tensors_of(observations, model.device)
     actions = th.as_tensor(block.columns["actions"], device=model.device).flatten(end_dim=1)
     if isinstance(model.action_space, spaces.Discrete):
         actions = actions.long().flatten()
     with th.no_grad():
         values, log_probs, _ = model.policy.evaluate_actions(seen, actions)
-    return values.numpy(force=True).reshape(observations.shape[:2]), log_probs.numpy(force=True)
+    return values.numpy(force=True).reshape(shape), log_probs.numpy(force=True)
 
 
-def _values(model: HybridPPO, observations: Array) -> Array:
-    """Values [N] of `observations` [N, D]."""
+def _values(model: HybridPPO, observations: Any) -> Array:
+    """Values [N] of `observations` [N, D], or by name."""
     with th.no_grad():
-        found = model.policy.predict_values(th.as_tensor(observations, device=model.device))
+        found = model.policy.predict_values(obs_as_tensor(observations, model.device))
     values: Array = found.numpy(force=True).reshape(-1)
     return values

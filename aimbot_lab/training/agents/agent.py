@@ -20,10 +20,19 @@ from stable_baselines3.common.distributions import (
 )
 from stable_baselines3.common.policies import BasePolicy
 
-from aimbot_lab.adapters.spaces import learner_codec
+from aimbot_lab.adapters.spaces import ObservationCodec, learner_codec
 from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec, seats_of
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    BoolArray,
+    Float32Array,
+    Observations,
+    WorldSpec,
+    as_observations,
+    columns_of,
+    seats_of,
+)
 from aimbot_lab.training.algorithms.registry import algorithm_of, foreign_failure
 from aimbot_lab.training.networks.parts.network_parts import memory_shape
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
@@ -102,6 +111,9 @@ class Agent:
         self.masked = algorithm.masked or adapter.masks_shown
         self.recurrent = algorithm.recurrent or memory_shape(train) is not None
         self._masks_shown = adapter.masks_shown
+        self.seen = ObservationCodec(
+            spec, masks=adapter.masks_shown, channels_first=True, joined=adapter.joined
+        )
         self.policy = policy
         self.spec = spec
         self.train, self._ranks = train, algorithm.ranks_actions
@@ -142,22 +154,24 @@ class Agent:
         return LIKELIEST
 
     def act(
-        self, observations: Float32Array, *, temperature: Temperature | None = None
+        self, observations: Any, *, temperature: Temperature | None = None
     ) -> npt.NDArray[Any] | list[Any]:
         """What each of B environments takes, for their raw observations [B, D].
 
+        Where the agent sees pictures, these are its blocks [B, ...] by name, or a picture alone.
         Of a Gymnasium environment these are elements of its action_space, a list where that is a
         Dict or a Tuple; of other worlds their columns [B, branches + continuous]. Random numbers
         are torch's. Nothing is masked, and every observation is taken for the first of its episode;
         see `player` for an agent that learned otherwise.
         """
-        actions = self.choose(observations, temperature=temperature)[0]
+        seen = as_observations(observations, self.spec)
+        actions = self.choose(seen, temperature=temperature)[0]
         taken = self.spec.environment_actions
         return actions if taken is None else taken.of(actions)
 
     def choose(
         self,
-        observations: Float32Array,
+        observations: Observations,
         *,
         state: Any = None,
         starts: BoolArray | None = None,
@@ -185,27 +199,26 @@ class Agent:
             raise failed from error
         return self.world_actions(chosen, observations), state
 
-    def world_actions(self, chosen: Any, observations: Float32Array) -> Float32Array:
+    def world_actions(self, chosen: Any, observations: Observations) -> Float32Array:
         """The world's actions [B, A] for the policy's own, `chosen` for `observations` [B, D]."""
         actions = np.zeros((len(observations), self._width), np.float32)
-        self._codec.to_world(chosen, actions, observations)
+        self._codec.to_world(chosen, actions, columns_of(observations))
         return actions
 
     def _shown(
-        self, observations: Float32Array, branch_masks: BoolArray | None
-    ) -> tuple[Float32Array, dict[str, Any]]:
+        self, observations: Observations, branch_masks: BoolArray | None
+    ) -> tuple[Any, dict[str, Any]]:
         """What the policy sees of raw observations, and its further arguments."""
         if branch_masks is None:
             branch_masks = np.ones((len(observations), self._choices), np.bool_)
         if self._masks_shown:
-            seen = np.concatenate([observations, branch_masks], axis=1, dtype=np.float32)
-            return seen, {}
+            return self.seen.shown(observations, branch_masks), {}
         masks = {"action_masks": self._codec.masks(branch_masks)} if self.masked else {}
-        return observations, masks
+        return self.seen.shown(observations), masks
 
     def probabilities(
         self,
-        observations: Float32Array,
+        observations: Observations,
         *,
         branch_masks: BoolArray | None = None,
         temperature: Temperature = SAMPLED,
@@ -218,7 +231,7 @@ class Agent:
 
     def likely(
         self,
-        observations: Float32Array,
+        observations: Observations,
         *,
         state: Any = None,
         starts: BoolArray | None = None,
@@ -257,7 +270,9 @@ def _shape(spec: WorldSpec) -> str:
     """What a network must fit, for a person."""
     actions = [f"{size} choices" for size in spec.branches]
     actions += [f"{spec.continuous} numbers"] if spec.continuous else []
-    return f"{len(spec.observation_names)} numbers and {' and '.join(actions)}"
+    shown = [f"{len(spec.observation_names)} numbers"] if spec.observation_names else []
+    shown += [f"{block.name} {block.shape}" for block in spec.pictures]
+    return f"{', '.join(shown)} and {' and '.join(actions)}"
 
 
 class Player:
@@ -271,7 +286,7 @@ class Player:
         self._masks = np.ones((seats_of(world), sum(world.spec.branches)), np.bool_)
         self._state: Any = None
 
-    def __call__(self, observations: Float32Array, starts: BoolArray) -> Float32Array:
+    def __call__(self, observations: Observations, starts: BoolArray) -> Float32Array:
         """World actions [N, branches + continuous] in the world's present state.
 
         `starts` [N] is True where an episode begins with `observations` [N, D]: nothing is
@@ -293,25 +308,26 @@ class Player:
 
 
 def remembering_distribution(
-    policy: Any, shown: th.Tensor, *, state: Any, starts: BoolArray | None
+    policy: Any, shown: Any, *, state: Any, starts: BoolArray | None
 ) -> tuple[Any, Any]:
     """(distribution, memory) for what `policy` is shown [N, D]; memory is as `predict` gives it.
 
     That is [N, S, H] of our policy, else hidden and cell [K, N, H]. `starts` [N] is True where an
     episode begins; without a `state` all do.
     """
-    began = np.zeros(len(shown), np.bool_) if starts is None else starts
+    rows = len(next(iter(shown.values())) if isinstance(shown, dict) else shown)
+    began = np.zeros(rows, np.bool_) if starts is None else starts
     begins = th.as_tensor(began, dtype=th.float32)
     if isinstance(policy, RememberingPolicy):
         if state is None:
-            before = policy.rollout.empty(len(shown), th.device("cpu"))
+            before = policy.rollout.empty(rows, th.device("cpu"))
         else:
             before = th.as_tensor(state, dtype=th.float32)
         drawn, after = policy.distribution_after(shown, before, begins.reshape(1, -1))
         return drawn, after.numpy()
     if state is None:
         layers, _, size = policy.lstm_hidden_state_shape
-        parts = tuple(th.zeros(layers, len(shown), size) for _ in range(2))
+        parts = tuple(th.zeros(layers, rows, size) for _ in range(2))
     else:
         parts = tuple(th.as_tensor(part, dtype=th.float32) for part in state)
     drawn, after = policy.get_distribution(shown, parts, begins)

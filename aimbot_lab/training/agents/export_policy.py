@@ -37,7 +37,7 @@ FAR = (
 )
 """Coefficients of Giles's polynomials for the middle and the tails."""
 MEMORY = ("memory_h", "memory_c")  # inputs: hidden and cell of the step before
-Scores = Callable[[Any, th.Tensor], th.Tensor]
+Scores = Callable[[Any, Any], th.Tensor]
 
 
 class Heads(NamedTuple):
@@ -82,6 +82,7 @@ class DeployedPolicy(nn.Module):
         self.masked, self._masks_seen = agent.masked, algorithm.adapter(train).masks_shown
         self._scores = _scores_of(policy, train.algo)
         self._yes_or_no = isinstance(getattr(policy, "action_dist", None), BernoulliDistribution)
+        self._pictures, self._seen = agent.spec.pictures, agent.seen
         self.memory = deployed_memory(policy)
         self.aimed = AimedMouse(agent.spec) if train.target != "none" else None
         target = () if self.aimed is None else (1 + self.aimed.slots,)
@@ -132,16 +133,23 @@ class DeployedPolicy(nn.Module):
 
     def forward(
         self,
-        observation: th.Tensor,
+        observation: th.Tensor | None = None,
         action_masks: th.Tensor | None = None,
         noise: th.Tensor | None = None,
         memory_h: th.Tensor | None = None,
         memory_c: th.Tensor | None = None,
+        pictures: tuple[th.Tensor, ...] = (),
     ) -> tuple[th.Tensor, ...]:
-        """(actions, scores) for raw observations, then the memory after them where there is one."""
-        seen, after = observation, cast(tuple[th.Tensor, ...], ())
+        """(actions, scores) for raw observations, then the memory after them where there is one.
+
+        `observation` are its columns, which there may be none of beside `pictures` [N, H, W, C].
+        """
+        if observation is None:
+            observation = pictures[0].new_zeros((pictures[0].shape[0], 0), dtype=th.float32)
+        columns, after = observation, cast(tuple[th.Tensor, ...], ())
         if self._masks_seen and action_masks is not None:
-            seen = th.cat([observation, action_masks.to(observation.dtype)], dim=1)
+            columns = th.cat([observation, action_masks.to(observation.dtype)], dim=1)
+        seen = self._shown(columns, pictures)
         if self.memory is None:
             scores = self._scores(self.policy, seen)
         else:
@@ -156,6 +164,19 @@ class DeployedPolicy(nn.Module):
             forbidden = th.full_like(allowed, FORBIDDEN)
             scores = th.cat([th.where(action_masks, allowed, forbidden), free], dim=1)
         return self._actions(scores, noise, observation), scores, *after
+
+    def _shown(self, columns: th.Tensor, pictures: tuple[th.Tensor, ...]) -> Any:
+        """What the policy sees, as `ObservationCodec.shown` gives it in NumPy."""
+        if not pictures:
+            return columns
+        names = (block.name for block in self._pictures)
+        first = {name: one.permute(0, 3, 1, 2) for name, one in zip(names, pictures, strict=True)}
+        codec = self._seen
+        parts = {
+            name: columns[:, codec.columns[name]] if name in codec.columns else first[name]
+            for name in codec.names
+        }
+        return parts[codec.names[0]] if codec.alone else parts
 
     def _actions(
         self, scores: th.Tensor, noise: th.Tensor | None, observation: th.Tensor
@@ -267,19 +288,19 @@ def _polynomial(x: th.Tensor, coefficients: tuple[float, ...]) -> th.Tensor:
     return value
 
 
-def actor_scores(policy: Any, seen: th.Tensor) -> th.Tensor:
+def actor_scores(policy: Any, seen: Any) -> th.Tensor:
     """What the actor's last layer gives."""
     features = policy.pi_features_extractor(seen)
     scores: th.Tensor = policy.action_net(policy.mlp_extractor.forward_actor(features))
     return scores
 
 
-def _q_values(policy: Any, seen: th.Tensor) -> th.Tensor:
+def _q_values(policy: Any, seen: Any) -> th.Tensor:
     values: th.Tensor = policy.q_net.q_net(policy.q_net.features_extractor(seen))
     return values
 
 
-def _mean_quantiles(policy: Any, seen: th.Tensor) -> th.Tensor:
+def _mean_quantiles(policy: Any, seen: Any) -> th.Tensor:
     net = policy.quantile_net
     quantiles = net.quantile_net(net.features_extractor(seen))
     values: th.Tensor = quantiles.view(-1, net.n_quantiles, int(net.action_space.n)).mean(dim=1)
@@ -414,7 +435,7 @@ def deployed_memory(policy: Any) -> DeployedMemory | None:
 
 
 def remembered_scores(
-    policy: Any, memory: DeployedMemory, seen: th.Tensor, state: State
+    policy: Any, memory: DeployedMemory, seen: Any, state: State
 ) -> tuple[th.Tensor, State]:
     """(what the actor's last layer gives, state after) for what the policy is shown [N, D]."""
     features = policy.pi_features_extractor(seen)

@@ -17,12 +17,20 @@ import torch as th
 
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
+from aimbot_lab.foundation.world import (
+    COLUMNS,
+    BoolArray,
+    Float32Array,
+    Observations,
+    WorldSpec,
+    columns_of,
+)
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.export_policy import DeployedPolicy
 from aimbot_lab.training.networks.parts.part_shapes import encoded_blocks, target_blocks
 from aimbot_lab.training.networks.settings import NetworkSettings
 
+PICTURE = "picture_"  # how the names of inputs begin that are pictures
 OUTPUTS = ("action", "scores")
 MEMORY_OUTPUTS = ("memory_h_out", "memory_c_out")
 CLOSE = 1e-5  # of scores that count as equal, and of cumulated probabilities
@@ -49,7 +57,7 @@ class OnnxCheck:
 class Given(NamedTuple):
     """What a file may take; it says which."""
 
-    observation: Float32Array  # [N, D]
+    observation: Observations  # [N]
     action_masks: BoolArray  # [N, sum of branches]
     noise: Float32Array  # [N, columns of noise], from 0 to 1
 
@@ -66,19 +74,35 @@ def sample(spec: WorldSpec, rows: int, *, seed: int = 1, columns: int | None = N
     first = np.where(from_below, low, np.where(from_above, high - UNBOUNDED, -UNBOUNDED / 2))
     last = np.where(from_above, high, np.where(from_below, low + UNBOUNDED, UNBOUNDED / 2))
     drawn = random.uniform(first, last, (rows, len(low))).astype(np.float32)
+    observations: Observations = drawn
+    if spec.pictures:
+        observations = np.zeros(rows, spec.observation_dtype)
+        observations[COLUMNS] = drawn
+        for block in spec.pictures:
+            shape = rows, *block.shape
+            observations[block.name] = random.integers(0, 256, shape, np.uint8)
     masks = random.random((rows, sum(spec.branches))) < 0.7
     masks[:, np.cumsum([0, *spec.branches])[:-1]] = True
     wide = len(spec.branches) + spec.continuous if columns is None else columns
-    return Given(drawn, masks, random.random((rows, wide), np.float32))
+    return Given(observations, masks, random.random((rows, wide), np.float32))
 
 
 def inputs_of(
     deployed: DeployedPolicy, given: Given, memory: dict[str, Float32Array] | None = None
 ) -> dict[str, Any]:
-    """Those of what is `given` that `deployed` takes, by name, and its `memory`."""
-    taken = {"action_masks": deployed.masked, "noise": deployed.noisy}
-    named = {name: array for name, array in given._asdict().items() if taken.get(name, True)}
-    return {**named, **(memory or {})}
+    """Those of what is `given` that `deployed` takes, by name, and its `memory`.
+
+    Each picture is an input of its own, after all others.
+    """
+    columns, masks, noise = columns_of(given.observation), given.action_masks, given.noise
+    named: dict[str, Any] = {"observation": columns} if columns.shape[1] else {}
+    named |= {"action_masks": masks} if deployed.masked else {}
+    named |= {"noise": noise} if deployed.noisy else {}
+    shown = {
+        f"{PICTURE}{block.name}": given.observation[block.name] for block in deployed.spec.pictures
+    }
+    found = {**named, **(memory or {}), **shown}
+    return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
 def compare_onnx(
@@ -314,12 +338,12 @@ def _write(deployed: DeployedPolicy, saved: SavedAgent, path: Path) -> None:
         warnings.simplefilter("ignore")
         program = th.onnx.export(
             deployed,
-            kwargs={name: th.from_numpy(array) for name, array in given.items()},
+            kwargs=_arguments({name: th.from_numpy(array) for name, array in given.items()}),
             dynamo=True,
             opset_version=OPSET,
             input_names=list(given),
             output_names=OUTPUTS if deployed.memory is None else (*OUTPUTS, *MEMORY_OUTPUTS),
-            dynamic_shapes={name: {0: rows} for name in given},
+            dynamic_shapes=_arguments({name: {0: rows} for name in given}),
         )
     assert program is not None
     model = program.model_proto
@@ -327,6 +351,13 @@ def _write(deployed: DeployedPolicy, saved: SavedAgent, path: Path) -> None:
     onnx.helper.set_model_props(model, _about(deployed, saved))
     onnx.checker.check_model(model)
     path.write_bytes(model.SerializeToString())
+
+
+def _arguments(named: dict[str, Any]) -> dict[str, Any]:
+    """`named` inputs as `DeployedPolicy.forward` takes them: pictures as a tuple."""
+    shown = tuple(one for name, one in named.items() if name.startswith(PICTURE))
+    rest = {name: one for name, one in named.items() if not name.startswith(PICTURE)}
+    return {**rest, "pictures": shown} if shown else rest
 
 
 def _strip(model: Any) -> None:
@@ -346,6 +377,7 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
         "made_by": "aimbot-lab",
         "algo": train.algo,
         "observation_names": list(spec.observation_names),
+        **({"pictures": _described_pictures(spec)} if spec.pictures else {}),
         "action_names": list(spec.action_names),
         "actions": _described_actions(spec),
         "scores": "values" if deployed.heads.flat else "logits",
@@ -366,6 +398,14 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
     return {
         key: value if isinstance(value, str) else json.dumps(value) for key, value in about.items()
     }
+
+
+def _described_pictures(spec: WorldSpec) -> list[dict[str, Any]]:
+    """The input of each picture, [rows, height, width, channels] of shades from 0 to 255."""
+    return [
+        {"name": one.name, "input": f"{PICTURE}{one.name}", "shape": list(one.shape)}
+        for one in spec.pictures
+    ]
 
 
 def _described_actions(spec: WorldSpec) -> dict[str, Any]:

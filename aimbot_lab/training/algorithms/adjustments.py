@@ -12,7 +12,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch.nn import Module
 
-from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.foundation.world import Float32Array, columns_of
 from aimbot_lab.training.networks.features import Moments, ScaledFeatures, together
 from aimbot_lab.training.processes.exchange import Alone, of_all_shards
 from aimbot_lab.training.settings import Cosine, Linear, Schedule, TrainSettings
@@ -134,12 +134,20 @@ class StatisticsCallback(BaseCallback):
         model = self.model
         shards = getattr(model, "shards", one_shard(model.n_envs))
         if isinstance(model, OnPolicyAlgorithm):
-            observations = model.rollout_buffer.observations
+            observations: Any = model.rollout_buffer.observations
         else:
             assert isinstance(model, OffPolicyAlgorithm)
             buffer = model.replay_buffer
             assert buffer is not None
             steps = min(model.train_freq.frequency, buffer.buffer_size)  # type: ignore[union-attr]
-            observations = buffer.observations[np.arange(buffer.pos - steps, buffer.pos)]
-        blocks = np.split(observations, shards.here, axis=1)
-        return [block.reshape(-1, observations.shape[-1]) for block in blocks]
+            observations, last = buffer.observations, np.arange(buffer.pos - steps, buffer.pos)
+            if isinstance(observations, dict):
+                observations = {name: part[last] for name, part in observations.items()}
+            else:
+                observations = observations[last]
+        if isinstance(observations, dict):  # block by block, beside pictures
+            plain = [part for part in observations.values() if part.dtype == np.float32]
+            observations = np.concatenate(plain, axis=-1)
+        columns = columns_of(observations)
+        blocks = np.split(columns, shards.here, axis=1)
+        return [block.reshape(-1, columns.shape[-1]) for block in blocks]

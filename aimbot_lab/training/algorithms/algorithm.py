@@ -29,6 +29,7 @@ class AdapterOptions(NamedTuple):
 
     actions: "LearnerActions" = "own"
     masks_shown: bool = False  # in the observation's last columns
+    joined: bool = False  # whether columns stay together beside pictures, not block by block
 
 
 class Classes(NamedTuple):
@@ -75,7 +76,7 @@ class Algorithm:
     policy_options: tuple[str, ...] = ()
     derived: frozenset[str] = frozenset()
     """Settings that `more`, `more_policy` or `adapter` read."""
-    more: "Callable[[Any, spaces.Box, int], Arguments]" = lambda *_: {}
+    more: "Callable[[Any, spaces.Space[Any], int], Arguments]" = lambda *_: {}
     """Further arguments from the settings, the observation space and the number of rows."""
     more_policy: Callable[[Any, WorldSpec], Arguments] = lambda *_: {}
     """Further arguments of the policy's class."""
@@ -110,7 +111,7 @@ class Algorithm:
         return self.derived.union(self.shared)
 
     def model_arguments(
-        self, settings: TrainSettings, observations: "spaces.Box", rows: int
+        self, settings: TrainSettings, observations: "spaces.Space[Any]", rows: int
     ) -> Arguments:
         """Keyword arguments of the model's class, its policy's and the seed left out."""
         shared = {name: getattr(settings, key) for key, name in self.shared.items()}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch as th
+from gymnasium import spaces
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.type_aliases import RolloutBufferSamples
 from stable_baselines3.common.vec_env import VecNormalize
@@ -17,12 +18,14 @@ from aimbot_lab.training.networks.parts.memory import Chunks, MemoryShape, Rollo
 class HybridRolloutBuffer(RolloutBuffer):
     """stable-baselines3's buffer in less time: it keeps its memory, and copies a step once.
 
-    With `branches` K it keeps K log-probabilities a sample, one a branch.
+    With `branches` K it keeps K log-probabilities a sample, one a branch. Observations that are
+    shown as a Dict are kept as records of its entries, in their own types.
     """
 
     def __init__(self, *args: Any, branches: int | None = None, **arguments: Any) -> None:
         self._branches = branches
         self._whole = False  # whether the arrays are there, in the form of a rollout
+        self._records: np.dtype[Any] | None = None
         super().__init__(*args, **arguments)
 
     def reset(self) -> None:
@@ -30,7 +33,13 @@ class HybridRolloutBuffer(RolloutBuffer):
         if self._whole and not self.generator_ready:  # a generator gives the arrays another form
             self.pos, self.full = 0, False
             return
+        if isinstance(space := self.observation_space, spaces.Dict):
+            self.obs_shape = ()
+            parts = [(name, one.dtype, one.shape) for name, one in space.items()]
+            self._records = np.dtype(parts, align=True)
         super().reset()
+        if self._records is not None:
+            self.observations = np.zeros((self.buffer_size, self.n_envs), self._records)
         self._whole = True
         if self._branches is not None:
             shape = self.buffer_size, self.n_envs, self._branches
@@ -38,7 +47,7 @@ class HybridRolloutBuffer(RolloutBuffer):
 
     def add(
         self,
-        obs: np.ndarray,
+        obs: Any,
         action: np.ndarray,
         reward: np.ndarray,
         episode_start: np.ndarray,
@@ -47,7 +56,11 @@ class HybridRolloutBuffer(RolloutBuffer):
     ) -> None:
         """Keep a step: of each of B environments what stable-baselines3's buffer keeps."""
         at = self.pos
-        self.observations[at] = obs
+        if self._records is None:
+            self.observations[at] = obs
+        else:
+            for name, part in obs.items():
+                self.observations[name][at] = part
         self.actions[at] = action.reshape(self.n_envs, self.action_dim)
         self.rewards[at] = reward
         self.episode_starts[at] = episode_start
@@ -55,6 +68,12 @@ class HybridRolloutBuffer(RolloutBuffer):
         self.log_probs[at] = log_prob.numpy(force=True).reshape(self.log_probs[at].shape)
         self.pos += 1
         self.full = self.pos == self.buffer_size
+
+    def to_torch(self, array: np.ndarray, copy: bool = True) -> Any:
+        """`array` as a tensor; records as a tensor of each entry."""
+        if array.dtype.names is None:
+            return super().to_torch(array, copy)
+        return tensors_of(array, self.device)
 
     def _get_samples(
         self, batch_inds: np.ndarray, env: VecNormalize | None = None
@@ -67,6 +86,15 @@ class HybridRolloutBuffer(RolloutBuffer):
         )
 
 
+def tensors_of(records: np.ndarray, device: th.device | str) -> dict[str, th.Tensor]:
+    """A copy of each entry [N, ...] of `records` [N] or [N, 1]."""
+    flat = records.reshape(-1)
+    return {
+        name: th.as_tensor(np.ascontiguousarray(flat[name]), device=device)
+        for name in records.dtype.names or ()
+    }
+
+
 FLATTENED = ("observations", "actions", "values", "log_probs", "advantages", "returns")
 Int64Array = npt.NDArray[np.int64]
 
@@ -74,7 +102,7 @@ Int64Array = npt.NDArray[np.int64]
 class ChunkSamples(NamedTuple):
     """A minibatch of N chunks of L steps, chunk by chunk, with what the memory needs of them."""
 
-    observations: th.Tensor  # [N L, D]
+    observations: Any  # [N L, D], or by name
     actions: th.Tensor
     old_values: th.Tensor
     old_log_prob: th.Tensor
@@ -112,12 +140,13 @@ class ChunkRolloutBuffer(HybridRolloutBuffer):
     def chunk_of(self, steps: slice, rows: slice = slice(None)) -> tuple[th.Tensor, th.Tensor]:
         """(observations [R L, D] row by row, starts [L, R]) of R `rows` at `steps`."""
         if self.generator_ready:
-            whole = self.observations.reshape(self.n_envs, self.buffer_size, -1)
+            form = self.n_envs, self.buffer_size
+            whole = self.observations.reshape(*form, *self.observations.shape[1:])
             seen = whole[rows, steps]
         else:
             seen = self.observations[steps, rows].swapaxes(0, 1)
         starts = np.ascontiguousarray(self.episode_starts[steps, rows])
-        return self.to_torch(seen.reshape(-1, seen.shape[-1])), self.to_torch(starts)
+        return self.to_torch(seen.reshape(-1, *seen.shape[2:])), self.to_torch(starts)
 
     def _flatten(self) -> None:
         if self.generator_ready:
@@ -151,7 +180,8 @@ class ChunkRolloutBuffer(HybridRolloutBuffer):
         """[L, N] 1 where an episode begins."""
         length = self._shape.length
         flat = self.episode_starts.T.reshape(-1, length)
-        return self.to_torch(np.ascontiguousarray(flat[chunks].T))
+        starts: th.Tensor = self.to_torch(np.ascontiguousarray(flat[chunks].T))
+        return starts
 
 
 COLUMNS = (

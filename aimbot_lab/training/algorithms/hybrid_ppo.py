@@ -91,7 +91,7 @@ class HybridPPO(PPO):
             super().__init__(*args, **arguments)
 
     def _setup_model(self) -> None:
-        if self.rollout_buffer_class is None and isinstance(self.observation_space, spaces.Box):
+        if self.rollout_buffer_class is None:
             self.rollout_buffer_class = HybridRolloutBuffer
         if self.objective == "per_branch":
             self.policy_kwargs["per_branch"] = True

@@ -10,6 +10,7 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.preprocessing import get_obs_shape
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
 from torch.optim import Adam, Optimizer, RMSprop
@@ -41,7 +42,6 @@ def new_model(
     spare_compiler_import()
     device = chosen_device(settings.device)
     algorithm = algorithm_of(settings)
-    assert isinstance(env.observation_space, spaces.Box)
     arguments = algorithm.model_arguments(settings, env.observation_space, env.num_envs)
     policy_arguments = _policy_arguments(algorithm, settings, spec)
     model, policy = algorithm.load()
@@ -74,7 +74,7 @@ def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
     actions = learner_codec(
         spec, adapter.actions, bins_within(settings, spec.continuous_limit)
     ).space
-    observations = observation_space(spec, masks=adapter.masks_shown)
+    observations = observation_space(spec, masks=adapter.masks_shown, joined=adapter.joined)
     arguments = _policy_arguments(algorithm, settings, spec)
     return algorithm.load().policy(observations, actions, lambda _: 0.0, **arguments)
 
@@ -97,6 +97,7 @@ def new_vec_env(world: BatchWorld, train: TrainSettings, *, seed: int) -> WorldV
         bins_within(train, world.spec.continuous_limit),
         actions=adapter.actions,
         show_masks=adapter.masks_shown,
+        joined=adapter.joined,
         seed=seed,
         reward_scale=reward_scale(scale, seats_of(world), gamma=train.gamma),
     )
@@ -126,8 +127,8 @@ class FeaturesOf:
     settings: KindOfNetwork
     spec: WorldSpec
 
-    def __call__(self, observations: spaces.Box) -> BaseFeaturesExtractor:
-        """The module for the columns of `observations`.
+    def __call__(self, observations: spaces.Space[Any]) -> BaseFeaturesExtractor:
+        """The module for `observations`, as the algorithm is shown them.
 
         Raises ConfigurationError, in one line, where a stranger's network can't be made.
         """
@@ -143,7 +144,7 @@ class FeaturesOf:
 class ModuleFeatures(BaseFeaturesExtractor):
     """Any torch module from observations [N, D] to features [N, F]."""
 
-    def __init__(self, observations: spaces.Box, module: th.nn.Module) -> None:
+    def __init__(self, observations: spaces.Space[Any], module: th.nn.Module) -> None:
         super().__init__(observations, features_dim=_width(observations, module))
         self.module = module
 
@@ -153,11 +154,16 @@ class ModuleFeatures(BaseFeaturesExtractor):
         return features
 
 
-def _width(observations: spaces.Box, module: th.nn.Module) -> int:
+def _width(observations: spaces.Space[Any], module: th.nn.Module) -> int:
     """How many features `module` gives; tried with two observations."""
-    trains = module.training
+    trains, shape = module.training, get_obs_shape(observations)
+    given: Any
+    if isinstance(shape, dict):
+        given = {name: th.zeros(2, *inner) for name, inner in shape.items()}
+    else:
+        given = th.zeros(2, *shape)
     with th.no_grad():
-        features = module.eval()(th.zeros(2, *observations.shape))
+        features = module.eval()(given)
     module.train(trains)
     if features.ndim != 2 or len(features) != 2:
         raise ValueError(f"features of 2 observations must be [2, F] (got {list(features.shape)})")

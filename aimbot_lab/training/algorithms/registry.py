@@ -5,12 +5,13 @@ the algorithm's and whose object is a `training.algorithms.algorithm.Algorithm`.
 module loads no torch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
+from aimbot_lab.foundation.argument_checks import FLOAT32
 from aimbot_lab.foundation.errors import ForeignCodeError, packages_of, reason_and_place
 from aimbot_lab.foundation.registry import Registry, SettingsByName, package_of
 from aimbot_lab.foundation.world import WorldSpec
@@ -90,7 +91,7 @@ def hybrid_adapter(settings: TrainSettings) -> AdapterOptions:
     """Actions and masks as the switches say."""
     aims = settings.target != "none"
     actions: Any = f"target_{settings.aim}" if aims else settings.aim
-    return AdapterOptions(actions, masks_shown=settings.masks)
+    return AdapterOptions(actions, masks_shown=settings.masks, joined=True)
 
 
 def hybrid_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
@@ -173,7 +174,7 @@ SHARED = ("batch_size", "learning_rate", "gamma", "max_grad_norm")
 
 
 def replay_arguments(
-    settings: TrainSettings, observations: "spaces.Box", rows: int
+    settings: TrainSettings, observations: "spaces.Space[Any]", rows: int
 ) -> dict[str, Any]:
     """Rollout, updates and buffer of a training with `rows` environments.
 
@@ -182,7 +183,8 @@ def replay_arguments(
     MAX_BUFFER, and never less than MIN_ROLLOUTS.
     """
     rollout = settings.n_steps * rows
-    transition = 2 * observations.shape[0] * observations.dtype.itemsize
+    parts = observations.values() if isinstance(observations, Mapping) else [observations]
+    transition = 2 * sum(prod(one.shape or ()) * (one.dtype or FLOAT32).itemsize for one in parts)
     fits = min(settings.total_steps, MAX_BUFFER // transition)
     return {
         "train_freq": settings.n_steps,

@@ -1,7 +1,7 @@
 """A tree of plain values, arrays and tensors as bytes, and back; reading runs no code.
 
 A safetensors file: every array and tensor under a number, and the tree itself as JSON, in which
-`{"$array": 3}` stands for the fourth of them.
+`{"$array": 3}` stands for the fourth of them, and `$records` for arrays of records.
 """
 
 import json
@@ -54,6 +54,9 @@ def _plain(value: Any, arrays: Arrays) -> Any:
         return {"$tensor": _put(value.detach().cpu().numpy(), arrays)}
     if isinstance(value, np.ndarray) and value.dtype.kind == "U":
         return {"$texts": value.tolist()}
+    if isinstance(value, np.ndarray) and value.dtype.names is not None:
+        fields = [[name, _put(value[name], arrays)] for name in value.dtype.names]
+        return {"$records": [value.ndim, fields]}
     if isinstance(value, np.ndarray):
         return {"$array": _put(value, arrays)}
     if isinstance(value, np.generic):
@@ -85,6 +88,16 @@ def _tree(value: Any, arrays: Arrays) -> Any:
     return {key: _tree(inner, arrays) for key, inner in value.items()}
 
 
+def _records(axes: int, fields: list[list[str]], arrays: Arrays) -> np.ndarray:
+    """The array of so many axes whose records have these fields."""
+    parts = [(name, arrays[place]) for name, place in fields]
+    kind = np.dtype([(name, part.dtype, part.shape[axes:]) for name, part in parts], align=True)
+    records = np.zeros(parts[0][1].shape[:axes], kind)
+    for name, part in parts:
+        records[name] = part
+    return records
+
+
 _KINDS: Mapping[str, Callable[[Any, Arrays], Any]] = MappingProxyType(
     {
         "$tuple": lambda items, arrays: tuple(_tree(items, arrays)),
@@ -93,6 +106,7 @@ _KINDS: Mapping[str, Callable[[Any, Arrays], Any]] = MappingProxyType(
         },
         "$tensor": lambda name, arrays: th.from_numpy(arrays[name].copy()),
         "$array": lambda name, arrays: arrays[name].copy(),
+        "$records": lambda given, arrays: _records(given[0], given[1], arrays),
         "$number": lambda name, arrays: arrays[name][()],
         "$texts": lambda texts, _: np.array(texts),
     }

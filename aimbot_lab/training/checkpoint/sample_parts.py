@@ -131,7 +131,7 @@ def _length(span: StepSpan) -> int:
 
 def _longest_span(buffer: ReplayBuffer) -> int:
     """Steps that may be merged into one part."""
-    a_step = sum(getattr(buffer, name)[0].nbytes for name in COLUMNS)
+    a_step = sum(array[0].nbytes for array in _arrays(buffer).values())
     return max(MAX_PART // int(a_step), 1)
 
 
@@ -141,13 +141,23 @@ def _places(buffer: ReplayBuffer, span: StepSpan) -> Any:
 
 def _pack_span(buffer: ReplayBuffer, span: StepSpan) -> bytes:
     places = _places(buffer, span)
-    return pack({name: getattr(buffer, name)[places] for name in COLUMNS})
+    return pack({name: array[places] for name, array in _arrays(buffer).items()})
+
+
+def _arrays(buffer: ReplayBuffer) -> dict[str, np.ndarray]:
+    """What `buffer` keeps of each step, by name; of what is shown by name each entry."""
+    found: dict[str, np.ndarray] = {}
+    for name in COLUMNS:
+        kept: Any = getattr(buffer, name)
+        parts = kept.items() if isinstance(kept, Mapping) else [("", kept)]
+        found |= {f"{name}/{inner}" if inner else name: array for inner, array in parts}
+    return found
 
 
 def _fill(buffer: ReplayBuffer | None, span: StepSpan, columns: Mapping[str, Any]) -> None:
     assert buffer is not None
     places = _places(buffer, span)
-    for name in COLUMNS:
-        getattr(buffer, name)[places] = columns[name]
+    for name, array in _arrays(buffer).items():
+        array[places] = columns[name]
     buffer.pos = span.end % buffer.buffer_size
     buffer.full = buffer.full or span.end >= buffer.buffer_size

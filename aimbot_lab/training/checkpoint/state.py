@@ -70,9 +70,9 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
 
 
 def begin_episodes(model: BaseAlgorithm, observations: Any, begun: Any = None) -> None:
-    """Have `model` go on from `observations` [B, D]; new episodes `begun` [B], if not in all."""
+    """Have `model` go on from `observations` [B]; new episodes `begun` [B], if not in all."""
     model._last_obs, before = observations, model._last_episode_starts
-    every = np.ones(len(observations), np.bool_)
+    every = np.ones(model.n_envs, np.bool_)
     model._last_episode_starts = every if begun is None or before is None else before | begun
 
 
@@ -90,8 +90,7 @@ def joined(
     """(state of the environment, of the model's rows) of all rows, from what `of_rows` gave."""
     models = [part["model"] for part in parts]
     seen = {
-        name: np.concatenate([model["seen"][name] for model in models])
-        for name in models[0]["seen"]
+        name: _together([model["seen"][name] for model in models]) for name in models[0]["seen"]
     }
     rows: dict[str, Any] = {"seen": seen}
     if REMEMBERED in models[0]:
@@ -104,10 +103,23 @@ def own_part(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """(state of the environment, of the model) of the rows of `env`, the first of them `first`."""
     model, rows = dict(state["model"]), slice(first, first + env.num_envs)
-    model["seen"] = {name: whole[rows] for name, whole in model["seen"].items()}
+    model["seen"] = {name: _taken(whole, rows) for name, whole in model["seen"].items()}
     if REMEMBERED in model:
         model[REMEMBERED] = model[REMEMBERED][rows]
     return part_of_state(env, state["env"]), model
+
+
+def _together(parts: Sequence[Any]) -> Any:
+    """`parts` of all rows, arrays or dicts of arrays, as one."""
+    if isinstance(parts[0], Mapping):
+        return {name: _together([part[name] for part in parts]) for name in parts[0]}
+    return np.concatenate(parts)
+
+
+def _taken(whole: Any, rows: slice) -> Any:
+    if isinstance(whole, Mapping):
+        return {name: _taken(part, rows) for name, part in whole.items()}
+    return whole[rows]
 
 
 Space = spaces.Space[Any]

@@ -10,7 +10,13 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, MlpExtractor
 from stable_baselines3.common.type_aliases import Schedule
 
+from aimbot_lab.foundation.world import COLUMNS
 from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead, SeparateBranches
+from aimbot_lab.training.networks.parts.picture_encoder import (
+    Shown,
+    columns_shown,
+    with_columns,
+)
 from aimbot_lab.training.networks.parts.target_head import BesideSeen, TargetChoice, TargetHead
 
 
@@ -31,7 +37,7 @@ class HybridPolicy(ActorCriticPolicy):
 
     def __init__(
         self,
-        observation_space: spaces.Box,
+        observation_space: spaces.Space[Any],
         action_space: spaces.Space[Any],
         lr_schedule: Schedule,
         *,
@@ -46,7 +52,7 @@ class HybridPolicy(ActorCriticPolicy):
         super().__init__(observation_space, action_space, lr_schedule, **arguments)
 
     def forward(
-        self, obs: th.Tensor, deterministic: bool = False
+        self, obs: Any, deterministic: bool = False
     ) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
         """(actions, values [N, 1], log-probabilities) for observations [N, D]."""
         if self.act is not None and not deterministic:
@@ -64,10 +70,15 @@ class HybridPolicy(ActorCriticPolicy):
         if not self.masked:
             return self._beside_seen(super().make_features_extractor())
         space, count = self.observation_space, sum(self.masked)
-        assert isinstance(space, spaces.Box)
-        seen = spaces.Box(space.low[:-count], space.high[:-count], dtype=np.float32)
+        columns: Any = space[COLUMNS] if isinstance(space, spaces.Dict) else space
+        fewer = spaces.Box(columns.low[:-count], columns.high[:-count], dtype=np.float32)
+        seen: spaces.Space[Any] = fewer
+        if isinstance(space, spaces.Dict):
+            rest = {name: one for name, one in space.items() if name != COLUMNS}
+            own = {COLUMNS: fewer} if fewer.shape[0] else {}
+            seen = spaces.Dict(list({**own, **rest}.items()))
         made = self.features_extractor_class(seen, **self.features_extractor_kwargs)
-        return BesideMasks(space, self._beside_seen(made))
+        return BesideMasks(space, self._beside_seen(made), fewer.shape[0], masks=count)
 
     def _beside_seen(self, features: BaseFeaturesExtractor) -> BaseFeaturesExtractor:
         return features if self.target is None else BesideSeen(features, self.target)
@@ -141,17 +152,22 @@ class HybridPolicy(ActorCriticPolicy):
 class BesideMasks(BaseFeaturesExtractor):
     """Features of the first columns, and the mask columns behind them as they are."""
 
-    def __init__(self, observation_space: spaces.Box, seen: BaseFeaturesExtractor) -> None:
-        self_columns = seen._observation_space.shape
-        assert self_columns is not None
-        masks = observation_space.shape[0] - self_columns[0]
-        super().__init__(observation_space, features_dim=seen.features_dim + masks)
-        self.seen, self._columns = seen, self_columns[0]
+    def __init__(
+        self,
+        observations: spaces.Space[Any],
+        seen: BaseFeaturesExtractor,
+        columns: int,
+        *,
+        masks: int,
+    ) -> None:
+        super().__init__(observations, features_dim=seen.features_dim + masks)
+        self.seen, self._columns = seen, columns
 
-    def forward(self, observations: th.Tensor) -> th.Tensor:
-        """Features [N, F + masks] of observations [N, D + masks]."""
-        features = self.seen(observations[:, : self._columns])
-        return th.cat([features, observations[:, self._columns :]], dim=1)
+    def forward(self, observations: Shown) -> th.Tensor:
+        """Features [N, F + masks] of observations of D columns + masks."""
+        columns = columns_shown(observations)
+        features = self.seen(with_columns(observations, columns[:, : self._columns]))
+        return th.cat([features, columns[:, self._columns :]], dim=1)
 
 
 class MaskPassingMlp(MlpExtractor):

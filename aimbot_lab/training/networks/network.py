@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from aimbot_lab.foundation.registry import Registry, SettingsByName
-from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.foundation.world import COLUMNS, WorldSpec
+from aimbot_lab.training.networks.parts.part_shapes import resolved_picture
 from aimbot_lab.training.networks.settings import (
     Activation,
     KindOfNetwork,
@@ -37,11 +38,14 @@ class NetworkType(ABC):
 
     @abstractmethod
     def features(
-        self, settings: Any, observations: "spaces.Box", *, spec: WorldSpec
+        self, settings: Any, observations: "spaces.Space[Any]", *, spec: WorldSpec
     ) -> "nn.Module":
-        """A torch module from raw observations [N, D] to features [N, F].
+        """A torch module from raw observations to features [N, F].
 
-        `observations` is the space of D columns that it is shown; `spec` names and bounds them.
+        `observations` is what it is shown: a Box of D columns, which `spec` names and bounds. Where
+        the world shows pictures, a Dict of these, in uint8 with channels first, and of what else
+        there is: all columns as `columns` with hybrid_ppo, block by block with other algorithms,
+        for which a picture that is all there is comes alone.
         """
 
     def layers(self, settings: Any) -> tuple[int, ...]:
@@ -88,25 +92,38 @@ class Mlp(NetworkType):
     settings = NetworkSettings
 
     def features(
-        self, settings: NetworkSettings, observations: "spaces.Box", *, spec: WorldSpec
+        self, settings: NetworkSettings, observations: "spaces.Space[Any]", *, spec: WorldSpec
     ) -> "nn.Module":
         """The scaled observation, and what is worked out of it for an agent in an arena."""
         from aimbot_lab.training.networks import features
 
         scaling, names = settings.scaling or "ranges", spec.observation_names
+        columns: Any = observations
+        if spec.pictures:
+            parts: Mapping[str, Any] = getattr(observations, "spaces", {})
+            if COLUMNS not in parts:
+                from aimbot_lab.training.networks.parts.picture_encoder import BlockFeatures
+
+                return BlockFeatures(observations, settings, spec)
+            columns = parts[COLUMNS]
         plain: features.ScaledFeatures
         if settings.features != "scaled" and has_egocentric_columns(names):
-            plain = features.EgocentricFeatures(observations, names, scaling=scaling)
+            plain = features.EgocentricFeatures(columns, names, scaling=scaling)
         else:
-            plain = features.ScaledFeatures(observations, scaling=scaling)
-        if settings.scalars is None and settings.units is None and settings.picture is None:
+            plain = features.ScaledFeatures(columns, scaling=scaling)
+        if settings.scalars is None and settings.units is None and not spec.pictures:
             return plain
         from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
 
-        return EncodedFeatures(plain, settings, spec)
+        return EncodedFeatures(plain, settings, spec, observations)
 
     def resolved(self, settings: NetworkSettings, spec: WorldSpec) -> NetworkSettings:
-        """`settings` with the features that the world of `spec` has, where none are named."""
+        """`settings` with the features that the world of `spec` has, where none are named.
+
+        With the encoder of its pictures, too.
+        """
+        if spec.pictures:
+            settings = replace(settings, picture=resolved_picture(settings, spec))
         if settings.features is not None:
             return settings
         egocentric = has_egocentric_columns(spec.observation_names)

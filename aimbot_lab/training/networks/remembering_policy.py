@@ -10,6 +10,7 @@ from stable_baselines3.common.torch_layers import MlpExtractor
 
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy, MaskPassingMlp
 from aimbot_lab.training.networks.parts.memory import Chunks, Lstm, MemoryShape, RolloutMemory
+from aimbot_lab.training.networks.parts.picture_encoder import columns_shown
 
 DRIFT_ROWS = 64  # whose states are recomputed after an update
 Latents = tuple[th.Tensor, th.Tensor]  # of actor and critic, [N, H and what is passed]
@@ -50,13 +51,14 @@ class RememberingPolicy(HybridPolicy):
             made.passing(self.passed)
 
     def forward(
-        self, obs: th.Tensor, deterministic: bool = False
+        self, obs: Any, deterministic: bool = False
     ) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
         """(actions, values [N, 1], log-probabilities) for observations [N, D] of a rollout."""
         if self.memory_shape is None or (self.act is not None and not deterministic):
             return super().forward(obs, deterministic)
-        state = self.rollout.before(len(obs), obs.device)
-        starts = self.rollout.starts(len(obs), obs.device)
+        rows, device = len(columns_shown(obs)), self.device
+        state = self.rollout.before(rows, device)
+        starts = self.rollout.starts(rows, device)
         (actor, critic), self.rollout.state = self._remembered(obs, state, starts)
         distribution = self._get_action_dist_from_latent(actor)
         actions = distribution.get_actions(deterministic=deterministic)
@@ -66,7 +68,7 @@ class RememberingPolicy(HybridPolicy):
         return actions.reshape(-1, *shape), self.value_net(critic), log_prob
 
     def evaluate_chunks(
-        self, obs: th.Tensor, actions: th.Tensor, chunks: Chunks
+        self, obs: Any, actions: th.Tensor, chunks: Chunks
     ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
         """(values [N L, 1], log-probabilities, entropy) of N chunks of L steps, chunk by chunk."""
         state = chunks.state
@@ -82,15 +84,15 @@ class RememberingPolicy(HybridPolicy):
         """Values [N, 1] of observations that follow a rollout's steps; nothing is remembered."""
         if self.memory_shape is None or (self.values is not None and len(obs) == self.valued_rows):
             return super().predict_values(obs)
-        rollout, rows = self.rollout, len(obs)
-        starts = th.zeros(1, rows, device=obs.device)
+        rollout, rows = self.rollout, len(columns_shown(obs))
+        starts = th.zeros(1, rows, device=self.device)
         if rollout.cut_off:
             assert rollout.state is not None
             state = rollout.state[[rollout.cut_off.popleft()]]
         elif rollout.state is not None and len(rollout.state) == rows:
-            state, starts = rollout.state, rollout.starts(rows, obs.device)
+            state, starts = rollout.state, rollout.starts(rows, self.device)
         else:
-            state = rollout.empty(rows, obs.device)
+            state = rollout.empty(rows, self.device)
         (_, critic), _ = self._remembered(obs, state, starts)
         values: th.Tensor = self.value_net(critic)
         return values
@@ -99,10 +101,10 @@ class RememberingPolicy(HybridPolicy):
         """The distribution of actions for observations [N, D], each the first of its episode."""
         if self.memory_shape is None:
             return super().get_distribution(obs)
-        return self.distribution_after(obs, *self._nothing(len(obs)))[0]
+        return self.distribution_after(obs, *self._nothing(len(columns_shown(obs))))[0]
 
     def distribution_after(
-        self, obs: th.Tensor, state: th.Tensor, starts: th.Tensor
+        self, obs: Any, state: th.Tensor, starts: th.Tensor
     ) -> tuple[Distribution, th.Tensor]:
         """(distribution, memory [N, S, H]) for `obs` [N, D] and the memory before them."""
         (actor, _), after = self._remembered(obs, state, starts)
@@ -120,11 +122,11 @@ class RememberingPolicy(HybridPolicy):
             return super().predict(observation, state, episode_start, deterministic)
         self.set_training_mode(False)
         obs, batched = self.obs_to_tensor(observation)
-        assert isinstance(obs, th.Tensor)
-        before, starts = self._nothing(len(obs))
+        rows = len(columns_shown(obs))
+        before, starts = self._nothing(rows)
         if state is not None:
             before = th.as_tensor(state, dtype=th.float32, device=self.device)
-            began = np.zeros(len(obs)) if episode_start is None else episode_start
+            began = np.zeros(rows) if episode_start is None else episode_start
             starts = th.as_tensor(began, dtype=th.float32, device=self.device).reshape(1, -1)
         with th.no_grad():
             (actor, _), after = self._remembered(obs, before, starts)
@@ -140,7 +142,7 @@ class RememberingPolicy(HybridPolicy):
         return self.rollout.empty(rows, self.device), th.ones(1, rows, device=self.device)
 
     def _remembered(
-        self, obs: th.Tensor, state: th.Tensor, starts: th.Tensor
+        self, obs: Any, state: th.Tensor, starts: th.Tensor
     ) -> tuple[Latents, th.Tensor]:
         """(latents [N L, ...], state after [N, S, H]) of `obs` [N L, D], sequence by sequence."""
         features = self.extract_features(obs)

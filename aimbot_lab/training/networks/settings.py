@@ -48,13 +48,16 @@ class UnitsSettings:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class PictureSettings:
-    """Convolutions that encode the picture that the world shows."""
+    """Convolutions that encode each picture that the world shows."""
 
-    encoder: Literal["small", "simple"] = "small"
-    """`small`: 8 and 16 filters of 3 x 3 pixels with stride 2; `simple`: that of ML-Agents, 16 of
-    8 x 8 with stride 4 and 32 of 4 x 4 with stride 2, for pictures from 20 x 20 pixels on."""
-    size: Units = 64
-    """Units of the layer after them."""
+    encoder: Literal["nature", "impala", "small", "simple"] | None = None
+    """`nature`: stable-baselines3's NatureCNN, for pictures from 36 x 36 pixels on; `impala`: three
+    residual sections; `small`: 8 and 16 filters of 3 x 3 pixels with stride 2; `simple`: that of
+    ML-Agents, 16 of 8 x 8 with stride 4 and 32 of 4 x 4 with stride 2, for pictures from 20 x 20
+    pixels on. Left out, `nature`, or `small` where the picture is too small for it."""
+    size: Units | None = None
+    """Units of the layer after them; left out, 512 with `nature` where the picture is all that is
+    seen, 256 with `nature` and `impala`, 64 with the others."""
     alone: Bool = False
     """Whether the agent sees the picture and nothing else."""
 
@@ -97,8 +100,7 @@ class NetworkSettings:
     units: UnitsSettings | None = None
     """hybrid_ppo: encoders of the units that the world shows; left out, their columns are plain."""
     picture: PictureSettings | None = None
-    """hybrid_ppo: encoder of the picture that the world shows; left out, its shades are plain
-    columns."""
+    """Encoder of the pictures that the world shows."""
     memory: MemorySettings | None = None
     """hybrid_ppo: what the agent keeps in mind within an episode; left out, nothing."""
 
@@ -116,7 +118,7 @@ class NetworkSettings:
             return _matrices((inputs, *self.layers, outputs))
         encoders = _matrices(units.layers) if units else 0
         core = (self.scalars or (0,))[-1] + (units.layers[-1] if units else 0)
-        core += picture.size if picture else 0
+        core += (picture.size or 0) if picture else 0
         if memory is not None:
             encoders += 4 * memory.size * (memory.size + core)
             core = memory.size

@@ -78,7 +78,12 @@ from aimbot_lab.worlds.arena.presets import Preset, chosen_presets
 from aimbot_lab.worlds.arena.scenario import scenario_tables, with_difficulty
 from aimbot_lab.worlds.arena.scenes.placing import RowRecord, records_as_arrays, records_from_arrays
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.arena.spec import (
+    arena_spec,
+    observation_width,
+    picture_columns,
+    pixel_count,
+)
 from aimbot_lab.worlds.episode_log import cells_of, ended_episodes, new_log, own_columns
 from aimbot_lab.worlds.kernel_world import KernelWorld, tables_of
 from aimbot_lab.worlds.snapshots import OF_SCENARIO
@@ -152,8 +157,8 @@ class Arena(KernelWorld):
         self.presets = in_order(chosen_presets(settings, presets))  # as `state.preset` counts
         self.records: dict[int, RowRecord] = {}  # of rows that were edited
         spec, tables = arena_spec(settings), new_tables(settings, self.presets)
-        width = len(spec.observation_names)
-        self._history = width // settings.stacked_vectors * (settings.stacked_vectors - 1)
+        width = observation_width(settings) + pixel_count(settings)
+        self._history = width * (settings.stacked_vectors - 1)
         self._advances = new_advances()
         self._write_masks = new_mask_writer()
         self._masks = np.zeros((settings.num_envs, MASKS), np.bool_)
@@ -164,6 +169,7 @@ class Arena(KernelWorld):
             tables=tables,
             log=new_log(EpisodeLog, settings.num_envs, terms=SUMS),
             fits=fingerprint(settings, tables.presets),
+            pictures=picture_columns(settings),
         )
 
     def _new_workspaces(self, threads: int) -> Sequence[RayWorkspace]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
+from aimbot_lab.foundation.world import BoolArray, Float32Array, Observations, WorldSpec, columns_of
 
 STOP, FORWARD = 0, 1  # indices of the vertical branch
 VERTICAL, ATTACK, MOUSE = 0, 2, 3  # columns of an action
@@ -66,9 +66,10 @@ class GreedyAgent:
         ).astype(np.float32)
 
     def __call__(
-        self, observations: Float32Array, _starts: BoolArray | None = None
+        self, observations: Observations, _starts: BoolArray | None = None
     ) -> Float32Array:
         """Actions [B, 4] for raw `observations` [B, D]."""
+        observations = columns_of(observations)
         seen, ahead, towards = self._look(observations)
         goto = observations[:, self._column["target"]] == self._goto
         hunting, aimed = seen & ~goto, ahead & ~goto

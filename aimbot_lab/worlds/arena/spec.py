@@ -6,7 +6,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from aimbot_lab.foundation.unit_block import UnitBlock
-from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
+from aimbot_lab.foundation.world import ABILITIES, Int64Array, ObservationBlock, WorldSpec
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
@@ -76,6 +76,7 @@ def unit_columns(
 FIRED, HIT = "shots", "hits"  # events of a recorded episode
 Column = tuple[str, float, float]  # name, low, high
 CAMERA, PERCEPTION = "CameraSensor", "RayPerceptionSensor"  # sensors of ML-Agents
+PICTURE = "camera"  # block
 
 
 def own_number_columns(floor: float, time_limit: float) -> list[Column]:
@@ -105,16 +106,6 @@ def _enemy_columns(settings: ArenaSettings) -> list[Column]:
     return places + [(f"enemy_{slot}_seen", 0.0, 1.0) for slot in slots]
 
 
-def _camera_columns(settings: ArenaSettings) -> list[Column]:
-    """Shades of each pixel, row by row from above, each from left to right."""
-    camera = settings.observation.camera
-    if camera is None:
-        return []
-    shades = ("",) if camera.grey else ("_red", "_green", "_blue")
-    rows, pixels = range(camera.height), range(camera.width)
-    return [(f"camera_{y}_{x}{shade}", 0.0, 1.0) for y in rows for x in pixels for shade in shades]
-
-
 def perception_names(rays: int) -> list[str]:
     """Columns of `rays` rays as ML-Agents orders them: the middle one, then right, left, right ...
 
@@ -130,7 +121,6 @@ def _columns(settings: ArenaSettings) -> list[Column]:
     columns = [
         *own_number_columns(settings.floor_size, settings.time_limit),
         *_enemy_columns(settings),
-        *_camera_columns(settings),
     ]
     if settings.observation.rays == "ml-agents":
         return columns + [(name, 0.0, 1.0) for name in perception_names(settings.rays.count)]
@@ -158,10 +148,30 @@ def ray_blocks(rays: RaySettings, suffix: str = "") -> tuple[ObservationBlock, O
 
 def observation_width(settings: ArenaSettings) -> int:
     """Columns of a single observation, without making their names."""
-    camera, tags = settings.observation.camera, settings.rays.tags
-    picture = 0 if camera is None else camera.width * camera.height * camera.channels
+    tags = settings.rays.tags
     each = core.PERCEPTION if settings.observation.rays == "ml-agents" else _plain_ray(tags)
-    return len(core.OWN) + enemy_columns(settings) + picture + each * settings.rays.count
+    return len(core.OWN) + enemy_columns(settings) + each * settings.rays.count
+
+
+def pixel_count(settings: ArenaSettings) -> int:
+    """Numbers of a single picture, which kernels write between enemies and rays."""
+    camera = settings.observation.camera
+    return 0 if camera is None else camera.width * camera.height * camera.channels
+
+
+def picture_columns(settings: ArenaSettings) -> dict[str, Int64Array]:
+    """Where kernels write the pixels [H, W, C] of each picture: row by row from above.
+
+    Earlier observations stand before later ones, and their pictures are the first channels.
+    """
+    camera = settings.observation.camera
+    if camera is None:
+        return {}
+    size, first = pixel_count(settings), len(core.OWN) + enemy_columns(settings)
+    one = np.arange(first, first + size).reshape(camera.height, camera.width, camera.channels)
+    width = observation_width(settings) + size
+    ages = [one + width * age for age in range(settings.stacked_vectors)]
+    return {PICTURE: np.concatenate(ages, axis=2)}
 
 
 def _plain_ray(tags: str) -> int:
@@ -193,15 +203,18 @@ def _blocks(settings: ArenaSettings) -> tuple[ObservationBlock, ...]:
             ObservationBlock(f"own{suffix}", "vector", (own,)),
             *([ObservationBlock(f"enemies{suffix}", "units", slots)] if told.units else []),
         ]
-        if (camera := told.camera) is not None:
-            pixels = camera.height, camera.width, camera.channels
-            blocks.append(ObservationBlock(f"camera{suffix}", "image", pixels, CAMERA))
         if told.rays == "ml-agents":
             shape = rays, core.PERCEPTION
             blocks.append(ObservationBlock(f"perception{suffix}", "rays", shape, PERCEPTION))
             continue
         blocks += ray_blocks(settings.rays, suffix)
-    return tuple(blocks)
+    stacked = settings.stacked_vectors
+    sensor = CAMERA if stacked == 1 else f"StackingSensor_size{stacked}_{CAMERA}"
+    shown = [
+        ObservationBlock(name, "image", columns.shape, sensor)
+        for name, columns in picture_columns(settings).items()
+    ]
+    return (*blocks, *shown)
 
 
 def arena_spec(settings: ArenaSettings) -> WorldSpec:

@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.world import BoolArray, Float32Array
+from aimbot_lab.foundation.world import (
+    BoolArray,
+    Float32Array,
+    Observations,
+    columns_of,
+)
 from aimbot_lab.worlds.gorge.core.state import MOVES
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.spec import WINDOWS, block_size
@@ -23,7 +28,7 @@ class Guide:
         self._walks: list[npt.NDArray[np.int8]] = [np.zeros(0, np.int8)] * world.num_envs
 
     def __call__(
-        self, observations: Float32Array, _starts: BoolArray | None = None
+        self, observations: Observations, _starts: BoolArray | None = None
     ) -> Float32Array:
         """Actions [N, 1]; of `observations` [N, D] nothing counts: the world itself is read."""
         state = self._world.state
@@ -59,7 +64,7 @@ class Explorer:
         self._random = np.random.default_rng(seed)
 
     def __call__(
-        self, observations: Float32Array, _starts: BoolArray | None = None
+        self, observations: Observations, _starts: BoolArray | None = None
     ) -> Float32Array:
         """Actions [N, 1] for raw `observations` [N, D]."""
         road = ~self._window(observations, "obstacle_map")
@@ -80,12 +85,15 @@ class Explorer:
         moves: Float32Array = np.where(wanted, ties, -1.0).argmax(axis=1)[:, None]
         return moves.astype(np.float32)
 
-    def _window(self, observations: Float32Array, name: str) -> BoolArray:
+    def _window(self, observations: Observations, name: str) -> BoolArray:
         """[N, 2 v + 1, 2 v + 1] by [x, z]; without such a block all False."""
         shape = len(observations), self._side, self._side
         if name not in self._first:
             return np.zeros(shape, np.bool_)
-        first = self._first[name]
+        if (pictures := observations.dtype.names) is not None and name in pictures:
+            shown: BoolArray = observations[name][..., 0] > 0
+            return shown
+        first, observations = self._first[name], columns_of(observations)
         window: BoolArray = observations[:, first : first + self._side**2].reshape(shape) > 0
         return window
 

@@ -64,7 +64,13 @@ from aimbot_lab.worlds.gorge.optimum import (
 )
 from aimbot_lab.worlds.gorge.scenario import sampler_tables, scenario_tables
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
-from aimbot_lab.worlds.gorge.spec import TARGETS, block_table, gorge_spec, polar_table
+from aimbot_lab.worlds.gorge.spec import (
+    TARGETS,
+    block_table,
+    gorge_spec,
+    picture_columns,
+    polar_table,
+)
 from aimbot_lab.worlds.kernel_world import KernelWorld, overwrite, tables_of
 from aimbot_lab.worlds.snapshots import (
     LARGEST,
@@ -132,6 +138,7 @@ class Gorge(KernelWorld):
             tables=self._new_tables(),
             log=new_log(GorgeEpisodeLog, settings.num_envs, terms=len(REWARD_TERMS)),
             fits=fingerprint(settings, self.maps),
+            pictures=picture_columns(settings),
         )
 
     def _new_tables(self) -> GorgeTables:

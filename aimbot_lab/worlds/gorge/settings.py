@@ -118,6 +118,9 @@ class GorgeSettings:
     """Cells that the hero sees to each side."""
     features: Annotated[tuple[str, ...], MinLen(1)] = DEFAULT_FEATURES
     """Blocks of the observation, in their order."""
+    windows: Literal["columns", "pictures"] = "columns"
+    """Whether the blocks of what lies around the hero (obstacle_map, treasure_map, end_map,
+    walked_map) are plain numbers or pictures, which convolutions encode."""
     score: ScoreSettings = ScoreSettings()
     """The game's own score."""
     score_decay: Bool = False

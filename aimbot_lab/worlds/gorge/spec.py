@@ -6,7 +6,7 @@ from math import atan2, pi, sqrt
 import numpy as np
 
 from aimbot_lab.foundation.intervals import Measure
-from aimbot_lab.foundation.world import ObservationBlock, StateTable, WorldSpec
+from aimbot_lab.foundation.world import Int64Array, ObservationBlock, StateTable, WorldSpec
 from aimbot_lab.worlds.episode_log import own_columns
 from aimbot_lab.worlds.gorge.core import state as core
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
@@ -27,31 +27,48 @@ SIZES = {
 
 
 def block_size(name: str, view: int) -> int:
-    """Columns of the block `name`."""
+    """Numbers of the block `name`."""
     return int((2 * view + 1) ** 2) if name in WINDOWS else SIZES[name]
+
+
+def is_picture(name: str, settings: GorgeSettings) -> bool:
+    """Whether the block `name` is shown as a picture."""
+    return name in WINDOWS and settings.windows == "pictures"
+
+
+def picture_columns(settings: GorgeSettings) -> dict[str, Int64Array]:
+    """Where kernels write the pixels [S, S, 1] of each picture, by column and row of the map."""
+    side, table = 2 * settings.view + 1, block_table(settings)
+    return {
+        name: first + np.arange(side * side).reshape(side, side, 1)
+        for name, first in zip(settings.features, table[:, 1].tolist(), strict=True)
+        if is_picture(name, settings)
+    }
 
 
 def columns(settings: GorgeSettings) -> Iterator[tuple[str, float, float]]:
     """Every column of an observation, in order: name, low, high."""
     for name in settings.features:
+        if is_picture(name, settings):
+            continue
         high = {"position": core.SIDE - 1, "steps_left": settings.max_steps}.get(name, 1)
         for index in range(block_size(name, settings.view)):
             yield (name if name == "steps_left" else f"{name}_{index}"), 0.0, float(high)
 
 
 def observation_blocks(settings: GorgeSettings) -> tuple[ObservationBlock, ...]:
-    """The blocks of an observation; windows are pictures of one channel, by column and row."""
+    """The blocks of an observation; pictures have one channel."""
     side = 2 * settings.view + 1
     return tuple(
         ObservationBlock(name, "image", (side, side, 1))
-        if name in WINDOWS
-        else ObservationBlock(name, "vector", (SIZES[name],))
+        if is_picture(name, settings)
+        else ObservationBlock(name, "vector", (block_size(name, settings.view),))
         for name in settings.features
     )
 
 
 def block_table(settings: GorgeSettings) -> core.Ints:
-    """[F, 2] code of each block, and its first column."""
+    """[F, 2] code of each block, and the first column that kernels write it to."""
     sizes = [block_size(name, settings.view) for name in settings.features]
     codes = [core.BLOCKS.index(name) for name in settings.features]
     return np.column_stack([codes, np.cumsum([0, *sizes[:-1]])]).astype(np.int64)
@@ -151,7 +168,7 @@ def state_table(settings: GorgeSettings) -> StateTable:
 
 def _first_columns(settings: GorgeSettings) -> dict[str, int]:
     """The first column of each block."""
-    sizes = [block_size(name, settings.view) for name in settings.features]
+    sizes = [block.columns for block in observation_blocks(settings)]
     starts = np.cumsum([0, *sizes[:-1]]).tolist()
     return dict(zip(settings.features, starts, strict=True))
 

@@ -33,7 +33,7 @@ from aimbot_lab.worlds.gorge.maps import (
 from aimbot_lab.worlds.gorge.replays import GorgeReplays
 from aimbot_lab.worlds.gorge.scenario import BOUNDS, form_fault, world_fault
 from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GorgeSettings
-from aimbot_lab.worlds.gorge.spec import DIFFICULTIES, block_size, gorge_spec, states_fault
+from aimbot_lab.worlds.gorge.spec import DIFFICULTIES, gorge_spec, observation_blocks, states_fault
 from aimbot_lab.worlds.gorge.terminal_play import GorgeTerminalPlay
 from aimbot_lab.worlds.kernel_type import KernelType
 
@@ -130,7 +130,7 @@ class GorgeType(KernelType):
 
     def observation_size(self, settings: GorgeSettings) -> int:
         """Numbers of an observation."""
-        return sum(block_size(name, settings.view) for name in settings.features)
+        return sum(block.columns for block in observation_blocks(settings))
 
     def content(self, settings: GorgeSettings) -> Content:
         """The map, or the generated ones together."""

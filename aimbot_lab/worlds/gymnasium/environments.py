@@ -28,15 +28,10 @@ from aimbot_lab.foundation.metric_names import EVAL_RETURN
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, WorldSpec
+from aimbot_lab.worlds.gymnasium.observations import ObservationReader
 from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
-from aimbot_lab.worlds.gymnasium.spaces import (
-    MisfitError,
-    action_columns,
-    numbered_states,
-    observation_blocks,
-    observation_columns,
-)
+from aimbot_lab.worlds.gymnasium.spaces import MisfitError, action_columns
 
 Env = gymnasium.Env[Any, Any]
 RETURN = Measure(
@@ -99,7 +94,8 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
 
     Raises ConfigurationError for spaces that can't be columns.
     """
-    seen, actions = observation_columns(env.observation_space), action_columns(env.action_space)
+    seen = ObservationReader(env.observation_space, settings.observation)
+    actions = action_columns(env.action_space)
     abilities = {"paired"}
     if settings.masks is not None and not actions.branches:
         raise ConfigurationError("env.masks: the environment's actions have no choices to mask")
@@ -127,8 +123,8 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
         max_steps=env.spec.max_episode_steps if env.spec else settings.max_episode_steps,
         abilities=frozenset(abilities),
         **({} if settings.win else WITHOUT_WINS),
-        blocks=observation_blocks(env.observation_space),
-        states=numbered_states(env.observation_space),
+        blocks=seen.blocks,
+        states=seen.states,
     )
 
 

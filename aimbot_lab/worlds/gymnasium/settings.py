@@ -44,6 +44,21 @@ class MaskRule:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class ObservationParts:
+    """How entries of an observation are seen. They are called by their keys, those of inner ones by
+    the way to them, as eyes_left; an observation that is no Dict or Tuple is called obs."""
+
+    drop: tuple[str, ...] = ()
+    """Entries that are left out, such as MiniGrid's mission."""
+    flatten: tuple[str, ...] = ()
+    """Pictures whose shades are plain numbers."""
+    pictures: Mapping[str, Literal["hwc", "chw", "hw"]] = field(default_factory=dict)
+    """Entries that are pictures, with the order of height, width and channels: those that are no
+    uint8 from 0 to 255, whose shades are told apart in 256 levels between their bounds, and those
+    whose channels are not in the smallest of three axes."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class GymnasiumSettings:
     """Copies of a Gymnasium environment."""
 
@@ -63,6 +78,8 @@ class GymnasiumSettings:
     masks: MaskRule | None = None
     """Where its action masks are; left out, its method action_masks or a wrapper's, if there is
     one."""
+    observation: ObservationParts = ObservationParts()
+    """What of its observation is seen, and as what."""
     num_envs: Annotated[Int, Ge(1), Le(4096)] = 16
     """Copies, one row each; they are stepped one after the other."""
     via: Literal["attributes", "options"] = "attributes"

@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from aimbot_lab.foundation.argument_checks import (
-    FLOAT32,
     MisuseError,
     check_buffers,
     check_writable,
@@ -35,10 +34,12 @@ from aimbot_lab.foundation.settings import Float
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
+    Observations,
     Picture,
     Scenario,
     StepBuffers,
     closed_on_failure,
+    columns_of,
     step_buffers,
 )
 from aimbot_lab.worlds.gymnasium.environments import (
@@ -52,17 +53,14 @@ from aimbot_lab.worlds.gymnasium.environments import (
     seed_notice,
     set_attributes,
 )
+from aimbot_lab.worlds.gymnasium.observations import (
+    ObservationReader,
+    bounded_columns,
+    outside,
+)
 from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard, keeps_process
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
-from aimbot_lab.worlds.gymnasium.spaces import (
-    MisfitError,
-    bounded_columns,
-    flat_masks,
-    flat_observation,
-    outside,
-    reward_of,
-    shape_fault,
-)
+from aimbot_lab.worlds.gymnasium.spaces import MisfitError, flat_masks, reward_of
 from aimbot_lab.worlds.gymnasium.win_judge import SHOWN, WinJudge, info_entry, info_keys
 
 MAX_REPLAYED = 50_000  # steps of an episode that is kept to be played again
@@ -107,13 +105,15 @@ class GymnasiumWorld:
                 self._envs.append(new_environment(settings))
             with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
                 self.spec = environment_shape(self._envs[0], settings)
-                self._space = self._envs[0].observation_space
+                self._reader = ObservationReader(
+                    self._envs[0].observation_space, settings.observation
+                )
                 notice = seed_notice(self._envs[0], settings.id)
         assert self.spec.environment_actions is not None
         self._taken = self.spec.environment_actions
         self.guard.own.clear()  # of one that only seeds as it is made, nothing more is to be kept
         self._notices = [] if notice is None else [notice]
-        self._unshaped = {"reset", "step"}  # calls whose first observation is to be looked at
+        self._kind, self._told = self.spec.observation_dtype, False  # of a shape that does not fit
         self._bounded = bounded_columns(self.spec)  # () once a number lay beyond its bounds
         self._judge = None if settings.win is None else WinJudge(settings.win)
         self.keep_endings = False
@@ -146,11 +146,11 @@ class GymnasiumWorld:
         return self._scenario
 
     @keeps_process
-    def reset(self, seed: int, observations: Float32Array) -> None:
-        """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
+    def reset(self, seed: int, observations: Observations) -> None:
+        """Start first episodes in all rows from `seed`; writes `observations` [B]."""
         self._seed, self._begun = whole_seed(seed), 0
-        shape = (self.num_envs, len(self.spec.observation_names))
-        check_writable(observations, "observations", shape=shape, dtype=FLOAT32)
+        shape = self.num_envs, *self._kind.shape
+        check_writable(observations, "observations", shape=shape, dtype=self._kind.base)
         for row in range(self.num_envs):
             observations[row] = self._begin(row)
         self._note_outside("reset", observations)
@@ -163,7 +163,7 @@ class GymnasiumWorld:
         """
         if self._seed is None:
             raise MisuseError("step: reset the world first")
-        check_buffers(buffers, (self.num_envs, len(self.spec.observation_names)))
+        check_buffers(buffers, (self.num_envs, *self._kind.shape), self._kind.base)
         actions = checked_actions(actions, self.num_envs, spec=self.spec)
         buffers.finished[:] = buffers.truncated[:] = False
         infos = {}
@@ -233,8 +233,8 @@ class GymnasiumWorld:
         ]
 
     @keeps_process
-    def resume_episodes(self, observations: Float32Array) -> BoolArray:
-        """Play the episodes again that ran in the snapshot; writes `observations` [B, D].
+    def resume_episodes(self, observations: Observations) -> BoolArray:
+        """Play the episodes again that ran in the snapshot; writes `observations` [B].
 
         [B] True where another began instead: the episode was longer than MAX_REPLAYED, or was not
         the same when it was played again.
@@ -256,8 +256,8 @@ class GymnasiumWorld:
             )
         return lost
 
-    def _play_again(self, row: int, kept: RunningEpisode, buffers: StepBuffers) -> Float32Array:
-        """What was seen last [D] in the episode `kept`, which goes on in `row`.
+    def _play_again(self, row: int, kept: RunningEpisode, buffers: StepBuffers) -> Observations:
+        """What was seen last in the episode `kept`, which goes on in `row`.
 
         Raises LabError where that can't be.
         """
@@ -299,8 +299,8 @@ class GymnasiumWorld:
         with blamed(f"{self.settings.id}: its close raised", ForeignCodeError):
             _close_all(self._envs)
 
-    def _begin(self, row: int) -> Float32Array:
-        """What is seen first [D] of the next episode, which begins in `row`."""
+    def _begin(self, row: int) -> Observations:
+        """What is seen first of the next episode, which begins in `row`."""
         assert self._seed is not None
         values = drawn_parameters(self._parameters, self._seed, episode=self._begun)
         first = self._start(row, RunningEpisode(self._begun, self._scenario, values))
@@ -308,8 +308,8 @@ class GymnasiumWorld:
         return first
 
     @keeps_process
-    def _start(self, row: int, episode: RunningEpisode) -> Float32Array:
-        """What is seen first [D] of `episode`, which begins in `row`."""
+    def _start(self, row: int, episode: RunningEpisode) -> Observations:
+        """What is seen first of `episode`, which begins in `row`."""
         assert self._seed is not None
         env = self._envs[row]
         options: dict[str, Any] | None = None
@@ -325,7 +325,7 @@ class GymnasiumWorld:
         with self._called("reset", row):
             observation, info = env.reset(seed=seed, options=options)
             check_info(env, info)
-            first = self._flat("reset", observation)
+            first = self._seen("reset", observation)
             self._keep_masks(row, info, begins=True)
         self._refuse_infinite_observations(first, "reset")
         episode.seen = crc32(first.data)
@@ -343,7 +343,7 @@ class GymnasiumWorld:
             self.guard.take_back(row, learners)
         if type(info) is not dict and not isinstance(info, Mapping):
             raise MisfitError("gave an info that is not a dict")
-        buffers.observations[row] = flat = self._flat("step", observation)
+        buffers.observations[row] = flat = self._seen("step", observation)
         buffers.rewards[row] = gained = reward_of(reward)
         episode = self._running[row]
         episode.length += 1
@@ -394,18 +394,15 @@ class GymnasiumWorld:
             words = raised_words(self._envs[0], call, error)
             raise ForeignCodeError(f"{self.settings.id}: its {call} raised {words}") from error
 
-    def _flat(self, call: str, observation: Any) -> Float32Array:
-        """The columns [D]; that the first one's shape is not the space's is said once."""
-        flat = flat_observation(self._space, observation, size=len(self.spec.observation_names))
-        if call in self._unshaped:
-            self._unshaped -= {call}
-            fault = shape_fault(self._space, observation)
-            if fault is not None:
-                self._unshaped = set()
-                self._notices.append(f"{self.settings.id}: its {call} {fault} (told once)")
-        return flat
+    def _seen(self, call: str, observation: Any) -> Observations:
+        """What the world shows of it; that its shape or type is not the space's is said once."""
+        seen = self._reader.read(observation, self._kind)
+        if self._reader.fault is not None and not self._told:
+            self._told = True
+            self._notices.append(f"{self.settings.id}: its {call} {self._reader.fault} (told once)")
+        return seen
 
-    def _note_outside(self, call: str, observations: Float32Array) -> None:
+    def _note_outside(self, call: str, observations: Observations) -> None:
         """Say once that a number lies beyond its bounds, which scaling by them counts on."""
         fault = outside(self.spec, self._bounded, observations)
         if fault is not None:
@@ -419,11 +416,12 @@ class GymnasiumWorld:
             raise ForeignCodeError(f"{self.settings.id}: its step gave a reward of {reward:g}")
         self._refuse_infinite_observations(buffers.observations, "step")
 
-    def _refuse_infinite_observations(self, observations: Float32Array, call: str) -> None:
-        finite = np.isfinite(observations)
+    def _refuse_infinite_observations(self, observations: Observations, call: str) -> None:
+        columns = columns_of(observations)
+        finite = np.isfinite(columns)
         if not finite.all():
             column = int(np.argwhere(~finite)[0][-1])
-            value, name = observations[~finite].flat[0], self.spec.observation_names[column]
+            value, name = columns[~finite].flat[0], self.spec.observation_names[column]
             raise ForeignCodeError(f"{self.settings.id}: its {call} gave {name} as {value:g}")
 
     def _ended(self, infos: Mapping[int, Any], truncated: Any) -> EpisodeBatch:

@@ -15,7 +15,7 @@ class GymnasiumType(AskedType):
 
     name = "gymnasium"
     settings = GymnasiumSettings
-    shape_keys = ("id", "module", "kwargs")
+    shape_keys = ("id", "module", "kwargs", "observation")
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,6 +43,7 @@ class GymnasiumType(AskedType):
         return (
             *(settings.id, settings.module, settings.kwargs, settings.max_episode_steps),
             settings.masks,
+            settings.observation,
         )
 
     def asked_spec(self, settings: GymnasiumSettings) -> WorldSpec:

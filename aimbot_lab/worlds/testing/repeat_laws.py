@@ -9,7 +9,14 @@ import numpy as np
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.replays import RowArrays, WorldReplays
-from aimbot_lab.foundation.world import BatchWorld, Float32Array, step_buffers
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    Float32Array,
+    columns_of,
+    new_observations,
+    seats_of,
+    step_buffers,
+)
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.worlds.registry import type_of
 from aimbot_lab.worlds.testing.subject import (
@@ -19,7 +26,6 @@ from aimbot_lab.worlds.testing.subject import (
     assert_raises,
     begun,
     copied,
-    new_observations,
     play,
     random_actions,
 )
@@ -55,7 +61,8 @@ def an_episode_begins_from_its_seed_alone(subject: Subject) -> None:
         world.set_scenario(subject.scenario)
         observations = new_observations(world)
         world.reset(11, observations)
-        seen.append(observations.reshape(world.spec.agents, world.num_envs, -1)[:, :2])
+        seats = np.arange(seats_of(world)).reshape(world.spec.agents, world.num_envs)
+        seen.append(observations[seats[:, :2].ravel()])
     np.testing.assert_array_equal(seen[0], seen[1])
 
 
@@ -142,7 +149,8 @@ def observations_lie_in_their_bounds(subject: Subject) -> None:
     world = begun(subject, 1)
     slack = 1e-3
     for step in play(world, subject):
-        for seen in (step.observations, step.final_observations[step.finished]):
+        for shown in (step.observations, step.final_observations[step.finished]):
+            seen = columns_of(shown)
             assert np.isfinite(seen).all(), "an observation is not finite"
             assert (seen >= world.spec.observation_low - slack).all(), "below its lower bound"
             assert (seen <= world.spec.observation_high + slack).all(), "above its upper bound"

@@ -10,10 +10,9 @@ from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import (
     BatchWorld,
-    Float32Array,
     Scenario,
     StepBuffers,
-    seats_of,
+    new_observations,
     step_buffers,
 )
 from aimbot_lab.foundation.world_type import RandomAgent, WorldType
@@ -41,11 +40,6 @@ class Step:
     final_observations: np.ndarray  # [N, D]
     episodes: EpisodeBatch
     running_order: np.ndarray  # [N]
-
-
-def new_observations(world: BatchWorld) -> Float32Array:
-    """Zeros [N, D]."""
-    return np.zeros((seats_of(world), len(world.spec.observation_names)), np.float32)
 
 
 def begun(subject: Subject, seed: int) -> BatchWorld:

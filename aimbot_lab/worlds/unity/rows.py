@@ -4,14 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array
+from aimbot_lab.foundation.world import (
+    BoolArray,
+    Float32Array,
+    Int64Array,
+    Observations,
+    WorldSpec,
+)
 from aimbot_lab.mlagents.base_env import ActionTuple, DecisionSteps, Int32Array, TerminalSteps
 from aimbot_lab.mlagents.builds import Behaviors, BuildLink
 from aimbot_lab.mlagents.exception import UnityObservationException
 from aimbot_lab.mlagents.messages import RESET, STEP, BuildMessage
 from aimbot_lab.mlagents.side_channel.side_channel import unframed
 from aimbot_lab.worlds.unity.channels import Result, ResultReader
-from aimbot_lab.worlds.unity.shape import BuildShape, columns_of, plain_name
+from aimbot_lab.worlds.unity.shape import BuildShape, observed, plain_name
 
 EMPTY = -1  # the row of an agent without one
 Agent = tuple[str, int]  # behavior and id
@@ -20,7 +26,7 @@ Agent = tuple[str, int]  # behavior and id
 class RowArrays(NamedTuple):
     """What is known of B rows."""
 
-    observations: Float32Array  # [B, D] last one that an action was asked for
+    observations: Observations  # [B] last one that an action was asked for
     allowed: BoolArray  # [B, choices of all branches]
     rewards: Float32Array  # [B] since the last step, of the episode that ended or goes on
     carried: Float32Array  # [B] rewards of the next episode that came already
@@ -28,25 +34,25 @@ class RowArrays(NamedTuple):
     over: BoolArray  # [B] the episode ended, and the next one has not begun
     finished: BoolArray  # [B] and has begun in this step
     interrupted: BoolArray  # [B] it was cut off
-    final_observations: Float32Array  # [B, D] its last one
+    final_observations: Observations  # [B] its last one
 
     def part(self, rows: slice) -> "RowArrays":
         """Views of some rows."""
         return RowArrays._make(array[rows] for array in self)
 
 
-def new_rows(count: int, columns: int, choices: int) -> RowArrays:
-    """Rows of which nothing is known."""
+def new_rows(count: int, spec: WorldSpec) -> RowArrays:
+    """Rows of a world with `spec`, of which nothing is known."""
     return RowArrays(
-        observations=np.zeros((count, columns), np.float32),
-        allowed=np.ones((count, choices), np.bool_),
+        observations=np.zeros(count, spec.observation_dtype),
+        allowed=np.ones((count, sum(spec.branches)), np.bool_),
         rewards=np.zeros(count, np.float32),
         carried=np.zeros(count, np.float32),
         returns=np.zeros(count, np.float32),
         over=np.zeros(count, np.bool_),
         finished=np.zeros(count, np.bool_),
         interrupted=np.zeros(count, np.bool_),
-        final_observations=np.zeros((count, columns), np.float32),
+        final_observations=np.zeros(count, spec.observation_dtype),
     )
 
 
@@ -59,9 +65,10 @@ class BuildRows:
         shape: BuildShape,
         at: RowArrays,
         *,
+        spec: WorldSpec,
         reader: ResultReader,
     ) -> None:
-        self.link, self._shape, self._at = link, shape, at
+        self.link, self._shape, self._at, self._spec = link, shape, at, spec
         self._reader, self._behaviors = reader, Behaviors()
         self._seating = Seating(len(at.over))
         self._pending: dict[str, Int64Array] = {}  # rows of the agents that wait for an action
@@ -138,7 +145,7 @@ class BuildRows:
             at.rewards[chosen] += steps.reward[fresh]
             at.returns[chosen] += steps.reward[fresh]
             totals += np.where(rows != EMPTY, at.returns[rows], 0.0).tolist()
-            at.final_observations[chosen] = self._columns(name, steps)[fresh]
+            at.final_observations[chosen] = self._observed(name, steps)[fresh]
             at.interrupted[chosen] = steps.interrupted[fresh]
             at.over[chosen] = True
         results = self._reader.results(totals, np.array(cut, np.bool_))
@@ -154,7 +161,7 @@ class BuildRows:
         chosen = rows[seated]
         if not len(chosen):
             return rows
-        at.observations[chosen] = self._columns(name, decisions)[seated]
+        at.observations[chosen] = self._observed(name, decisions)[seated]
         forbidden = decisions.action_mask
         if forbidden:
             at.allowed[chosen] = ~np.concatenate(forbidden, axis=1)[seated]
@@ -166,23 +173,25 @@ class BuildRows:
         at.over[chosen] = False
         return rows
 
-    def _columns(self, name: str, steps: DecisionSteps | TerminalSteps) -> Float32Array:
-        """[n, D] of agents. Raises UnityObservationException for others than were declared."""
+    def _observed(self, name: str, steps: DecisionSteps | TerminalSteps) -> Observations:
+        """[n] of agents. Raises UnityObservationException for others than were declared."""
         spec = self._behaviors.known[name].spec
-        seen = columns_of(steps.obs, spec)
-        if seen.shape[1] != self._at.observations.shape[1]:
+        shapes, before = (
+            [one.shape for one in of.observation_specs] for of in (spec, self._shape.spec)
+        )
+        if shapes != before:
             raise UnityObservationException(
-                f"behavior {name}: an observation has {seen.shape[1]} numbers; before it had "
-                f"{self._at.observations.shape[1]}"
+                f"behavior {name}: its sensors have the shapes {shapes}; before they had {before}"
             )
-        for values, kind in ((seen, "an observation"), (steps.reward, "a reward")):
+        given = [(values, "an observation") for values in steps.obs]
+        for values, kind in (*given, (steps.reward, "a reward")):
             if not np.isfinite(values).all():
                 agent = int(steps.agent_id[np.argwhere(~np.isfinite(values))[0][0]])
                 value = values[~np.isfinite(values)].flat[0]
                 raise UnityObservationException(
                     f"behavior {name}: {kind} of agent {agent} holds {value:g}"
                 )
-        return seen
+        return observed(steps.obs, spec, self._spec)
 
 
 class Seating:

@@ -6,7 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world import BlockKind, Float32Array, ObservationBlock, WorldSpec
+from aimbot_lab.foundation.world import (
+    COLUMNS,
+    Float32Array,
+    ObservationBlock,
+    Observations,
+    WorldSpec,
+)
 from aimbot_lab.mlagents.base_env import BehaviorSpec, DimensionProperty, ObservationSpec
 from aimbot_lab.worlds.unity.settings import TARGET, UnitySettings
 
@@ -57,36 +63,43 @@ def is_channels_first(sensor: ObservationSpec) -> bool:
     )
 
 
-def columns_of(obs: list[Float32Array], spec: BehaviorSpec) -> Float32Array:
-    """[n, D] all sensors of n agents in one row each; pictures are [height, width, channels]."""
-    parts = []
+def observed(obs: list[Float32Array], spec: BehaviorSpec, world: WorldSpec) -> Observations:
+    """[n] what n agents of a behavior with `spec` see, all of which is finite, as `world` has it.
+
+    Shades of pictures, from 0 to 1, become whole 255ths. Raises ValueError for another shape.
+    """
+    numbers, pictures = [np.zeros((len(obs[0]), 0), np.float32)], []
     for place in sensor_order(spec):
         seen = obs[place]
-        if is_channels_first(spec.observation_specs[place]):
-            seen = np.moveaxis(seen, 1, 3)
-        parts.append(seen.reshape(len(seen), int(np.prod(seen.shape[1:]))))
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        if seen.ndim == 4:
+            first = is_channels_first(spec.observation_specs[place])
+            pictures.append(np.moveaxis(seen, 1, 3) if first else seen)
+        else:
+            numbers.append(seen.reshape(len(seen), int(np.prod(seen.shape[1:]))))
+    columns = numbers[1] if len(numbers) == 2 else np.concatenate(numbers, axis=1)
+    if not world.pictures:
+        return columns
+    found = np.zeros(len(columns), world.observation_dtype)
+    found[COLUMNS] = columns
+    for block, shades in zip(world.pictures, pictures, strict=True):
+        found[block.name] = np.rint(np.clip(shades, 0.0, 1.0) * 255.0)
+    return found
 
 
 def _block(sensor: ObservationSpec, taken: set[str]) -> ObservationBlock:
-    shape, kind = sensor.shape, "vector"
-    if len(shape) == 3:
-        kind = "image"
-        if is_channels_first(sensor):
-            shape = (*shape[1:], shape[0])
-    else:
-        shape = (int(np.prod(shape)),)
-    name = sensor.name or "sensor"
+    shape, name = sensor.shape, sensor.name or "sensor"
     while name in taken:
         name += "'"
     taken.add(name)
-    chosen: BlockKind = "image" if kind == "image" else "vector"
-    return ObservationBlock(name, chosen, shape)
+    if len(shape) != 3:
+        return ObservationBlock(name, "vector", (int(np.prod(shape)),))
+    last = (*shape[1:], shape[0]) if is_channels_first(sensor) else shape
+    return ObservationBlock(name, "image", last)
 
 
 def world_spec(shape: BuildShape, settings: UnitySettings) -> WorldSpec:
     """The spec of a world of builds of `shape`, with what the build says of its own world."""
-    taken: set[str] = set()
+    taken: set[str] = {COLUMNS}
     sensors = shape.spec.observation_specs
     blocks = tuple(_block(sensors[place], taken) for place in sensor_order(shape.spec))
     names = tuple(f"{one.name}[{column}]" for one in blocks for column in range(one.columns))

@@ -11,7 +11,6 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from aimbot_lab.foundation.argument_checks import (
-    FLOAT32,
     MisuseError,
     check_buffers,
     check_writable,
@@ -26,6 +25,7 @@ from aimbot_lab.foundation.world import (
     NEW_EPISODES,
     BoolArray,
     Float32Array,
+    Observations,
     Picture,
     Scenario,
     StepBuffers,
@@ -67,9 +67,7 @@ class UnityWorld:
         count = ceil(self.num_envs / shape.agents)
         start = start or partial(Build, launch_of(settings))
         self._processes = Processes(start, count, settings=settings)
-        self._at = new_rows(
-            self.num_envs, len(self.spec.observation_names), sum(self.spec.branches)
-        )
+        self._at = new_rows(self.num_envs, self.spec)
         log = UUID(settings.log_channel)
         self._channels = ChannelReader(log, by_lines=settings.win is None)
         self._builds: list[BuildRows] = []
@@ -100,21 +98,21 @@ class UnityWorld:
         self._episodes.scenario += 1
         return self._episodes.scenario
 
-    def reset(self, seed: int, observations: Float32Array) -> None:
-        """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
+    def reset(self, seed: int, observations: Observations) -> None:
+        """Start first episodes in all rows from `seed`; writes `observations` [B]."""
         self._seed = whole_seed(seed)
-        shape = (self.num_envs, len(self.spec.observation_names))
-        check_writable(observations, "observations", shape=shape, dtype=FLOAT32)
+        seen = self._at.observations
+        check_writable(observations, "observations", shape=seen.shape, dtype=seen.dtype)
         self._episodes.restart()
         self._begin(observations)
 
-    def resume_episodes(self, observations: Float32Array) -> BoolArray:
-        """Begin an episode in every row, [B] True; writes `observations` [B, D]."""
+    def resume_episodes(self, observations: Observations) -> BoolArray:
+        """Begin an episode in every row, [B] True; writes `observations` [B]."""
         self._begin(observations)
         self._notices.append(NEW_EPISODES)
         return np.ones(len(observations), np.bool_)
 
-    def _begin(self, observations: Float32Array) -> None:
+    def _begin(self, observations: Observations) -> None:
         assert self._seed is not None
         running = bool(self._builds)
         if not running:
@@ -137,7 +135,7 @@ class UnityWorld:
         """
         if self._seed is None:
             raise MisuseError("step: reset the world first")
-        check_buffers(buffers, (self.num_envs, len(self.spec.observation_names)))
+        check_buffers(buffers, self._at.observations.shape, self._at.observations.dtype)
         actions = checked_actions(actions, self.num_envs, spec=self.spec)
         self._begin_step()
         for number, build in enumerate(self._builds):
@@ -188,7 +186,8 @@ class UnityWorld:
         results = dict(self._builds[number].results)
         self._replace(number, error)
         self._builds[number].results = results
-        part.final_observations[:] = np.where(lost[:, None], last, kept[1])
+        part.final_observations[:] = kept[1]
+        part.final_observations[lost] = last[lost]
         np.logical_or(kept[2], lost, out=part.interrupted)
         part.rewards[:], part.returns[:] = rewards, returns
         part.finished[:] = True
@@ -213,6 +212,7 @@ class UnityWorld:
             link,  # type: ignore[arg-type]
             self._shape,
             self._at.part(self._rows(number)),
+            spec=self.spec,
             reader=ResultReader(self.spec, self.settings.win, channels=self._channels),
         )
 

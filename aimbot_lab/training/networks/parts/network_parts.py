@@ -13,10 +13,10 @@ from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.networks.parts.part_shapes import (
     encoded_blocks,
+    fits,
     input_size,
-    map_sizes,
-    picture_shape,
     picture_weights,
+    resolved_picture,
     target_blocks,
     target_slots,
 )
@@ -24,6 +24,7 @@ from aimbot_lab.training.networks.settings import (
     EGOCENTRIC,
     KindOfNetwork,
     NetworkSettings,
+    PictureSettings,
     has_egocentric_columns,
 )
 from aimbot_lab.training.settings import TrainSettings
@@ -49,7 +50,7 @@ def with_keys(train: TrainSettings) -> KindOfNetwork:
 
 def unfused_parts(train: TrainSettings) -> tuple[str, ...]:
     """The keys of `train` that name what the fused engine does not know."""
-    has_picture = getattr(train.network, "picture", None) is not None
+    has_picture = getattr(train.network, "picture", None) is not None  # once it is resolved
     keys = {"samples.keep": train.samples.keep > 1, "network.picture": has_picture}
     return tuple(key for key, given in keys.items() if given)
 
@@ -60,7 +61,7 @@ def widest_part(network: NetworkSettings) -> int:
     sizes: list[int] = [*network.layers, *(network.scalars or ())]
     sizes += [] if units is None else [*units.layers, units.keys or KEYS]
     sizes += [] if memory is None else [memory.size]
-    sizes += [] if picture is None else [picture.size]
+    sizes += [] if picture is None or picture.size is None else [picture.size]
     return max(sizes)
 
 
@@ -137,13 +138,13 @@ def _encoders(network: NetworkSettings, train: TrainSettings, spec: WorldSpec) -
     names, blocks = spec.observation_names, encoded_blocks(network, spec)
     sees = network.features != "scaled" and has_egocentric_columns(names)
     plain = len(names) + (EGOCENTRIC if sees else 0) - sum(block.columns.size for block in blocks)
-    scalars, picture = network.scalars or (), network.picture
-    pixels = 0 if picture is None else prod(picture_shape(spec))
-    plain -= pixels
-    if picture is None or not picture.alone:
+    scalars = network.scalars or ()
+    picture = resolved_picture(network, spec) if spec.pictures else PictureSettings()
+    if plain and not picture.alone:
         yield Part("scalars", plain, (plain, *scalars)[-1], _stack((plain, *scalars)))
-    if picture is not None:
-        yield Part("picture", pixels, picture.size, picture_weights(picture, spec))
+    for shown in spec.pictures:
+        weights = picture_weights(picture, shown.shape)
+        yield Part(shown.name, prod(shown.shape), picture.size or 0, weights)
     for block in blocks:
         assert network.units is not None
         inputs, layers = input_size(block), network.units.layers
@@ -195,15 +196,23 @@ def part_faults(
     spec, network = spec_of(env), train.network
     if not takes_parts:
         for key in network_parts(network):
+            if key == "picture":  # which every algorithm sees by
+                continue
             other = f"use algo: {OURS}"
             if key == "memory" and train.algo == "recurrent_ppo":
                 other = "set train.options.lstm_hidden_size"
             what = f"does nothing with {train.algo}: leave it out, or {other}"
             yield PartFault(("network", key), what)
+        if isinstance(network, NetworkSettings):
+            yield from _picture_faults(network, spec, env)
         return
     if isinstance(network, NetworkSettings):
         yield from _kind_faults(network, spec, env)
         yield from _picture_faults(network, spec, env)
+        if spec.pictures:
+            train = replace(
+                train, network=replace(network, picture=resolved_picture(network, spec))
+            )
         yield from _memory_faults(network, train, seats_in(env))
     yield from _target_faults(train, spec, env)
     if train.engine == "fused":
@@ -253,13 +262,13 @@ def _picture_faults(
     picture, where = network.picture, ("network", "picture")
     if picture is None:
         return
-    channels, height, width = picture_shape(spec)
-    if not channels:
+    if not spec.pictures:
         other = ": one has height, width and channels, in uint8"
         hint = ": set env.observation.camera" if _may_have_camera(env) else other
         yield PartFault(where, f"world {env.world} shows no picture{hint}")
         return
-    if min(size for sizes in map_sizes(picture, height, width) for size in sizes) < 1:
+    if picture.encoder is not None and not fits(picture.encoder, spec):
+        height, width, _ = min(block.shape for block in spec.pictures)
         what = f"{picture.encoder} needs a larger picture (it has {width} x {height} pixels)"
         yield PartFault((*where, "encoder"), what)
     if picture.alone:

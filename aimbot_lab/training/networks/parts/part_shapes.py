@@ -1,6 +1,8 @@
 """What encoders are shown: kinds of units, numbers of each, pictures; loads no torch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from aimbot_lab.foundation.unit_block import UnitBlock
@@ -8,7 +10,6 @@ from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.settings import NetworkSettings, PictureSettings
 
 PLACE_INPUTS = 5  # ahead and right over the place's scale, unit vector, closeness
-IMAGE = "image"
 
 
 def encoded_blocks(settings: NetworkSettings, spec: WorldSpec) -> tuple[UnitBlock, ...]:
@@ -52,17 +53,30 @@ class Convolution(NamedTuple):
     padding: int  # pixels
 
 
-def convolutions(settings: PictureSettings) -> tuple[Convolution, ...]:
-    """The layers of the encoder; `simple` is that of ML-Agents (its SimpleVisualEncoder)."""
-    if settings.encoder == "simple":
-        return Convolution(16, 8, 4, 0), Convolution(32, 4, 2, 0)
-    return Convolution(8, 3, 2, 1), Convolution(16, 3, 2, 1)
+ENCODERS: Mapping[str, tuple[Convolution, ...]] = MappingProxyType(
+    {
+        "nature": (
+            Convolution(32, 8, 4, 0),
+            Convolution(64, 4, 2, 0),
+            Convolution(64, 3, 1, 0),
+        ),
+        "impala": tuple(Convolution(filters, 3, 2, 1) for filters in (16, 32, 32)),  # sections
+        "small": (Convolution(8, 3, 2, 1), Convolution(16, 3, 2, 1)),
+        "simple": (Convolution(16, 8, 4, 0), Convolution(32, 4, 2, 0)),
+    }
+)
+"""The layers of each encoder: stable-baselines3's NatureCNN (Mnih et al. 2015), the residual one of
+IMPALA (Espeholt et al. 2018), ours, and ML-Agents' SimpleVisualEncoder."""
+SIZES: Mapping[str, int] = MappingProxyType(
+    {"nature": 256, "impala": 256, "small": 64, "simple": 64}
+)
+NATURE_ALONE = 512  # features of a picture that is all there is, as stable-baselines3 has it
 
 
-def map_sizes(settings: PictureSettings, height: int, width: int) -> list[tuple[int, int]]:
+def map_sizes(encoder: str, height: int, width: int) -> list[tuple[int, int]]:
     """Height and width of what each layer gives; not above 0 where the picture is too small."""
     sizes = []
-    for one in convolutions(settings):
+    for one in ENCODERS[encoder]:
         height, width = (
             (side + 2 * one.padding - one.kernel) // one.stride + 1 for side in (height, width)
         )
@@ -70,21 +84,31 @@ def map_sizes(settings: PictureSettings, height: int, width: int) -> list[tuple[
     return sizes
 
 
-def picture_shape(spec: WorldSpec) -> tuple[int, int, int]:
-    """Channels, height and width of the pictures of `spec`; (0, 0, 0): it shows none."""
-    shapes = [block.shape for block in spec.observation_blocks if block.kind == IMAGE]
-    if not shapes:
-        return 0, 0, 0
-    height, width, _ = shapes[0]
-    return sum(shape[2] for shape in shapes), height, width
+def fits(encoder: str, spec: WorldSpec) -> bool:
+    """Whether the pictures of `spec` are large enough for `encoder`."""
+    sizes = [map_sizes(encoder, *block.shape[:2]) for block in spec.pictures]
+    return min(side for maps in sizes for pair in maps for side in pair) >= 1
 
 
-def picture_weights(settings: PictureSettings, spec: WorldSpec) -> int:
-    """Weights of the encoder."""
-    channels, height, width = picture_shape(spec)
+def resolved_picture(settings: NetworkSettings, spec: WorldSpec) -> PictureSettings:
+    """How the pictures of `spec` are encoded, with what `settings` leave open."""
+    picture = settings.picture or PictureSettings()
+    encoder = picture.encoder or ("nature" if fits("nature", spec) else "small")
+    alone = len(spec.pictures) == 1 and (picture.alone or not spec.observation_names)
+    size = NATURE_ALONE if encoder == "nature" and alone else SIZES[encoder]
+    return replace(picture, encoder=encoder, size=picture.size or size)
+
+
+def picture_weights(settings: PictureSettings, shape: Sequence[int]) -> int:
+    """Weights of the encoder of pictures [H, W, C]."""
+    assert settings.encoder is not None
+    assert settings.size is not None
+    height, width, channels = shape
     total = 0
-    for one in convolutions(settings):
+    for one in ENCODERS[settings.encoder]:
         total += one.filters * (channels * one.kernel**2 + 1)
+        if settings.encoder == "impala":
+            total += 4 * one.filters * (one.filters * one.kernel**2 + 1)
         channels = one.filters
-    last_height, last_width = map_sizes(settings, height, width)[-1]
+    last_height, last_width = map_sizes(settings.encoder, height, width)[-1]
     return total + (channels * last_height * last_width + 1) * settings.size

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import torch as th
-from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 from aimbot_lab.training.networks.branches import FORBIDDEN, masked_logits
+from aimbot_lab.training.networks.parts.picture_encoder import Shown, columns_shown
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,16 @@ class BesideSeen(BaseFeaturesExtractor):
     columns: th.Tensor  # [U]
 
     def __init__(self, features: BaseFeaturesExtractor, target: TargetChoice) -> None:
-        space = features._observation_space
-        assert isinstance(space, spaces.Box)
-        super().__init__(space, features_dim=features.features_dim + target.slots)
+        super().__init__(
+            features._observation_space, features_dim=features.features_dim + target.slots
+        )
         self.features = features
         self.register_buffer("columns", th.tensor(target.seen_columns), persistent=False)
 
-    def forward(self, observations: th.Tensor) -> th.Tensor:
-        """[N, F + U] of raw observations [N, D]."""
-        return th.cat([self.features(observations), observations[:, self.columns]], dim=1)
+    def forward(self, observations: Shown) -> th.Tensor:
+        """[N, F + U] of raw observations."""
+        seen = columns_shown(observations)[:, self.columns]
+        return th.cat([self.features(observations), seen], dim=1)
 
 
 class TargetHead(nn.Module):

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.argument_checks import FLOAT32, MisuseError, check_writable, checked_row
-from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.foundation.argument_checks import MisuseError, check_writable, checked_row
+from aimbot_lab.foundation.world import Observations
 from aimbot_lab.worlds.arena.allocate import room_fault
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.core import state as core
@@ -318,18 +318,22 @@ class RowEditor:
         arena, row = self.arena, self._row(row)
         return record_of(arena.records, arena.state, arena.presets, row)
 
-    def observe(self, row: int, observations: Float32Array) -> None:
-        """Write what `row` sees now into `observations` [B, D], as the last step or reset left it.
+    def observe(self, row: int, observations: Observations) -> None:
+        """Write what `row` sees now into `observations` [B], as the last step or reset left them.
 
         Of stacked observations the newest is written anew; an episode that just began has one.
         """
         arena, row = self.arena, self._row(row)
-        shape = arena.num_envs, len(arena.spec.observation_names)
-        check_writable(observations, "observations", shape=shape, dtype=FLOAT32)
+        kind, frames = arena.spec.observation_dtype, arena.frames
+        shape = arena.num_envs, *kind.shape
+        check_writable(observations, "observations", shape=shape, dtype=kind.base)
+        wide = observations if frames is None else frames.buffers.observations
         history = arena.state.history
         begun = arena.state.decisions[row] == 0
-        history[row] = 0.0 if begun else observations[row, : history.shape[1]]
-        observe_all(arena.state, arena.tables, observations, (row, row + 1))
+        history[row] = 0.0 if begun else wide[row, : history.shape[1]]
+        observe_all(arena.state, arena.tables, wide, (row, row + 1))
+        if frames is not None:
+            frames.write(wide[row : row + 1], observations[row : row + 1])
 
     def _row(self, row: int) -> int:
         self.arena.check_started()

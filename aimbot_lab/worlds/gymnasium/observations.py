@@ -1,0 +1,325 @@
+"""What environments show as a world's observations: named columns of numbers, and pictures.
+
+A picture is three axes of uint8 from 0 to 255 with its channels where stable-baselines3 looks for
+them, in the smallest of three, or two axes of these; others where the settings say so.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import (
+    COLUMNS,
+    Float32Array,
+    ObservationBlock,
+    Observations,
+    StateTable,
+    WorldSpec,
+    columns_of,
+    table_of_one_hot,
+)
+from aimbot_lab.worlds.gymnasium.settings import ObservationParts
+from aimbot_lab.worlds.gymnasium.spaces import FARTHEST, MisfitError, first_line
+
+MAX_COLUMNS = 100_000  # of an observation
+OBSERVATION = "obs"  # the name of a whole one
+ROUNDING = 1e-5  # share of a bound by which a number may lie beyond it without a word
+UNFIT = ArithmeticError, AttributeError, LookupError, TypeError, ValueError
+
+
+class Entry(NamedTuple):
+    """An observation, or an entry of its Dict or Tuple at any depth, which has a block."""
+
+    name: str
+    path: tuple[Any, ...]  # keys that lead to it
+    space: spaces.Space[Any]
+    layout: str | None  # of a picture: hwc, chw or hw
+    columns: slice  # of the observation; of a picture none
+    scale: tuple[float, float] | None  # bounds of a picture's shades that are not 0 and 255
+
+
+class ObservationReader:
+    """Reads what environments of `space` show, with the parts that `told` names.
+
+    Raises ConfigurationError for what can't be used, and names its entry and the way out.
+    """
+
+    blocks: tuple[ObservationBlock, ...]
+    names: tuple[str, ...]  # [D] of the columns
+    low: Float32Array  # [D] -inf where there is no bound
+    high: Float32Array  # [D]
+    fault: str | None = None
+    """How an entry came that is of another shape or type than its space says; None: all fit."""
+
+    def __init__(self, space: spaces.Space[Any], told: ObservationParts) -> None:
+        found = list(_leaves(space, OBSERVATION, (), told.drop))
+        _check_parts(space, told, found)
+        names: list[str] = []
+        bounds = [np.zeros((2, 0), np.float32)]
+        taken, entries, blocks = {COLUMNS}, [], []
+        for name, path, leaf in found:
+            layout, first, unique = _layout(name, leaf, told), len(names), name or "'"
+            while unique in taken:
+                unique += "'"
+            taken.add(unique)
+            if layout is None:
+                names += islice(_names(leaf, name), MAX_COLUMNS + 1)
+                bounds.append(_bounds(leaf))
+                blocks.append(ObservationBlock(unique, "vector", (len(names) - first,)))
+            else:
+                blocks.append(ObservationBlock(unique, "image", _last(leaf.shape, layout)))
+            at, scale = slice(first, len(names)), _scale(leaf, layout)
+            entries.append(Entry(unique, path, leaf, layout, at, scale))
+        _check_size(names, blocks)
+        self._entries, self.blocks, self.names = entries, tuple(blocks), tuple(names)
+        low, high = np.concatenate(bounds, axis=1)
+        self.low = np.where(low < -FARTHEST, np.float32(-np.inf), low)
+        self.high = np.where(high > FARTHEST, np.float32(np.inf), high)
+        self.states = _numbered_states(space)
+
+    def read(self, observation: Any, kind: np.dtype[Any]) -> npt.NDArray[Any]:
+        """`observation` as `kind`, the world's `observation_dtype`. Raises MisfitError."""
+        seen = np.zeros((), kind)
+        columns = columns_of(seen)
+        try:
+            for entry in self._entries:
+                given = observation
+                for key in entry.path:
+                    given = given[key]
+                if entry.layout is None:
+                    self._read_columns(entry, given, columns)
+                else:
+                    seen[entry.name] = self._picture(entry, given)
+        except UNFIT as error:
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            raise MisfitError(f"{NO_FIT}: {reason}") from error
+        return seen
+
+    def _read_columns(self, entry: Entry, given: Any, columns: Float32Array) -> None:
+        if isinstance(entry.space, spaces.Box):
+            flat = np.asarray(given, entry.space.dtype)
+            if flat.shape != entry.space.shape:
+                self._note_shape(entry, flat.shape)
+                flat = flat.ravel()
+            elif flat.ndim != 1:
+                flat = flat.ravel()
+        else:
+            flat = np.asarray(spaces.flatten(entry.space, given))
+        size = entry.columns.stop - entry.columns.start
+        if flat.shape != (size,):
+            raise MisfitError(f"{NO_FIT}: {flat.size} numbers instead of {size} in {entry.name}")
+        columns[entry.columns] = flat
+
+    def _picture(self, entry: Entry, given: Any) -> npt.NDArray[Any]:
+        """[H, W, C] from 0 to 255."""
+        picture, wanted = np.asarray(given), entry.space.shape
+        assert wanted is not None
+        if picture.shape != wanted:
+            self._note_shape(entry, picture.shape)
+            if [side for side in picture.shape if side > 1] != [
+                side for side in wanted if side > 1
+            ]:
+                raise MisfitError(f"{NO_FIT}: {self.fault}")
+            picture = picture.reshape(wanted)
+        if picture.dtype != entry.space.dtype and self.fault is None:
+            said = entry.space.dtype
+            self.fault = f"gave {entry.name} as {picture.dtype}; its space says {said}"
+        if entry.scale is not None:
+            low, high = entry.scale
+            picture = (picture.astype(np.float64) - low) * (255.0 / (high - low))
+        if picture.dtype != np.uint8:
+            if not np.isfinite(picture).all():
+                raise MisfitError(f"gave NaN or infinity in {entry.name}")
+            picture = np.rint(np.clip(picture, 0, 255)).astype(np.uint8)
+        if entry.layout == "hw":
+            return picture[:, :, None]
+        return np.moveaxis(picture, 0, 2) if entry.layout == "chw" else picture
+
+    def _note_shape(self, entry: Entry, shape: tuple[int, ...]) -> None:
+        if self.fault is None:
+            said = entry.space.shape
+            self.fault = f"gave {entry.name} with the shape {shape}; its space says {said}"
+
+
+NO_FIT = "gave an observation that does not fit its observation_space"
+
+
+def _leaves(
+    space: spaces.Space[Any], name: str, path: tuple[Any, ...], drop: tuple[str, ...]
+) -> Iterator[tuple[str, tuple[Any, ...], spaces.Space[Any]]]:
+    """Name, path and space of every entry, without those to `drop`; names are paths, too."""
+    if path and name in drop:
+        return
+    match space:
+        case spaces.Dict():
+            for key, inner in space.spaces.items():
+                full = f"{name}_{key}" if path else str(key)
+                yield from _leaves(inner, full, (*path, key), drop)
+        case spaces.Tuple():
+            for index, inner in enumerate(space.spaces):
+                yield from _leaves(inner, f"{name}_{index}", (*path, index), drop)
+        case _:
+            yield name, path, space
+
+
+def _check_parts(space: spaces.Space[Any], told: ObservationParts, found: list[Any]) -> None:
+    """Raise ConfigurationError for entries that `told` names and that there are not."""
+    every = [name for name, _, _ in _leaves(space, OBSERVATION, (), ())]
+    known = {
+        "drop": {name for name in told.drop if any(_is_within(one, name) for one in every)},
+        "flatten": {name for name, _, _ in found},
+        "pictures": {name for name, _, _ in found},
+    }
+    for key, names in known.items():
+        for name in getattr(told, key):
+            if name not in names or (key == "drop" and name == OBSERVATION and len(every) == 1):
+                there = ", ".join(every)
+                raise ConfigurationError(
+                    f"env.observation.{key}: no entry {name} (there are {there})"
+                )
+    if both := set(told.flatten).intersection(told.pictures):
+        raise ConfigurationError(f"env.observation.flatten: {min(both)} is one of pictures, too")
+    if not found and told.drop:
+        raise ConfigurationError("env.observation.drop: leaves nothing to be observed")
+
+
+def _is_within(entry: str, name: str) -> bool:
+    return entry == name or entry.startswith(f"{name}_")
+
+
+def _layout(name: str, space: spaces.Space[Any], told: ObservationParts) -> str | None:
+    """How the axes of a picture are ordered; None: these are plain numbers."""
+    if name in told.flatten:
+        return None
+    shape = space.shape or ()
+    if (said := told.pictures.get(name)) is not None:
+        where = f"env.observation.pictures.{name}"
+        if not isinstance(space, spaces.Box | spaces.MultiBinary) or len(shape) != len(said):
+            raise ConfigurationError(
+                f"{where}: {said} needs {len(said)} axes of numbers (its space is {space})"
+            )
+        if isinstance(space, spaces.Box) and not space.is_bounded():
+            raise ConfigurationError(
+                f"{where}: needs bounds, between which shades are told apart in 256 levels: give "
+                "it some by gymnasium.wrappers.RescaleObservation or TransformObservation, or use "
+                f"env.observation: {{flatten: [{name}]}}"
+            )
+        return said
+    if not isinstance(space, spaces.Box) or space.dtype != np.uint8 or len(shape) < 2:
+        return None
+    if (space.low != 0).any() or (space.high != 255).any():
+        return None
+    smallest = int(np.argmin(shape))
+    if len(shape) == 2:
+        return "hw"
+    if len(shape) == 3 and smallest != 1:
+        return "chw" if smallest == 0 else "hwc"
+    way = f"env.observation: {{pictures: {{{name}: hwc}}}} (or chw), or "
+    raise ConfigurationError(
+        f"env.id: {name} has the shape {shape} in uint8, which is not plainly a picture: say "
+        f"{way if len(shape) == 3 else ''}env.observation: {{flatten: [{name}]}} for plain numbers"
+    )
+
+
+def _last(shape: tuple[int, ...] | None, layout: str) -> tuple[int, ...]:
+    """`shape` with its channels last."""
+    assert shape is not None
+    sides = dict(zip(layout, shape, strict=True))
+    return sides["h"], sides["w"], sides.get("c", 1)
+
+
+def _scale(space: spaces.Space[Any], layout: str | None) -> tuple[float, float] | None:
+    if layout is None:
+        return None
+    low, high = (0.0, 1.0) if isinstance(space, spaces.MultiBinary) else _ends(space)
+    return None if (low, high) == (0.0, 255.0) else (low, high)
+
+
+def _ends(space: spaces.Space[Any]) -> tuple[float, float]:
+    assert isinstance(space, spaces.Box)
+    low, high = float(space.low.min()), float(space.high.max())
+    return low, max(high, low + 1e-6)
+
+
+def _bounds(space: spaces.Space[Any]) -> Float32Array:
+    """[2, columns] lower and upper."""
+    flat = spaces.flatten_space(space)
+    assert isinstance(flat, spaces.Box)
+    with np.errstate(over="ignore"):
+        return np.stack([flat.low.ravel(), flat.high.ravel()]).astype(np.float32)
+
+
+def _check_size(names: list[str], blocks: list[ObservationBlock]) -> None:
+    if len(names) > MAX_COLUMNS:
+        raise ConfigurationError(
+            f"env.id: an observation of more than {MAX_COLUMNS:,} numbers beside pictures is too "
+            "large: make it smaller by a wrapper, or leave entries out by env.observation: "
+            "{drop: [...]}"
+        )
+    if not names and all(block.kind != "image" for block in blocks):
+        raise ConfigurationError("env.id: an observation holds no number, so none could be learned")
+
+
+def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:
+    match space:
+        case spaces.Discrete():
+            yield from (f"{name}_is_{space.start + value}" for value in range(int(space.n)))
+        case spaces.MultiDiscrete():
+            for place, count in enumerate(space.nvec.ravel().tolist()):
+                yield from (f"{name}_{place}_is_{value}" for value in range(count))
+        case spaces.Box() | spaces.MultiBinary():
+            yield from (f"{name}_{index}" for index in range(int(spaces.flatdim(space))))
+        case _:
+            way = (
+                ""
+                if name == OBSERVATION
+                else f": leave it out by env.observation: {{drop: [{name}]}}"
+            )
+            entry = "" if name == OBSERVATION else f" in the entry {name}"
+            raise ConfigurationError(
+                f"env.id: observations of {type(space).__name__}{entry} can't be used; allowed are "
+                f"Box, Discrete, MultiDiscrete, MultiBinary, and Dict and Tuple of these{way}"
+            )
+
+
+def _numbered_states(space: spaces.Space[Any]) -> StateTable | None:
+    """A state for each observation, where there is a number of these; else None."""
+    return table_of_one_hot(0, int(space.n)) if isinstance(space, spaces.Discrete) else None
+
+
+class Bounded(NamedTuple):
+    """Neighbouring columns of observations that have bounds."""
+
+    columns: slice
+    low: Float32Array  # [their number], a little below, so that rounding does not count
+    high: Float32Array
+
+
+def bounded_columns(spec: WorldSpec) -> tuple[Bounded, ...]:
+    """The parts of observations that may lie beyond bounds."""
+    found, first = [], 0
+    for block in spec.observation_blocks:
+        columns = slice(first, first := first + block.columns)
+        low, high = spec.observation_low[columns], spec.observation_high[columns]
+        if (np.isfinite(low) | np.isfinite(high)).any():
+            below, above = (np.float32(ROUNDING) * (1 + np.abs(bound)) for bound in (low, high))
+            found.append(Bounded(columns, low - below, high + above))
+    return tuple(found)
+
+
+def outside(spec: WorldSpec, parts: Iterable[Bounded], observations: Observations) -> str | None:
+    """The first of `observations` [B] that lies beyond its bounds; None: all lie within."""
+    for columns, low, high in parts:
+        given = columns_of(observations)[:, columns]
+        if (given < low).any() or (given > high).any():
+            row, place = np.argwhere((given < low) | (given > high))[0]
+            column = columns.start + place
+            ends = f"{spec.observation_low[column]:g} to {spec.observation_high[column]:g}"
+            name = spec.observation_names[column]
+            return f"gave {name} as {given[row, place]:g}; its space says {ends}"
+    return None
