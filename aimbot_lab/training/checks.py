@@ -39,6 +39,8 @@ WORDS: Mapping[Any, str] = {
     bool: "true or false",
     int: "a whole number",
     float: "a number",
+    str: "a text",
+    tuple: "a list",
     NoneType: "null",
 }
 # What no curriculum sets: what the run gives itself, and what is only for display.
@@ -54,6 +56,7 @@ EVERY = {
     "torch_threads",
     "options",
 }
+NOISE = "ActionNoise"  # stable-baselines3's class
 SDE = "use_sde"  # noise of numbers that depends on the state
 OF_NETWORKS = {"network", "device"}  # which do nothing with a table
 HYPER_PARAMETERS = {field.name for field in fields(TrainSettings)} - EVERY
@@ -169,7 +172,10 @@ def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFa
         settings = replace(settings, network=replace(network, scaling=None))
     for key in sorted((HYPER_PARAMETERS | of_networks) - algorithm.takes):
         if getattr(settings, key) != getattr(usual, key):
-            yield OptionFault(key, None, f"does nothing with {settings.algo}: leave it out")
+            what = f"does nothing with {settings.algo}: leave it out"
+            if algorithm.numbers_only and key in known_options(algorithm):
+                what = f"is an option of {settings.algo}: write train.options.{key}"
+            yield OptionFault(key, None, what)
 
 
 def _plain_parameters(kind: type) -> dict[str, tuple[Any, ...]]:
@@ -186,11 +192,14 @@ def _plain_parameters(kind: type) -> dict[str, tuple[Any, ...]]:
 
 def _plain_kinds(hint: Any) -> tuple[Any, ...]:
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    return tuple(member for member in members if member in WORDS)
+    kinds = [get_origin(member) or member for member in members]
+    if any(getattr(kind, "__name__", None) == NOISE for kind in kinds):
+        return float, tuple, NoneType  # of which an object is made
+    return tuple(kind for kind in kinds if kind in WORDS)
 
 
 def _fits(value: Any, kinds: tuple[Any, ...]) -> bool:
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool | str | tuple):
         return type(value) in kinds
     if isinstance(value, int):
         return int in kinds or float in kinds
@@ -238,6 +247,11 @@ def update_cost(train: TrainSettings, env: WorldSettings) -> UpdateCost:
         return UpdateCost(0, 0.0, 0.0)  # a value a step
     weights, per_pass = _of_network(train, env)
     per_sample = float(PASSES * per_pass)
+    algorithm = algorithm_of(train)
+    if "n_steps" not in algorithm.takes:  # it draws minibatches from what it keeps
+        of_minibatch, count = per_sample * train.batch_size, train.options.get("gradient_steps", 1)
+        updates = count if isinstance(count, int) and count > 0 else seats_in(env)
+        return UpdateCost(weights, of_minibatch * updates, of_minibatch)
     samples = seats_in(env) * train.n_steps * train.samples.keep
     return UpdateCost(
         weights,

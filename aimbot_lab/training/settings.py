@@ -157,7 +157,10 @@ class ActorSettings:
 
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
-ALGOS = "ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo", "q_learning"
+ALGOS = (
+    *("ppo", "a2c", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn"),
+    *("sac", "td3", "ddpg", "tqc", "crossq", "hybrid_ppo", "q_learning"),
+)
 """The algorithms of this package."""
 GROUP = "aimbot_lab.algorithms"
 """Entry points by which installed packages bring algorithms."""
@@ -188,7 +191,11 @@ def _plain(value: Any) -> Any:
         return int(value)  # 1e4 as a person means it; a class that wants a float takes it too
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise PydanticCustomError("option_type", "must be a number, true, false or null")
+    if isinstance(value, list | tuple):
+        return tuple(_plain(one) for one in value)
+    raise PydanticCustomError(
+        "option_type", "must be a number, a text, a list, true, false or null"
+    )
 
 
 def _number_or(word: str) -> Callable[[object], str | None]:
@@ -320,6 +327,52 @@ class TrainSettings:
             object.__setattr__(self, "aim_bins", USUAL_BINS.get(self.algo, AIM_BINS))
         if len(self.aim_bins) < 2 or list(self.aim_bins) != sorted(set(self.aim_bins)):
             raise ValueError("aim_bins must hold at least two rising values")
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class A2cSettings(TrainSettings):
+    """The defaults of stable-baselines3's A2C, where they are others than those of PPO here."""
+
+    n_steps: Annotated[Int, Ge(2)] = 5
+    """Steps of every environment per rollout, between two updates."""
+    learning_rate: Positive = 7e-4
+    """Step size of RMSprop: a number or a schedule."""
+    gae_lambda: Fraction = 1.0
+    """Bias-variance factor of the advantage estimate."""
+    ent_coef: NotNegative = 0.0
+    """Weight of the entropy bonus: a number or a schedule."""
+    normalize_advantage: Bool = False
+    """Whether advantages are normalised per minibatch."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SacSettings(TrainSettings):
+    """The defaults of stable-baselines3's SAC and sb3-contrib's TQC."""
+
+    batch_size: Annotated[Int, Ge(2)] = 256
+    """Samples per gradient step."""
+    learning_rate: Positive = 3e-4
+    """Step size of Adam: a number or a schedule."""
+    network: AnyNetwork = NetworkSettings(layers=(256, 256), activation="relu")
+    """The networks; `kind` says which, by default `mlp`."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Td3Settings(SacSettings):
+    """The defaults of stable-baselines3's TD3 and DDPG."""
+
+    learning_rate: Positive = LEARNING_RATE
+    """Step size of Adam: a number or a schedule."""
+    network: AnyNetwork = NetworkSettings(layers=(400, 300), activation="relu")
+    """The networks; `kind` says which, by default `mlp`."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class CrossqSettings(SacSettings):
+    """The defaults of sb3-contrib's CrossQ, whose critics' layers have 1,024 units unless named."""
+
+    learning_rate: Positive = LEARNING_RATE
+    """Step size of Adam: a number or a schedule."""
 
 
 def bins_within(train: TrainSettings, limit: float) -> tuple[float, ...]:

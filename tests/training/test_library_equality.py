@@ -1,7 +1,9 @@
 """The library's own script, in the same environment with the same seeds, learns the same bits."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import gymnasium
 import numpy as np
@@ -14,9 +16,17 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.evaluation.temperature import LIKELIEST
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.settings import NetworkSettings, TrainingPlan, TrainSettings
+from aimbot_lab.training.agents.agent_files import load_agent
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.callbacks import lesson_callback
+from aimbot_lab.training.checkpoint.state import lone_tensors, state_sha256
+from aimbot_lab.training.checks import WORDS, known_options, settings_faults, with_scaling
+from aimbot_lab.training.run_hooks import UNLINKED, Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from tests.training.tiny_training import Sink
@@ -55,51 +65,102 @@ class Seeded(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=self._next_seed())
 
 
-def plain(model: type[BaseAlgorithm], name: str, rows: int, **arguments: Any) -> BaseAlgorithm:
+def plain(
+    model: type[BaseAlgorithm],
+    name: str,
+    rows: int,
+    *,
+    policy: str = "MlpPolicy",
+    steps: int = STEPS,
+    **arguments: Any,
+) -> BaseAlgorithm:
     """The library's own script."""
     start = derive_seed(SEED, "learner")
     seeds = iter(derive_seed(start, "episode", number) % 2**31 for number in range(10**6))
     th.set_num_threads(1)
     env = DummyVecEnv([lambda: Seeded(gymnasium.make(name), lambda: next(seeds))] * rows)
     made: Any = model
-    return made("MlpPolicy", env, seed=start, device="cpu", **arguments).learn(STEPS)
+    return made(policy, env, seed=start, device="cpu", **arguments).learn(steps)
 
 
-def ours(name: str, rows: int, **train: Any) -> Training:
-    plan = TrainingPlan(
-        SEED,
-        GymnasiumSettings(id=name, win=WinRule(return_above=1e9), num_envs=rows),
-        (Lesson(name="one", targets={"task": 1.0}),),
-        TrainSettings(total_steps=STEPS, reward_scale=1.0, **train),
+class Keeper:
+    """Keeps every checkpoint, and parts once."""
+
+    def __init__(self) -> None:
+        self.checkpoints: list[Checkpoint] = []
+        self.parts: dict[str, bytes] = {}
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        self.checkpoints.append(checkpoint)
+        for name in checkpoint.parts.keys() - self.parts.keys():
+            self.parts[name] = checkpoint.parts[name]()
+
+
+def ours(
+    name: str,
+    rows: int,
+    *,
+    algo: str,
+    total_steps: int = STEPS,
+    links: RunLinks = UNLINKED,
+    after: tuple[Checkpoint, Keeper] | None = None,
+    **train: Any,
+) -> Training:
+    """A training that has ended; `after` resumes it from a checkpoint."""
+    kind = ALGORITHMS[algo].settings
+    settings = with_scaling(
+        kind(algo=algo, total_steps=total_steps, **train), bounds_are_ranges=False
     )
-    training = Training(plan)
-    training.learn(Sink(), SilentObserver(), lambda: False)
+    env = GymnasiumSettings(id=name, win=WinRule(return_above=1e9), num_envs=rows)
+    lesson = Lesson(name="one", targets={"task": 1.0})
+    training = Training(TrainingPlan(SEED, env, (lesson,), settings))
+    if after is not None:
+        training.resume(after[0].state, after[1].parts.__getitem__)
+    training.learn(Sink(), SilentObserver(), lambda: False, links=links)
     return training
 
 
+def equal_bits(one: BaseAlgorithm, other: BaseAlgorithm) -> bool:
+    """Whether the networks, and what is learned beside them, are the same to the bit."""
+    mine, theirs = (
+        [*model.policy.state_dict().values(), *lone_tensors(model).values()]
+        for model in (one, other)
+    )
+    return all(th.equal(a, b) for a, b in zip(mine, theirs, strict=True))
+
+
 def assert_equal_bits(one: BaseAlgorithm, other: BaseAlgorithm) -> None:
-    mine, theirs = one.get_parameters(), other.get_parameters()
-    assert set(mine) == set(theirs)
-    weights, wanted = mine["policy"], theirs["policy"]
-    pairs = list(zip(weights.values(), wanted.values(), strict=True))
-    assert pairs
-    assert all(th.equal(a, b) for a, b in pairs)
+    assert type(one) is type(other)
+    assert one.num_timesteps == other.num_timesteps
+    assert equal_bits(one, other)
 
 
-def registered(monkeypatch: pytest.MonkeyPatch, space: spaces.Space[Any]) -> str:
-    spec = EnvSpec("Reach-v0", lambda: Reach(space), max_episode_steps=20, disable_env_checker=True)
-    monkeypatch.setitem(gymnasium.registry, "Reach-v0", spec)
-    return "Reach-v0"
+class Masked(Reach):
+    """One of its choices is forbidden."""
+
+    def action_masks(self) -> Any:
+        return np.arange(3) != int(3 * abs(self._seen[1])) % 3
+
+
+def registered(
+    monkeypatch: pytest.MonkeyPatch, space: spaces.Space[Any], *, masked: bool = False
+) -> str:
+    kind = Masked if masked else Reach
+    name = f"Reach{crc32(str(space).encode())}-v0"  # by which its spec is kept
+    spec = EnvSpec(name, lambda: kind(space), max_episode_steps=20, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, name, spec)
+    return name
 
 
 ROLLOUTS: dict[str, Any] = {
-    **{"n_steps": 30, "batch_size": 32, "n_epochs": 3, "learning_rate": 3e-3, "ent_coef": 0.01}
+    **{"n_steps": 30, "batch_size": 20, "n_epochs": 3, "learning_rate": 3e-3, "ent_coef": 0.01}
 }
 BOX = spaces.Box(-2.0, 2.0, (3,), np.float32)
 PLAIN = NetworkSettings(layers=(64, 64), scaling="none")
+SMALL = NetworkSettings(layers=(16, 16), activation="relu", scaling="none")
+ARCH = {"net_arch": [16, 16], "activation_fn": th.nn.ReLU}
 
 
-@pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
 @pytest.mark.parametrize(
     "space",
     [
@@ -122,3 +183,168 @@ def test_ppo_learns_what_its_own_script_learns(
     training = ours(name, 2, algo="ppo", network=PLAIN, **ROLLOUTS)
     assert_equal_bits(training.model, wanted)
     assert training.model.action_space == (space or wanted.action_space)
+
+
+WARMED = {"learning_starts": 40, "train_freq": 3, "gradient_steps": 2}
+ON_POLICY = ["a2c", "trpo", "recurrent_ppo"]
+BY_NUMBERS = ["sac", "td3", "ddpg", "tqc", "crossq"]
+
+
+@pytest.mark.parametrize("algo", ON_POLICY)
+@pytest.mark.parametrize("space", [BOX, spaces.Discrete(3)], ids=str)
+def test_on_policy_algorithms_learn_what_their_own_scripts_learn(
+    monkeypatch: pytest.MonkeyPatch, algo: str, space: spaces.Space[Any]
+) -> None:
+    name, algorithm = registered(monkeypatch, space), ALGORITHMS[algo]
+    given = {k: v for k, v in ROLLOUTS.items() if k in algorithm.shared}
+    kinds: Any = {"policy": "MlpLstmPolicy"} if algo == "recurrent_ppo" else {}
+    wanted = plain(algorithm.classes().model, name, 2, **given, **kinds)
+    assert_equal_bits(ours(name, 2, algo=algo, network=PLAIN, **given).model, wanted)
+
+
+def test_maskable_ppo_learns_what_its_own_script_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = registered(monkeypatch, spaces.Discrete(3), masked=True)
+    algorithm = ALGORITHMS["maskable_ppo"]
+    wanted = plain(algorithm.classes().model, name, 2, **ROLLOUTS)
+    model = ours(name, 2, algo="maskable_ppo", network=PLAIN, **ROLLOUTS).model
+    assert_equal_bits(model, wanted)
+    unmasked = plain(PPO, name, 2, **ROLLOUTS)
+    assert not equal_bits(wanted, unmasked)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("algo", BY_NUMBERS)
+def test_algorithms_of_numbers_learn_what_their_own_scripts_learn(
+    monkeypatch: pytest.MonkeyPatch, algo: str, rows: int
+) -> None:
+    name, algorithm = registered(monkeypatch, spaces.Box(-2.0, 0.5, (2,))), ALGORITHMS[algo]
+    given = {"batch_size": 32, "learning_rate": 3e-3}
+    options: dict[str, Any] = dict(WARMED)
+    if algo in ("sac", "tqc"):
+        options |= {"ent_coef": "auto_0.2", "target_update_interval": 2}
+    arch = {"net_arch": [16, 16]}
+    wanted = plain(algorithm.classes().model, name, rows, policy_kwargs=arch, **given, **options)
+    training = ours(name, rows, algo=algo, network=SMALL, options=options, **given)
+    assert_equal_bits(training.model, wanted)
+
+
+@pytest.mark.parametrize("algo", ["dqn", "qrdqn"])
+def test_algorithms_of_values_learn_what_their_own_scripts_learn(
+    monkeypatch: pytest.MonkeyPatch, algo: str
+) -> None:
+    name, algorithm = registered(monkeypatch, spaces.Discrete(3)), ALGORITHMS[algo]
+    options = {"learning_starts": 40, "gradient_steps": 2, "target_update_interval": 50}
+    given = {"batch_size": 32, "learning_rate": 3e-3, "max_grad_norm": 1.0}
+    wanted = plain(
+        algorithm.classes().model, name, 1, policy_kwargs=ARCH, train_freq=4, **given, **options
+    )
+    train = {"n_steps": 4, "network": SMALL, "options": options}
+    assert_equal_bits(ours(name, 1, algo=algo, **train, **given).model, wanted)
+
+
+@pytest.mark.parametrize("algo", ["a2c", "trpo", "dqn", *BY_NUMBERS])
+def test_a_resumed_training_ends_in_the_bits_of_an_unbroken_one(
+    monkeypatch: pytest.MonkeyPatch, algo: str
+) -> None:
+    """Broken off while episodes run, with a replay buffer that has come round."""
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # a checkpoint at every rollout
+    space = spaces.Discrete(3) if algo == "dqn" else BOX
+    given: dict[str, Any] = {"network": SMALL, "learning_rate": 3e-3}
+    if "n_steps" in ALGORITHMS[algo].takes:
+        given |= {"n_steps": 10}
+    if "batch_size" in ALGORITHMS[algo].takes:
+        given |= {"batch_size": 20}
+    if algo in BY_NUMBERS:
+        noise = ("ornstein-uhlenbeck", 0.2)
+        given["options"] = {**WARMED, "train_freq": 15, "buffer_size": 120, "action_noise": noise}
+    keeper, name = Keeper(), registered(monkeypatch, space)
+    wanted = ours(name, 2, algo=algo, links=RunLinks(checkpoints=keeper), **given)
+    middle = keeper.checkpoints[len(keeper.checkpoints) // 2]
+    assert 100 < middle.step < 250
+    again = ours(name, 2, algo=algo, after=(middle, keeper), **given)
+    assert_equal_bits(again.model, wanted.model)
+    hashes = [state_sha256(one.model, one.progress.state()) for one in (again, wanted)]
+    assert hashes[0] == hashes[1]
+    other = ours(name, 2, algo=algo, total_steps=middle.step, **given)
+    assert state_sha256(other.model, other.progress.state()) != hashes[0]
+
+
+@pytest.mark.parametrize("algo", ["a2c", *BY_NUMBERS])
+def test_left_out_settings_are_those_of_the_class(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, algo: str
+) -> None:
+    """Warmed up for 100 steps, then a few updates with networks as they are usual."""
+    name = registered(monkeypatch, BOX)
+    wanted = plain(ALGORITHMS[algo].classes().model, name, 1, steps=110)
+    training = ours(name, 1, algo=algo, total_steps=110)
+    assert_equal_bits(training.model, wanted)
+    training.save_agents(tmp_path)
+    agent = load_agent(tmp_path / "last").agent
+    seen = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32)
+    acted = agent.act(seen, temperature=LIKELIEST)
+    np.testing.assert_array_equal(acted, wanted.predict(seen, deterministic=True)[0])
+    assert all(BOX.contains(one) for one in agent.act(seen))
+    assert agent.samples == (algo not in ("td3", "ddpg"))
+
+
+LIBRARY = [name for name, one in ALGORITHMS.items() if one.table is None]
+OTHERS: dict[Any, Any] = {bool: "yes", int: True, float: False, str: True, tuple: True}
+
+
+@pytest.mark.parametrize("algo", LIBRARY)
+def test_every_argument_of_a_class_is_checked_by_name_and_type(algo: str) -> None:
+    algorithm = ALGORITHMS[algo]
+    known = known_options(algorithm)
+    assert known
+    for name, kinds in known.items():
+        (wrong,) = settings_faults(algorithm.settings(algo=algo, options={f"{name}_": 1}))
+        assert (wrong.option, wrong.what) == (f"{name}_", f"{algo} has no such option")
+        assert name in wrong.known
+        value = OTHERS[kinds[0]]
+        (wrong,) = settings_faults(algorithm.settings(algo=algo, options={name: value}))
+        assert wrong.what == f"must be {' or '.join(WORDS[kind] for kind in kinds)}"
+
+
+FILE = """
+name: reach
+env: {world: gymnasium, id: NAME, num_envs: 2, win: {return_above: 0}}
+lessons: [{name: one}]
+train: {algo: sac, total_steps: 100OPTIONS}
+"""
+
+
+@pytest.mark.parametrize(
+    ("space", "options", "what"),
+    [
+        (BOX, ", options: {taw: 0.1}", "sac has no such option [^\\n]*tau"),
+        (BOX, ", options: {tau: much}", r"must be a number \(got 'much'\)"),
+        (BOX, ", options: {action_noise: [pink, 1]}", None),
+        (BOX, ", options: {buffer_size: 1e12}", None),
+        (BOX, ", ent_coef: 0.3", "is an option of sac: write train.options.ent_coef"),
+        (BOX, ", n_epochs: 7", "does nothing with sac: leave it out"),
+        (spaces.Discrete(2), "", "sac acts by numbers alone [^\\n]*use ppo or dqn"),
+        (
+            spaces.Box(np.float32([0, -np.inf]), np.float32([1, 5])),
+            "",
+            "sac needs two bounds [^\\n]*action_1 [^\\n]*ClipAction[^\\n]*RescaleAction",
+        ),
+    ],
+)
+def test_what_an_algorithm_does_not_take_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    space: spaces.Space[Any],
+    options: str,
+    what: str | None,
+) -> None:
+    text = FILE.replace("NAME", registered(monkeypatch, space)).replace("OPTIONS", options)
+    path = tmp_path / "c.yaml"
+    path.write_text(text, encoding="utf-8")
+    if what is not None:
+        with pytest.raises(ConfigurationError, match=f"^[^\\n]*train[^\\n]*{what}[^\\n]*$"):
+            load_curriculum(path)
+        return
+    config = load_curriculum(path).config
+    refused = r"^train.options.(action_noise: must be|buffer_size: a replay buffer of) [^\n]*$"
+    with pytest.raises(ConfigurationError, match=refused):
+        Training(TrainingPlan(1, config.env, config.lessons, config.train))

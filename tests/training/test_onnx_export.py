@@ -42,6 +42,7 @@ RUNNING = NetworkSettings(layers=(16,), scaling="running")
 KINDS: list[tuple[str, dict[str, Any]]] = [
     ("ppo", {"network": RUNNING}),
     ("trpo", {}),
+    ("a2c", {}),
     ("maskable_ppo", {}),
     ("hybrid_ppo", {"aim": "hybrid", "masks": True, "objective": "per_branch", "engine": "torch"}),
     ("hybrid_ppo", {"aim": "hybrid", "engine": "fused"}),
@@ -198,6 +199,7 @@ def test_a_file_that_plays_otherwise_is_not_written(
 
 def test_no_algorithm_is_left_out() -> None:
     elsewhere = {"recurrent_ppo", "q_learning"}  # test_onnx_memory; a table is refused
+    elsewhere |= {name for name, one in ALGORITHMS.items() if one.numbers_only}  # refused
     assert {algo for algo, _ in KINDS} | elsewhere == set(ALGORITHMS)
 
 

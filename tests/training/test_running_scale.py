@@ -21,7 +21,9 @@ from aimbot_lab.training.training import Training
 
 COLUMNS = 5
 RUNNING = {"network": NetworkSettings(layers=(16,), scaling="running")}
-WITH_NETWORKS = [algo for algo in ALGOS if ALGORITHMS[algo].table is None]
+WITH_NETWORKS = [
+    algo for algo in ALGOS if ALGORITHMS[algo].table is None and not ALGORITHMS[algo].numbers_only
+]
 
 
 def batches(count: int, columns: int = COLUMNS) -> list[np.ndarray]:

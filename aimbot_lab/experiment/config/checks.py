@@ -10,6 +10,7 @@ from functools import partial
 from math import isqrt
 from typing import Any
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
@@ -135,6 +136,7 @@ def learning_diagnostics(
     if env is not None:
         yield from aim_diagnostics(env, train)
         if not knows(_ALGORITHM):
+            yield from number_diagnostics(env, train)
             yield from mask_diagnostics(env, train)
     if not knows(_ALGORITHM):
         yield from option_diagnostics(env, train)
@@ -309,9 +311,9 @@ def _win_diagnostics(lessons: Sequence[Lesson | None]) -> Iterator[Diagnostic]:
 
 def rollout_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
     """What is wrong with the steps between two updates."""
-    steps = seats_in(env) * train.n_steps
-    product = f"{rollout_product(env)} = {steps}"
     algorithm = algorithm_of(train)
+    steps = seats_in(env) * algorithm.rollout_steps(train)
+    product = f"{rollout_product(env)} = {steps}"
     if steps > MAX_ROLLOUT_STEPS:
         what = f"is too large: {product} must be at most {MAX_ROLLOUT_STEPS}"
         yield Diagnostic(("train", "n_steps"), what)
@@ -387,6 +389,26 @@ def aim_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagno
     if abs(farthest) > limit:
         what = f"must not go beyond env.mouse_limit, {limit:g} (got {farthest:g})"
         yield Diagnostic(("train", "aim_bins"), what)
+
+
+def number_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
+    """Why an algorithm that acts by bounded numbers alone can't act in that world."""
+    if not algorithm_of(train).numbers_only:
+        return
+    spec, key = spec_of(env), ("train", "algo")
+    if spec.branches:
+        what = "acts by numbers alone (a Box), and actions have choices here"
+        yield Diagnostic(key, f"{train.algo} {what} (world {env.world}): use ppo or dqn")
+        return
+    bounded = np.isfinite(spec.action_bounds).all(axis=0)
+    if not bounded.all():
+        name = [*spec.action_names, *map(str, range(spec.continuous))][int(np.argmin(bounded))]
+        yield Diagnostic(
+            key,
+            f"{train.algo} needs two bounds of each number of an action, and {name} has none or "
+            "one: give its Box bounds in a wrapper (gymnasium.wrappers.ClipAction cuts at them, "
+            "RescaleAction goes from -1 to 1), or use ppo",
+        )
 
 
 def mask_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:

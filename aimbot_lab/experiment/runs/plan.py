@@ -18,6 +18,7 @@ from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.checks import (
     Shareable,
     UpdateCost,
@@ -129,7 +130,8 @@ class CurriculumPlan:
     def epoch_samples(self) -> int:
         """Samples that an epoch passes over, once as many rollouts are there as are kept."""
         config = self.curriculum.config
-        return seats_in(config.env) * config.train.n_steps * config.train.samples.keep
+        steps = algorithm_of(config.train).rollout_steps(config.train)
+        return seats_in(config.env) * steps * config.train.samples.keep
 
     @property
     def engine(self) -> str:
@@ -281,7 +283,8 @@ def _lesson_warnings(planned: PlannedLesson) -> Iterator[str]:
 def _budget_warnings(
     config: CurriculumFile, lessons: Sequence[PlannedLesson], longest: int | None
 ) -> Iterator[str]:
-    train, rollout = config.train, seats_in(config.learned_env) * config.train.n_steps
+    train = config.train
+    rollout = seats_in(config.learned_env) * algorithm_of(train).rollout_steps(train)
     if train.total_steps < rollout:
         yield (
             f"train.total_steps {train.total_steps:,} is less than one rollout, "

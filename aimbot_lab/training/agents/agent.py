@@ -59,7 +59,8 @@ def at_temperature(policy: BasePolicy, temperature: Temperature) -> Iterator[Non
     if temperature in (LIKELIEST, SAMPLED):
         yield
         return
-    distribution: Any = policy.action_dist
+    acting: Any = getattr(policy, "actor", None) or policy
+    distribution = acting.action_dist
     made = distribution.proba_distribution
 
     def tempered(*parameters: th.Tensor, **named: th.Tensor) -> Any:
@@ -116,17 +117,13 @@ class Agent:
         )
         self.policy = policy
         self.spec = spec
-        self.train, self._ranks = train, algorithm.ranks_actions
+        self.train, self.samples = train, algorithm.samples
+        """And whether its policy has probabilities to sample from."""
         self._codec = learner_codec(
             spec, adapter.actions, bins_within(train, spec.continuous_limit)
         )
         self._choices = sum(spec.branches)
         self._width = len(spec.branches) + spec.continuous
-
-    @property
-    def samples(self) -> bool:
-        """Whether its policy has probabilities, as not where an algorithm ranks actions."""
-        return not self._ranks
 
     @property
     def space(self) -> spaces.Space[Any]:
@@ -141,15 +138,15 @@ class Agent:
     def temperature(self, asked: Temperature | None = None) -> Temperature:
         """The temperature it plays at: what was `asked`, else what is advised.
 
-        An agent that only ranks actions plays at 0. Raises ConfigurationError where it was asked
+        An agent without probabilities plays at 0. Raises ConfigurationError where it was asked
         for more.
         """
         if self.samples:
             return ADVISED if asked is None else asked
         if asked:
             raise ConfigurationError(
-                f"temperature {asked:g}: an agent of {self.train.algo} ranks actions and has no "
-                "probabilities to sample from; it plays at 0 alone"
+                f"temperature {asked:g}: an agent of {self.train.algo} has no probabilities to "
+                "sample from; it plays at 0 alone"
             )
         return LIKELIEST
 

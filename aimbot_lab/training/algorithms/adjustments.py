@@ -26,6 +26,8 @@ def adjustments(settings: TrainSettings, policy: Module) -> list[BaseCallback]:
         callbacks.append(EntropyScheduleCallback(settings.ent_coef))
     if any(features.statistics is not None for features in scaled_features(policy)):
         callbacks.append(StatisticsCallback())
+    if settings.options.get("action_noise") is not None:
+        callbacks.append(NoiseCallback())
     return callbacks
 
 
@@ -85,6 +87,35 @@ class EntropyScheduleCallback(BaseCallback):
         """Not before the update: stable-baselines3 empties its records between rollout and it."""
         assert isinstance(self.model, OnPolicyAlgorithm)
         self.logger.record("train/ent_coef", self.model.ent_coef)
+
+
+class NoiseCallback(BaseCallback):
+    """Noise on actions goes on where it was; stable-baselines3 resets it where learning begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before: Sequence[Any] | None = None
+
+    @property
+    def _noises(self) -> list[Any]:
+        """Those that depend on their last values."""
+        noise = getattr(self.model, "action_noise", None)
+        return [one for one in getattr(noise, "noises", [noise]) if hasattr(one, "noise_prev")]
+
+    def state(self) -> list[Any]:
+        """The last values of each environment's noise."""
+        return [one.noise_prev for one in self._noises]
+
+    def resume(self, state: Sequence[Any]) -> None:
+        """Go on from what `state()` gave, once the training starts."""
+        self._before = state
+
+    def _on_training_start(self) -> None:
+        for one, before in zip(self._noises, self._before or (), strict=False):
+            one.noise_prev = before
+
+    def _on_step(self) -> bool:
+        return True
 
 
 class StatisticsCallback(BaseCallback):

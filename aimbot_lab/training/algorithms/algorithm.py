@@ -72,6 +72,9 @@ class Algorithm:
     self_play: bool = False  # snapshots of its policy can be met in self-play
     ranks_actions: bool = False
     """Whether the policy values all combinations of choices, and has no probabilities."""
+    deterministic: bool = False
+    """Whether the policy acts without chance; exploration is added to it."""
+    numbers_only: bool = False  # acts by numbers alone, each between two bounds
     replay_buffer: bool = False  # learns from one, not from each rollout in whole minibatches
     policy_options: tuple[str, ...] = ()
     derived: frozenset[str] = frozenset()
@@ -104,6 +107,18 @@ class Algorithm:
         if actions == "own":
             return bool(spec.branches)
         return actions in ("bins", "flat", "target_bins")
+
+    @property
+    def samples(self) -> bool:
+        """Whether agents may draw actions from probabilities."""
+        return not (self.ranks_actions or self.deterministic)
+
+    def rollout_steps(self, settings: TrainSettings) -> int:
+        """Steps of every environment between two updates; 1 where episodes are counted instead."""
+        if "n_steps" in self.takes:
+            return settings.n_steps
+        frequency = settings.options.get("train_freq", 1)
+        return frequency if isinstance(frequency, int) else 1
 
     @property
     def takes(self) -> frozenset[str]:

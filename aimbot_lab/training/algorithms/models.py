@@ -1,16 +1,26 @@
 """Untrained models and policies of an algorithm with its network, and what they learn in."""
 
 import functools
+import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import torch
 import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.noise import (
+    ActionNoise,
+    NormalActionNoise,
+    OrnsteinUhlenbeckActionNoise,
+    VectorizedActionNoise,
+)
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.preprocessing import get_obs_shape
+from stable_baselines3.common.preprocessing import get_action_dim, get_obs_shape
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
 from torch.optim import Adam, Optimizer, RMSprop
@@ -21,7 +31,7 @@ from aimbot_lab.adapters.spaces import learner_codec, observation_space
 from aimbot_lab.foundation.errors import ConfigurationError, blamed, place_of
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec, seats_of
 from aimbot_lab.training.algorithms.algorithm import Algorithm
-from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
+from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of, transition_bytes
 from aimbot_lab.training.networks.network import NETWORKS, network_of
 from aimbot_lab.training.networks.parts.network_parts import with_keys
 from aimbot_lab.training.networks.settings import KindOfNetwork
@@ -43,6 +53,9 @@ def new_model(
     device = chosen_device(settings.device)
     algorithm = algorithm_of(settings)
     arguments = algorithm.model_arguments(settings, env.observation_space, env.num_envs)
+    if arguments.get("action_noise") is not None:
+        arguments["action_noise"] = new_action_noise(arguments["action_noise"], env)
+    _require_memory(arguments.get("buffer_size"), env.observation_space)
     policy_arguments = _policy_arguments(algorithm, settings, spec)
     model, policy = algorithm.load()
     try:
@@ -66,6 +79,40 @@ def new_model(
         raise ConfigurationError(f"train: {settings.algo} refuses this: {what}{place}") from error
 
 
+def _require_memory(transitions: int | None, observations: spaces.Space[Any]) -> None:
+    """Raise ConfigurationError for a replay buffer that this machine's memory can't hold."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed = (transitions or 0) * transition_bytes(observations)
+    if needed > memory:
+        raise ConfigurationError(
+            f"train.options.buffer_size: a replay buffer of {transitions:,} steps takes "
+            f"{needed / 2**30:.1f} GB, and this machine has {memory / 2**30:.1f}: give it fewer"
+        )
+
+
+NOISES: Mapping[str, type[NormalActionNoise] | type[OrnsteinUhlenbeckActionNoise]] = (
+    MappingProxyType(
+        {"normal": NormalActionNoise, "ornstein-uhlenbeck": OrnsteinUhlenbeckActionNoise}
+    )
+)
+
+
+def new_action_noise(given: Any, env: VecEnv) -> ActionNoise:
+    """The noise on actions from -1 to 1 of each environment of `env`.
+
+    `given` is a standard deviation, or a kind of `NOISES` with it. Raises ConfigurationError.
+    """
+    kind, sigma = given if isinstance(given, tuple) and len(given) == 2 else ("normal", given)
+    if kind not in NOISES or isinstance(sigma, str | tuple | bool) or sigma < 0:
+        raise ConfigurationError(
+            "train.options.action_noise: must be a standard deviation such as 0.1, or "
+            f"[KIND, DEVIATION] with the kind {' or '.join(NOISES)} (got {given!r:.60})"
+        )
+    size = get_action_dim(env.action_space)
+    noise = NOISES[kind](np.zeros(size), float(sigma) * np.ones(size))
+    return noise if env.num_envs == 1 else VectorizedActionNoise(noise, env.num_envs)
+
+
 def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
     """An untrained policy to load weights into."""
     spare_compiler_import()
@@ -84,7 +131,8 @@ def _policy_arguments(
 ) -> dict[str, Any]:
     if algorithm.table is not None:
         return algorithm.policy_arguments(settings, spec)
-    network = network_arguments(with_keys(settings), spec, one_stack=algorithm.ranks_actions)
+    one_stack = algorithm.ranks_actions or algorithm.replay_buffer
+    network = network_arguments(with_keys(settings), spec, one_stack=one_stack)
     return {**network, **algorithm.policy_arguments(settings, spec)}
 
 

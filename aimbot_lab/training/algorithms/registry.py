@@ -32,7 +32,15 @@ from aimbot_lab.training.networks.parts.network_parts import (
     widest_part,
 )
 from aimbot_lab.training.networks.settings import NetworkSettings
-from aimbot_lab.training.settings import GROUP, MAX_FUSED_UNITS, TrainSettings
+from aimbot_lab.training.settings import (
+    GROUP,
+    MAX_FUSED_UNITS,
+    A2cSettings,
+    CrossqSettings,
+    SacSettings,
+    Td3Settings,
+    TrainSettings,
+)
 from aimbot_lab.training.shards import asked_count
 from aimbot_lab.worlds.registry import WORLDS
 
@@ -183,14 +191,19 @@ def replay_arguments(
     MAX_BUFFER, and never less than MIN_ROLLOUTS.
     """
     rollout = settings.n_steps * rows
-    parts = observations.values() if isinstance(observations, Mapping) else [observations]
-    transition = 2 * sum(prod(one.shape or ()) * (one.dtype or FLOAT32).itemsize for one in parts)
-    fits = min(settings.total_steps, MAX_BUFFER // transition)
+    fits = min(settings.total_steps, MAX_BUFFER // transition_bytes(observations))
     return {
         "train_freq": settings.n_steps,
         "gradient_steps": max(1, round(settings.n_epochs * rollout / settings.batch_size)),
         "buffer_size": max(fits, MIN_ROLLOUTS * rollout),
     }
+
+
+def transition_bytes(observations: "spaces.Space[Any]") -> int:
+    """What a replay buffer takes for the observations before and after a step."""
+    parts = observations.values() if isinstance(observations, Mapping) else [observations]
+    sizes = (prod(one.shape or ()) * (one.dtype or FLOAT32).itemsize for one in parts)
+    return 2 * sum(sizes)
 
 
 def flat_adapter(_: TrainSettings) -> AdapterOptions:
@@ -228,6 +241,102 @@ QRDQN_ALGORITHM = replace(
 )
 
 
+def _a2c() -> Classes:
+    from stable_baselines3 import A2C
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
+    return Classes(A2C, ActorCriticPolicy)
+
+
+def _sac() -> Classes:
+    from stable_baselines3 import SAC
+    from stable_baselines3.sac.policies import SACPolicy
+
+    return Classes(SAC, SACPolicy)
+
+
+def _td3() -> Classes:
+    from stable_baselines3 import TD3
+    from stable_baselines3.td3.policies import TD3Policy
+
+    return Classes(TD3, TD3Policy)
+
+
+def _ddpg() -> Classes:
+    from stable_baselines3 import DDPG
+    from stable_baselines3.td3.policies import TD3Policy
+
+    return Classes(DDPG, TD3Policy)
+
+
+def _tqc() -> Classes:
+    from sb3_contrib import TQC
+    from sb3_contrib.tqc.policies import TQCPolicy
+
+    return Classes(TQC, TQCPolicy)
+
+
+def _crossq() -> Classes:
+    from sb3_contrib import CrossQ
+    from sb3_contrib.crossq.policies import CrossQPolicy
+
+    return Classes(CrossQ, CrossQPolicy)
+
+
+USUAL_BUFFER = 1_000_000  # transitions, as the classes have it
+
+
+def buffer_within(settings: TrainSettings, _: Any, rows: int) -> Arguments:
+    """The usual buffer, but no larger than what the training can fill; samples are the same."""
+    return {"buffer_size": min(USUAL_BUFFER, settings.total_steps + rows)}
+
+
+def wide_critics(settings: TrainSettings, _: WorldSpec) -> Arguments:
+    """The layers of CrossQ's actor, and those of its critics where none are named."""
+    layers = getattr(settings.network, "layers", ())
+    usual = layers == getattr(CrossqSettings().network, "layers", ())
+    critics = [CRITIC_UNITS] * len(layers) if usual else list(layers)
+    return {"net_arch": {"pi": list(layers), "qf": critics}}
+
+
+CRITIC_UNITS = 1024  # of CrossQ
+A2C_ALGORITHM = Algorithm(
+    name="a2c",
+    classes=_a2c,
+    shared=same_names(
+        *("n_steps", "learning_rate", "gamma", "gae_lambda", "normalize_advantage"),
+        *("ent_coef", "vf_coef", "max_grad_norm"),
+    ),
+    settings=A2cSettings,
+    self_play=True,
+)
+SAC_ALGORITHM = Algorithm(
+    name="sac",
+    classes=_sac,
+    shared=same_names("batch_size", "learning_rate", "gamma"),
+    settings=SacSettings,
+    numbers_only=True,
+    replay_buffer=True,
+    more=buffer_within,
+)
+TQC_ALGORITHM = replace(
+    SAC_ALGORITHM, name="tqc", classes=_tqc, policy_options=("n_quantiles", "n_critics")
+)
+CROSSQ_ALGORITHM = replace(
+    SAC_ALGORITHM,
+    name="crossq",
+    classes=_crossq,
+    settings=CrossqSettings,
+    more_policy=wide_critics,
+)
+TD3_ALGORITHM = replace(
+    SAC_ALGORITHM, name="td3", classes=_td3, settings=Td3Settings, deterministic=True
+)
+DDPG_ALGORITHM = replace(
+    TD3_ALGORITHM, name="ddpg", classes=_ddpg, more_policy=lambda *_: {"n_critics": 1}
+)
+
+
 def _q_learning() -> Classes:
     from aimbot_lab.training.tabular.table_q_learning import TablePolicy, TableQLearning
 
@@ -257,7 +366,8 @@ Q_LEARNING = Algorithm(
 )
 
 
-PPO_FAMILY = PPO_ALGORITHM, MASKABLE_PPO, RECURRENT_PPO, TRPO_ALGORITHM, HYBRID_PPO
+PPO_FAMILY = PPO_ALGORITHM, A2C_ALGORITHM, MASKABLE_PPO, RECURRENT_PPO, TRPO_ALGORITHM, HYBRID_PPO
+BY_NUMBERS = SAC_ALGORITHM, TD3_ALGORITHM, DDPG_ALGORITHM, TQC_ALGORITHM, CROSSQ_ALGORITHM
 BY_VALUES = DQN_ALGORITHM, QRDQN_ALGORITHM, Q_LEARNING
 DEFAULT = PPO_ALGORITHM.name
 ALGORITHMS: Registry[Algorithm] = Registry(
@@ -266,7 +376,7 @@ ALGORITHMS: Registry[Algorithm] = Registry(
     key="algo",
     kind=Algorithm,
     base=TrainSettings,
-    own=MappingProxyType({one.name: one for one in (*PPO_FAMILY, *BY_VALUES)}),
+    own=MappingProxyType({one.name: one for one in (*PPO_FAMILY, *BY_VALUES, *BY_NUMBERS)}),
 )
 AnyTrain = Annotated[TrainSettings, SettingsByName(ALGORITHMS, default=DEFAULT, judge=DEFAULT)]
 """The settings of any algorithm, as pydantic validates them; `algo` says which."""

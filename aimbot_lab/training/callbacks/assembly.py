@@ -12,7 +12,11 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.training.agents.agent_files import BestAgent
-from aimbot_lab.training.algorithms.adjustments import StatisticsCallback, adjustments
+from aimbot_lab.training.algorithms.adjustments import (
+    NoiseCallback,
+    StatisticsCallback,
+    adjustments,
+)
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.evaluation_callback import EvaluationCallback, greedy_play
 from aimbot_lab.training.callbacks.lesson_callback import CheckpointCallback, LessonCallback
@@ -85,6 +89,7 @@ KEPT: Mapping[type[BaseCallback], str] = MappingProxyType(
         BestAgentCallback: "best_offers",
         EvaluationCallback: "evaluation",
         StatisticsCallback: "statistics",
+        NoiseCallback: "noise",
         SelfPlayCallback: "lesson_played",
     }
 )

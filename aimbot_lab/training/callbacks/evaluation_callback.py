@@ -175,7 +175,7 @@ def greedy_play(
     plan: SeededPlan, model: BaseAlgorithm, *, should_stop: Callable[[], bool]
 ) -> "GreedyEpisodes | None":
     """What plays for `model`; None where the algorithm's agents play as they learn."""
-    if not algorithm_of(plan.train).ranks_actions:
+    if algorithm_of(plan.train).samples:
         return None
     return GreedyEpisodes(plan, model, should_stop=should_stop)
 

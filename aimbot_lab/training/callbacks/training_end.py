@@ -54,7 +54,13 @@ def stoppable_updates(model: BaseAlgorithm, should_stop: Callable[[], bool]) -> 
 
 def optimizers(model: BaseAlgorithm) -> list[Optimizer]:
     """Everything that steps along a gradient of `model`."""
-    found = [getattr(model.policy, "optimizer", None)]
+    holders: list[Any] = [
+        model.policy,
+        getattr(model, "actor", None),
+        getattr(model, "critic", None),
+    ]
+    found = [getattr(one, "optimizer", None) for one in holders]
+    found.append(getattr(model, "ent_coef_optimizer", None))
     return [one for one in found if isinstance(one, Optimizer)]
 
 

@@ -33,6 +33,7 @@ NUMBERS = (
     "ent_coef",
 )
 SEEN = ("_last_obs", "_last_episode_starts")
+FIRST_FED = ("policy", "policy.optimizer")  # to the hash
 MEMORY, REMEMBERED = "_last_lstm_states", "remembered"
 
 
@@ -42,6 +43,7 @@ def model_state(model: BaseAlgorithm) -> dict[str, Any]:
     remembered = getattr(getattr(model.policy, "rollout", None), "state", None)
     return {
         "parameters": model.get_parameters(),
+        "tensors": lone_tensors(model),
         "numbers": numbers,
         "seen": {name: getattr(model, name) for name in SEEN},
         "memory": tuple(getattr(model, MEMORY, ())),
@@ -53,6 +55,8 @@ def model_state(model: BaseAlgorithm) -> dict[str, Any]:
 def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
     """Have `model`, made from the same settings, go on from what `model_state` gave."""
     model.set_parameters(state["parameters"], exact_match=True, device=model.device)
+    for name, tensor in lone_tensors(model).items():  # an optimiser steps these very tensors
+        tensor.copy_(state["tensors"][name])
     # The names are those of this file: a file may hold any.
     for name in NUMBERS:
         if hasattr(model, name):
@@ -67,6 +71,11 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
         rollout: Any = getattr(model.policy, "rollout", None)
         rollout.state = state[REMEMBERED].to(model.device)
     model.logger.name_to_value.update(state["recorded"])
+
+
+def lone_tensors(model: BaseAlgorithm) -> dict[str, th.Tensor]:
+    """What `model` learns beside its networks, such as SAC's log_ent_coef."""
+    return {name: getattr(model, name).detach() for name in model._get_torch_save_params()[1]}
 
 
 def begin_episodes(model: BaseAlgorithm, observations: Any, begun: Any = None) -> None:
@@ -150,7 +159,7 @@ def restore_random(state: Mapping[str, Any], drawn_from: Sequence[Space]) -> Non
 
 
 def state_sha256(model: BaseAlgorithm, curriculum_state: Mapping[str, Any]) -> str:
-    """SHA-256 over weights, optimiser and curriculum state, equal only if all bits are.
+    """SHA-256 over weights, optimisers and curriculum state, equal only if all bits are.
 
     What the curriculum keeps for its reports alone is left out.
     """
@@ -159,6 +168,8 @@ def state_sha256(model: BaseAlgorithm, curriculum_state: Mapping[str, Any]) -> s
     optimizer = getattr(model.policy, "optimizer", None)
     if optimizer is not None:  # a table has none
         _feed(digest, optimizer.state_dict())
+    others = {k: one for k, one in model.get_parameters().items() if k not in FIRST_FED}
+    _feed(digest, others | lone_tensors(model))
     learned = {key: value for key, value in curriculum_state.items() if key != REPORTS}
     digest.update(json.dumps(learned, sort_keys=True).encode())
     return digest.hexdigest()
