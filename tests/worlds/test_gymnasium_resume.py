@@ -2,23 +2,35 @@
 
 import random
 import signal
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 import pytest
-from corridor import Corridor, corridors
+from corridor import TASK, Corridor, corridors
 from pole_curriculum import planned
 
 from aimbot_lab.foundation.samplers import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario, new_notices, step_buffers
 from aimbot_lab.foundation.world_type import RandomAgent
+from aimbot_lab.replay.episode import (
+    RecordedEpisode,
+    ReplayError,
+    RowRecorder,
+    as_replay,
+    replay_steps,
+    verify,
+)
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium import world as gymnasium_world
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
+from aimbot_lab.worlds.testing import Subject
+from aimbot_lab.worlds.testing.repeat_laws import a_recorded_episode_is_played_again_bit_for_bit
 from tests.training.tiny_training import Sink
 
 DRAWN = Scenario(
@@ -192,3 +204,73 @@ def test_episodes_of_one_that_draws_from_global_generators_go_on_to_the_bit() ->
     assert not resumed(world, other).any()
     np.random.rand(3)  # the learner draws as it likes
     assert_same(played(world, 40, seed=1), played(other, 40, seed=1))
+
+
+class Shown(Corridor):
+    """Renders a bar that grows with its place, which it draws by chance."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
+
+    def __init__(self, render_mode: str | None = None, restless: bool = False) -> None:
+        super().__init__()
+        self.render_mode, self.restless = render_mode, restless
+
+    def step(self, action):
+        source = np.random.default_rng() if self.restless else self.np_random
+        self.place += int(source.integers(2))
+        return super().step(action)
+
+    def render(self):
+        return np.full((8, 8, 3), 10 * self.place, np.uint8)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Shown-v0", Shown, max_episode_steps=20)
+    monkeypatch.setitem(gymnasium.registry, "Shown-v0", spec)
+
+
+def shown_worlds(rows: int, **kwargs: Any) -> GymnasiumWorld:
+    given = {"render_mode": "rgb_array", **kwargs}
+    return corridors(WinRule(terminated="win"), rows, id="Shown-v0", kwargs=given)
+
+
+@pytest.mark.usefixtures("shown")
+def test_an_episode_is_kept_as_a_replay_and_drawn_as_the_environment_renders_itself() -> None:
+    subject = Subject(shown_worlds, TASK)
+    a_recorded_episode_is_played_again_bit_for_bit(subject)
+    episode = recorded(shown_worlds(1))
+    steps = list(replay_steps(episode))
+    assert steps[-1].line == episode.line
+    assert steps[-1].scene.state().max() >= 100
+    assert not corridors(WinRule(terminated="win"), id="Shown-v0").spec.can("replay")
+
+
+def recorded(world: GymnasiumWorld) -> RecordedEpisode:
+    buffers, act = step_buffers(world), RandomAgent(world.spec, 0)
+    world.reset(1, buffers.observations)
+    recorder = RowRecorder(world, 0)
+    episode = None
+    while episode is None:
+        actions = act(buffers.observations)
+        episode = recorder.add(actions, world.step(actions, buffers))
+    return episode
+
+
+@pytest.mark.usefixtures("shown")
+def test_an_episode_that_does_not_repeat_itself_is_refused_as_a_replay() -> None:
+    found = []
+    for _ in range(4):  # it may repeat itself by chance
+        episode = recorded(shown_worlds(1, restless=True))
+        with suppress(ReplayError):
+            verify(as_replay(episode, {}))
+            found.append(episode)
+    assert len(found) < 4
+
+
+@pytest.mark.usefixtures("shown")
+def test_a_start_that_is_none_is_refused_in_a_line() -> None:
+    episode = recorded(shown_worlds(1))
+    broken = {**episode.start, "kept": np.frombuffer(b"{}", np.uint8)}
+    with pytest.raises(ReplayError, match=r"^the replay's initial state is invalid: [^\n]*$"):
+        list(replay_steps(replace(episode, start=broken)))

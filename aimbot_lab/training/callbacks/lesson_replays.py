@@ -9,10 +9,10 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.replay.episode import (
     About,
     RecordedEpisode,
-    ReplayError,
     RowRecorder,
     as_replay,
     replays_of,
@@ -92,6 +92,6 @@ class KeptEpisodesCallback(BaseCallback):
             }
             try:
                 self._sink.log_text(replay_text(as_replay(episode, about)), name)
-            except ReplayError:
+            except LabError:
                 continue  # a picture that is missing must not end a training
         self._kept.clear()

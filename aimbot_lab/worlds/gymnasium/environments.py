@@ -104,7 +104,7 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
     ):
         abilities.add("masks")
     if env.render_mode == "rgb_array":
-        abilities.add("draw")
+        abilities |= {"draw", "replay"}
     return WorldSpec(
         observation_names=seen.names,
         observation_low=seen.low,

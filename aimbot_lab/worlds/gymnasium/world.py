@@ -2,7 +2,7 @@
 
 import json
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
@@ -204,7 +204,15 @@ class GymnasiumWorld:
 
         An environment's own state can't be read.
         """
-        running = [asdict(one) for one in self._running]
+        return self._snapshot(self._running)
+
+    def row_start(self, row: int) -> dict[str, np.ndarray] | None:
+        """A snapshot of `row` alone where its episode begins; None where it has begun before."""
+        running = self._running[row]
+        return None if running.length else self._snapshot([running])
+
+    def _snapshot(self, episodes: Sequence[RunningEpisode]) -> dict[str, np.ndarray]:
+        running = [asdict(one) for one in episodes]
         actions = np.frombuffer(b"".join(one["actions"] for one in running), np.uint8)
         kept = {
             "seed": self._seed,

@@ -3,11 +3,54 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.episodes import WIN
+from aimbot_lab.foundation.errors import reason
 from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code
+from aimbot_lab.foundation.replays import (
+    MakeWorld,
+    ReplayRow,
+    RestoredRow,
+    RowArrays,
+    WorldReplays,
+)
 from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.foundation.world import BatchWorld, WorldSpec
+from aimbot_lab.foundation.world import BatchWorld, WorldSpec, step_buffers
 from aimbot_lab.foundation.world_type import AskedType, Bounds, MakePlayer, RandomAgent
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
+
+FRAME_SECONDS = 1 / 30  # of a film
+
+
+class GymnasiumReplays(WorldReplays):
+    """An episode is its seed and its parameters, and is shown as its environment renders itself."""
+
+    def frame_seconds(self, spec: WorldSpec) -> float:
+        """Of a film to a step."""
+        del spec
+        return FRAME_SECONDS
+
+    def row_start(self, world: Any, row: int) -> RowArrays | None:
+        """From what the episode of `row` began; None where it has begun before."""
+        found: RowArrays | None = world.row_start(row)
+        return found
+
+    def ending_words(self, outcome: int, seconds: float) -> str:
+        """How an episode of so many steps ended; without a win rule none is lost."""
+        return f"{'WON' if outcome == WIN else 'ENDED'} after {seconds:.0f} steps"
+
+    def replay_row(self, settings: Any, start: RowArrays, make: MakeWorld) -> ReplayRow:
+        """A world in which the episode of `start` begins.
+
+        Raises MisuseError where `start` is no beginning of one.
+        """
+        world: Any = make(settings)
+        try:
+            world.restore(start)
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise MisuseError(f"no beginning of an episode: {reason(error)}") from error
+        world.resume_episodes(step_buffers(world).observations)
+        return RestoredRow(world)
 
 
 class GymnasiumType(AskedType):
@@ -15,6 +58,7 @@ class GymnasiumType(AskedType):
 
     name = "gymnasium"
     settings = GymnasiumSettings
+    replays = GymnasiumReplays()
     shape_keys = ("id", "module", "kwargs", "observation")
 
     def __init__(self) -> None:
@@ -44,6 +88,7 @@ class GymnasiumType(AskedType):
             *(settings.id, settings.module, settings.kwargs, settings.max_episode_steps),
             settings.masks,
             settings.observation,
+            settings.win is None,
         )
 
     def asked_spec(self, settings: GymnasiumSettings) -> WorldSpec:
