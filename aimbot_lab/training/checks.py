@@ -44,7 +44,12 @@ WORDS: Mapping[Any, str] = {
     NoneType: "null",
 }
 # What no curriculum sets: what the run gives itself, and what is only for display.
-OURS = frozenset({"seed", "verbose", "stats_window_size", "_init_setup_model"})
+OURS = frozenset(
+    {
+        *("policy", "env", "device", "seed"),
+        *("verbose", "stats_window_size", "tensorboard_log", "_init_setup_model"),
+    }
+)
 # Settings of the training itself, which every algorithm has.
 EVERY = {
     "algo",

@@ -1,8 +1,8 @@
 """A training small enough for a test, by any algorithm."""
 
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
-from aimbot_lab.training.settings import TrainSettings as Train
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 ROWS = 16
@@ -36,4 +36,5 @@ def plan(algo: str, **train: object) -> TrainingPlan:
     }
     lesson = Lesson(name="one", targets={"goto": 1.0})
     env = ArenaSettings(num_envs=ROWS, goto_win_radius=12.0, time_limit=3.0)
-    return TrainingPlan(seed=1, env=env, lessons=(lesson,), train=Train(**settings))
+    train = ALGORITHMS[algo].settings(**settings)
+    return TrainingPlan(seed=1, env=env, lessons=(lesson,), train=train)
