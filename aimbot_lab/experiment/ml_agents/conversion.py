@@ -21,7 +21,7 @@ from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_
 from aimbot_lab.experiment.config.parameters import SECTION, course_diagnostics, with_parameters
 from aimbot_lab.experiment.config.pydantic_errors import advice
 from aimbot_lab.experiment.config.yaml_reader import read_mapping, read_text, shown_file
-from aimbot_lab.experiment.ml_agents.old_forms import FORM, OldFormError, TodaysForm, todays_form
+from aimbot_lab.experiment.ml_agents.old_forms import FORM, TodaysForm, todays_form
 from aimbot_lab.experiment.ml_agents.players import lesson_of_player
 from aimbot_lab.experiment.ml_agents.trainer_file import KEYS, ConversionError, TrainerFile
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -88,14 +88,13 @@ def convert(
     origins = document.origins(file)
     if document.faults:
         raise ConfigurationError(*origins.lines(document.faults))
+    form = TodaysForm(document.data, {}, ())
     try:
         form = todays_form(document.data)
         given = TrainerFile(form.data, behavior)
         chosen, why = _world(given, targets, world=world, file_name=file_name)
         converter = _Converter(given, form, world=chosen, targets=targets, file_name=file_name)
         data = converter.curriculum()
-    except OldFormError as error:
-        raise ConfigurationError(*origins.lines([error.fault])) from None
     except ConversionError as error:
         placed = [one._replace(path=form.origin(one.path)) for one in error.faults]
         raise ConfigurationError(*origins.lines(placed)) from None
@@ -243,10 +242,10 @@ class _Converter:
         if place == "env_settings.num_envs" and not self._own:
             return "idle"
         if section == SELF_PLAY and not self._meets_itself:
-            return "told"  # of the section
+            return "reported"  # with the section
         if section == HYPER and self._plugin is None:
             if not self._like_ppo:
-                return "told"  # of the trainer
+                return "reported"  # with the trainer
             if ours.startswith(".".join(OPTIONS)) or place == f"{HYPER}.gamma":
                 return "lost"
         if self._plugin is not None and ours.startswith("train."):

@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value
 from aimbot_lab.experiment.config.parameters import SECTION
-from aimbot_lab.experiment.ml_agents.trainer_file import BEHAVIORS, DEFAULTS, KEYS
+from aimbot_lab.experiment.ml_agents.trainer_file import (
+    BEHAVIORS,
+    DEFAULTS,
+    KEYS,
+    ConversionError,
+)
 
 OLD_SECTIONS = CURRICULUM, RANDOMIZATION = "curriculum", "parameter_randomization"
 RENAMED = {
@@ -42,16 +47,8 @@ class TodaysForm(NamedTuple):
         return path
 
 
-class OldFormError(Exception):
-    """Something of an old form that has no meaning; `fault` says where."""
-
-    def __init__(self, fault: Diagnostic) -> None:
-        super().__init__(fault.what)
-        self.fault = fault
-
-
 def todays_form(data: Mapping[str, Any]) -> TodaysForm:
-    """`data` of a file of any version. Raises OldFormError where they are of none."""
+    """`data` of a file of any version. Raises ConversionError where they are of none."""
     moved: dict[KeyPath, KeyPath] = {}
     notes: list[Diagnostic] = []
     today = {key: value for key, value in data.items() if key not in OLD_SECTIONS}
@@ -62,7 +59,7 @@ def todays_form(data: Mapping[str, Any]) -> TodaysForm:
         value = today.get(key, data.get(key))
         if not isinstance(value, dict | None):
             what = f"must be a mapping (got {shown_value(value)})"
-            raise OldFormError(Diagnostic((key,), what))
+            raise ConversionError(Diagnostic((key,), what))
     parameters = {**(today.get(SECTION) or {})}
     for name, value in (data.get(RANDOMIZATION) or {}).items():
         moved[SECTION, name] = (RANDOMIZATION, name)
@@ -110,7 +107,7 @@ def _of_a_part(
         if one.keys() & {"trainer", "reward_signals", "max_steps", *FLAT}
     }
     if not brains:
-        raise OldFormError(Diagnostic((), FORM))
+        raise ConversionError(Diagnostic((), FORM))
     named = [name for name in brains if name != "default"] or ["default"]
     return {BEHAVIORS: {name: _brain(name, brains, moved) for name in named}}, (
         "a trainer file of ML-Agents before 0.17"
@@ -147,15 +144,15 @@ def _courses(
     """Parameters with lessons, of one brain's old curriculum."""
     if not isinstance(course, dict) or not course.keys() >= set(COURSE):
         what = f"must have {', '.join(COURSE)} (got {shown_value(course)})"
-        raise OldFormError(Diagnostic(path, what))
+        raise ConversionError(Diagnostic(path, what))
     thresholds, given = course["thresholds"], course["parameters"]
     if not isinstance(thresholds, list) or not isinstance(given, dict):
-        raise OldFormError(Diagnostic(path, "must have a list of thresholds and parameters"))
+        raise ConversionError(Diagnostic(path, "must have a list of thresholds and parameters"))
     found: dict[str, Any] = {}
     for name, values in given.items():
         if not isinstance(values, list) or len(values) != len(thresholds) + 1:
             what = f"must hold {len(thresholds) + 1} values, one more than there are thresholds"
-            raise OldFormError(Diagnostic((*path, "parameters", name), what))
+            raise ConversionError(Diagnostic((*path, "parameters", name), what))
         moved[SECTION, name] = (*path, "parameters", name)
         lessons = []
         for number, value in enumerate(values):

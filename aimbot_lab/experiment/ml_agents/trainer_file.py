@@ -3,7 +3,7 @@
 Names and defaults are those of ML-Agents' Python package, version 1.1.0 (trainers/settings.py).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -221,17 +221,17 @@ class TrainerFile:
         self._all = data.get(DEFAULTS)
         self._root: KeyPath = (DEFAULTS,) if self.behavior is None else (BEHAVIORS, self.behavior)
         if self._all is not None:
-            self._walk(self._all, (DEFAULTS,), without=WHOLE_FILE)
+            self._walk(self._all, (DEFAULTS,))
         elif self.behavior is not None:
-            self._walk(behaviors[self.behavior], self._root, without=WHOLE_FILE)
+            self._walk(behaviors[self.behavior], self._root)
         # What ML-Agents fills in comes from here, for clip range and entropy bonus, too.
         self.filled_schedule = self.given.get(RATE_SCHEDULE, "linear")
         signals, extrinsic = "reward_signals", "reward_signals.extrinsic"
         self.lacks_reward = signals in self.sections and extrinsic not in self.sections
         if self._all is not None and self.behavior is not None:
-            self._walk(behaviors[self.behavior], self._root, without=WHOLE_FILE)
+            self._walk(behaviors[self.behavior], self._root)
             self.lacks_reward &= extrinsic not in self.sections
-        self._walk({key: data[key] for key in WHOLE_FILE if key in data}, (), without=())
+        self._walk({key: data[key] for key in WHOLE_FILE if key in data}, ())
         sections = [*WHOLE_FILE, BEHAVIORS, DEFAULTS, SECTION]
         for key in [one for one in data if one not in sections]:
             what = f"is no key of ML-Agents 1.1.0 ({advice(key, sections)})"
@@ -248,9 +248,7 @@ class TrainerFile:
         top = place.partition(".")[0] in WHOLE_FILE
         return self.paths.get(place, (*(() if top else self._root), *place.split(".")))
 
-    def _walk(
-        self, values: Any, path: KeyPath, *, without: Sequence[str], section: str = ""
-    ) -> None:
+    def _walk(self, values: Any, path: KeyPath, section: str = "") -> None:
         if not isinstance(values, Mapping):
             if values is not None:
                 what = f"must be a mapping (got {shown_value(values)})"
@@ -258,32 +256,31 @@ class TrainerFile:
             return
         for name, value in values.items():
             place, here = f"{section}.{name}".lstrip("."), (*path, name)
-            if place in without or (place not in KEYS and place not in _SECTIONS):
-                self.unknown.append(_unknown(here, section, without))
+            misplaced = place in WHOLE_FILE and path
+            if misplaced or (place not in KEYS and place not in _SECTIONS):
+                self.unknown.append(_unknown(here, section))
             elif value is None:
                 for old in [key for key in self.given if f"{key}.".startswith(f"{place}.")]:
                     del self.given[old]
                 self.sections.discard(place)
             elif place in KEYS:
                 self.paths[place] = here
-                self._take(place, value, here)
+                try:
+                    self.given[place] = _typed(KEYS[place], value)
+                except ValueError as error:
+                    what = f"{error} (got {shown_value(value)})"
+                    self._faults.append(Diagnostic(here, what))
             else:
                 self.paths[place] = here
                 self.sections.add(place)
-                self._walk(value, here, without=without, section=place)
-
-    def _take(self, place: str, value: Any, path: KeyPath) -> None:
-        try:
-            self.given[place] = _typed(KEYS[place], value)
-        except ValueError as error:
-            self._faults.append(Diagnostic(path, f"{error} (got {shown_value(value)})"))
+                self._walk(value, here, place)
 
 
-def _unknown(path: KeyPath, section: str, without: Sequence[str]) -> Diagnostic:
+def _unknown(path: KeyPath, section: str) -> Diagnostic:
     """What to say of a key that ML-Agents refuses there."""
     name, places = str(path[-1]), [*KEYS, *_SECTIONS]
     elsewhere = [one for one in places if one.rpartition(".")[2] == name and "." in one]
-    inside = [one for one in places if one.rpartition(".")[0] == section and one not in without]
+    inside = {one for one in places if one.rpartition(".")[0] == section} - {*WHOLE_FILE}
     known = advice(name, sorted(one.rpartition(".")[2] for one in inside))
     way = f"it stands in {elsewhere[0].rpartition('.')[0]}" if elsewhere else known
     return Diagnostic(path, f"is no key of ML-Agents 1.1.0 there ({way})", about_key=True)
