@@ -204,6 +204,29 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ("names no targets",),
     ),
     (
+        "SAC in our worlds",
+        samples.SAC,
+        {"train.algo": "ppo", "train.options": None, "train.n_steps": 128},
+        ("names no", "trainer_type: ppo is taken in the place of sac, with hyperparameters of its"),
+    ),
+    (
+        "SAC of a build",
+        f"{samples.SAC}env_settings: {{env_path: builds/Game}}\n",
+        {
+            "train.algo": "sac",
+            "train.batch_size": 128,
+            "train.learning_rate": 0.0003,
+            "train.n_steps": None,
+            "train.options": {
+                "learning_starts": 200,
+                "tau": 0.01,
+                "buffer_size": 50_000,
+                "gradient_steps": 1,
+            },
+        },
+        ("whose build is builds/Game", "env.win", "init_entcoef: has no counterpart"),
+    ),
+    (
         "brains of before 0.17",
         samples.BRAINS,
         {

@@ -152,6 +152,14 @@ behaviors:
       learning_rate_schedule: constant, buffer_init_steps: 300, steps_per_update: 4, tau: 0.01,
       exploration_schedule: linear, exploration_final_eps: 0.02, target_update_interval: 700}
 """
+SAC = """\
+behaviors:
+  Runner:
+    trainer_type: sac
+    max_steps: 9000
+    hyperparameters: {learning_rate: 0.0003, buffer_init_steps: 200, tau: 0.01,
+      steps_per_update: 10, init_entcoef: 0.5}
+"""
 SPACED = """\
 behaviors :
     Бегун :

@@ -47,6 +47,8 @@ FORM_OF, CHOICE, LOSS, CHANGE = range(4)  # in which order notes are read
 OPTIONS = ("train", "options")
 EVERY_LEARNER = ("algo", "total_steps", "gamma", "reward_scale", "options", "network", "device")
 LIKE_PPO = ("ppo", "poca")
+OFF_POLICY: Mapping[str, int] = {"batch_size": 128, "buffer_size": 50_000}
+"""ML-Agents' own where another trainer learns than PPO."""
 ELO = ("Elo", "elo")
 CRITERIA = ("measure", "rule", "threshold", "min_lesson_length", "signal_smoothing")
 NO_WIN = (
@@ -208,6 +210,9 @@ class _Converter:
         kind = file.value("trainer_type")
         self._like_ppo = kind in LIKE_PPO
         self._plugin = None if self._like_ppo else ALGORITHMS.own.get(kind)
+        if self._plugin is not None and self._plugin.numbers_only and not self._own:
+            self._plugin = None  # our worlds have choices
+        self._replays = self._plugin is not None and self._plugin.replay_buffer
         self._remembers = MEMORY in file.sections and self._plugin is None
         own = "hybrid_ppo" if self._remembers or self._own else "ppo"
         self._algo = own if self._plugin is None else kind
@@ -357,12 +362,15 @@ class _Converter:
             network["memory"] = rollout.pop("memory")
         env["num_envs"] = rollout.pop("num_envs")
         train |= {**rollout, "network": network}
-        if self._plugin is not None and self._plugin.replay_buffer:
+        steps = env["num_envs"] * train["n_steps"]
+        if self._plugin is not None:
+            for key in {"n_steps", "batch_size"} - self._plugin.takes:
+                steps //= train.pop(key) if key == "n_steps" else 1
+        if self._replays:
             options = train.setdefault("options", {})
             options["buffer_size"] = self._hyper("buffer_size")
             each = max(self._hyper("steps_per_update"), 1e-3)
-            updates = round(train["n_steps"] * env["num_envs"] / each)
-            options["gradient_steps"] = max(1, updates)
+            options["gradient_steps"] = max(1, round(steps / each))
 
     def _scheduled(self, theirs: str, end: float) -> Any:
         """A number, or what falls from it in a straight line to max_steps.
@@ -403,10 +411,10 @@ class _Converter:
         """
         horizon, batch = USUAL.n_steps, USUAL.batch_size
         rows: int = self._world.settings().num_envs
-        if self._plugin is not None and self._plugin.replay_buffer:
+        if self._replays:
             return {"num_envs": rows, "n_steps": 2, "batch_size": self._hyper("batch_size")}
-        buffer = rows * horizon
-        if self._like_ppo:
+        buffer, as_ppo = rows * horizon, self._like_ppo or self._plugin is not None
+        if as_ppo:
             buffer, batch = self._hyper("buffer_size"), self._hyper("batch_size")
             horizon = self._file.value("time_horizon")
         most = MAX_ENVS // 2 if self._meets_itself else MAX_ENVS  # a match is that of two agents
@@ -427,7 +435,7 @@ class _Converter:
             sequences = f" and hold whole sequences of {length} steps"
         fitting = (length * count for count in divisors(samples // length))
         rollout["batch_size"] = nearest((size for size in fitting if size > 1), batch)
-        if self._like_ppo:
+        if as_ppo:
             why = f"{buffer // steps} environments of so many steps fill buffer_size {buffer}"
             self._note_changed("time_horizon", horizon, steps, why)
             why = f"{rows} matches and {mirrored} mirrored ones are played for {steps} steps"
@@ -437,7 +445,9 @@ class _Converter:
         return rollout
 
     def _hyper(self, name: str) -> Any:
-        return self._file.value(f"{HYPER}.{name}")
+        place = f"{HYPER}.{name}"
+        usual = OFF_POLICY if self._replays else {}
+        return self._file.given.get(place, usual.get(name, KEYS[place].usual))
 
     def _memory(self, steps: int) -> dict[str, int]:
         """A memory whose sequences divide `steps`; ML-Agents' size is that of two arrays."""

@@ -56,8 +56,8 @@ UNTRAINED = "the run begins with an untrained agent"
 AGENTS = "agents whose `time_horizon` steps fill it; a replay buffer's: `train.options.buffer_size`"
 FOLLOWS = "left out, as the learning rate's; a line ends at"
 ALGO = (
-    "`hybrid_ppo` in world unity and with a memory, else `ppo`; a plug-in with the name of an "
-    "algorithm of this package is that one"
+    "`hybrid_ppo` in world unity and with a memory, else `ppo`; `sac` in world unity, and a "
+    "plug-in with the name of an algorithm of this package, are that one"
 )
 SCALING = "true: `running`; false: `none` in world unity, elsewhere `ranges`"
 
@@ -96,7 +96,7 @@ _TABLE: Mapping[str, Mapping[str, Key]] = {
         "exploration_initial_eps": _copied(0.1, f"{OPTIONS}.exploration_initial_eps"),
         "exploration_final_eps": _copied(0.05, f"{OPTIONS}.exploration_final_eps"),
         "exploration_schedule": _idle("linear"),
-        "init_entcoef": _lost(1.0, "only SAC begins with one"),
+        "init_entcoef": _lost(1.0, "the entropy bonus has its own beginning"),
         "save_replay_buffer": _idle(False),
         "reward_signal_steps_per_update": _idle(4.0),
     },
