@@ -199,6 +199,37 @@ def test_the_live_page_says_by_what_each_lesson_was_passed(
     assert gauges == ["100.0 % [99.9 % to 100.0 %], threshold 30 %", "1.35 of 1/α = 20"]
 
 
+RETURNS = """async ([lesson]) => {
+  const [{ progressView }, { reportView }] = await Promise.all(
+    [import("/page/run/progress.js"), import("/page/run/report.js")]);
+  const [now, end] = [progressView(), reportView(() => {})];
+  now.draw({ state: "trains", fault: "", status: {
+    step: 1, total_steps: 2, steps_per_second: null, lesson: 0, lessons: [lesson], finished: false,
+    episodes: 2, window: 2, win_rate: { win_rate: null, lower: 0, upper: 1 }, threshold: null,
+    min_lesson_length: 0, log_evidence: null, log_bound: null, measured: null, cells: [],
+    has_wins: false, mean_return: 3.5,
+  } });
+  const none = { cells: [], regressions: [], has_wins: false };
+  const result = { seed: 1, steps: 2, lessons: [lesson], ...none };
+  end.draw({ fault: "", result, outcome: "", curves: [], commands: [], seconds: 1 }, true);
+  const texts = (view, of) => [...view.node.querySelectorAll(of)].map((one) => one.textContent);
+  return [texts(now, ".gauge:not([hidden])"), texts(end, ".tile")[3], texts(end, "th")];
+}"""
+
+
+@needs_chromium
+def test_the_pages_show_mean_returns_where_no_episode_can_be_won(
+    panel: PanelUnderTest, browser: Browser
+) -> None:
+    lesson = {**BEGUN, "win_rate": None, "mean_return": 3.5, "measure": None, "evidence": None}
+    with browser.page(panel) as page:
+        gauges, tile, heads = page.evaluate(RETURNS, [lesson])
+    assert gauges == ["Mean return3.5last 2 episodes of the lesson"]
+    assert tile == "mean return3.5of the last 2 episodes"
+    assert "mean return" in heads
+    assert "win rate (95 %)" not in heads
+
+
 def test_a_run_says_how_long_it_trained_and_how_fast(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

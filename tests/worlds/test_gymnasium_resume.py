@@ -2,6 +2,7 @@
 
 import random
 import signal
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 import pytest
+import torch as th
 from corridor import TASK, Corridor, corridors
 from pole_curriculum import planned
 
@@ -165,6 +167,8 @@ class Meddler(Corridor):
     def reset(self, *, seed=None, options=None):
         np.random.seed(seed)
         random.seed(1)
+        th.manual_seed(1)
+        sys.stdout.write("new episode\n")
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         return super().reset(seed=seed, options=options)
 
@@ -179,21 +183,37 @@ def meddler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(gymnasium.registry, "Meddler-v0", spec)
 
 
+def process() -> list[Any]:
+    """What the environment changes of the process."""
+    drawn = random.getstate(), np.random.get_state()[1].tolist(), th.get_rng_state().tolist()
+    return [signal.getsignal(signal.SIGTERM), *drawn]
+
+
 @pytest.mark.usefixtures("meddler")
 def test_handlers_and_generators_are_put_back_and_told_of_once() -> None:
-    before = signal.getsignal(signal.SIGTERM), random.getstate(), np.random.get_state()[1].tolist()
+    before = process()
     world = corridors(WinRule(terminated="win"), id="Meddler-v0")
     world.reset(1, step_buffers(world).observations)
     played(world, 30)
-    after = signal.getsignal(signal.SIGTERM), random.getstate(), np.random.get_state()[1].tolist()
-    assert after == before
+    assert process() == before
     told = list(new_notices(world))
-    assert len(told) == 3
+    assert len(told) == 4
     assert "changed what SIGTERM does" in told[0]
     assert "random" in told[1]
     assert "numpy.random" in told[2]
+    assert "torch" in told[3]
     played(world, 30)
     assert not new_notices(world)
+
+
+@pytest.mark.usefixtures("meddler")
+def test_what_an_environment_prints_goes_to_standard_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    world = corridors(WinRule(terminated="win"), id="Meddler-v0")
+    world.reset(1, step_buffers(world).observations)
+    sys.stdout.write("ours\n")
+    assert capsys.readouterr() == ("ours\n", "new episode\n" * 2)
 
 
 @pytest.mark.usefixtures("meddler")

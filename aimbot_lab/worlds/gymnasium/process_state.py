@@ -1,6 +1,7 @@
 """What belongs to the whole process and environments change: folder, signal handlers, generators.
 
-After their calls it is what it was before, and what had to be put back is reported once.
+After their calls it is what it was before, and what had to be put back is reported once. What they
+print goes to standard error.
 """
 
 import _signal  # type: ignore[import-not-found]
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from types import MappingProxyType
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TextIO, TypeVar
 
 import numpy as np
 
@@ -21,8 +22,8 @@ SIGNALS = int(signal.SIGINT), int(signal.SIGTERM), int(signal.SIGHUP)
 WATCHED_CALLS = 200  # in which generators are compared, which takes 20 us; who seeds does so early
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-ProcessState = tuple[str | None, Sequence[Any], Mapping[str, Any]]
-"""The folder, what is done on SIGNALS, and the states of the generators that are watched."""
+ProcessState = tuple[TextIO, str | None, Sequence[Any], Mapping[str, Any]]
+"""Standard output, the folder, what is done on SIGNALS, and the states of watched generators."""
 
 
 class Generator(NamedTuple):
@@ -81,13 +82,15 @@ class ProcessGuard:
             self.put_back(before)
 
     def look(self) -> ProcessState:
-        """What the process is now."""
+        """What the process is now; from here on, what is printed goes to standard error."""
         states = NOTHING if self._watched >= WATCHED_CALLS else self._states()
-        return _folder(), _handlers(), states
+        before = sys.stdout, _folder(), _handlers(), states
+        sys.stdout = sys.stderr
+        return before
 
     def put_back(self, before: ProcessState) -> None:
         """Have the process be what it was `before`."""
-        folder, handlers, states = before
+        sys.stdout, folder, handlers, states = before
         if folder is not None and folder != _folder():
             with suppress(OSError):  # it is gone
                 os.chdir(folder)
