@@ -131,7 +131,9 @@ def shown_as(rays: str | None, camera: tuple[int, int] | None, *, rgb: bool) -> 
 CURRICULUM = click.option(
     "--curriculum", metavar="FILE", help="What is played, a file or a shipped name. [default: goto]"
 )
-BEHAVIOR = click.option("--behavior", metavar="NAME", help="Its name. [default: AimbotLab]")
+BEHAVIOR = click.option(
+    "--behavior", metavar="NAME", help="Name of the behavior. [default: AimbotLab]"
+)
 LOG_ID = click.option(
     "--log-id", metavar="UUID", type=click.UUID, help="The side channel of result lines."
 )

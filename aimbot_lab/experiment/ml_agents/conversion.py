@@ -235,6 +235,8 @@ class _Converter:
             self._note(LOSS, self._source((*OPTIONS, option)), what, about_key=True)
             data["train"][key].pop(option, None)
             faults = validate(data)[1]
+        if not data["train"].get("options", True):
+            del data["train"]["options"]
         if faults:
             raise ConversionError(*(one._replace(path=self._source(one.path)) for one in faults))
         return data
@@ -253,10 +255,12 @@ class _Converter:
                 return "reported"  # with the trainer
             if ours.startswith(".".join(OPTIONS)) or place == f"{HYPER}.gamma":
                 return "lost"
-        if self._plugin is not None and ours.startswith("train."):
-            takes = {*self._plugin.takes, *EVERY_LEARNER}
-            return KEYS[place].fate if ours.split(".")[1] in takes else "lost"
-        return KEYS[place].fate
+        unused = ours.startswith("train.") and not self._takes(ours.split(".")[1])
+        return "lost" if unused else KEYS[place].fate
+
+    def _takes(self, name: str) -> bool:
+        """Whether the algorithm does something with this setting of `train`."""
+        return self._plugin is None or name in {*self._plugin.takes, *EVERY_LEARNER}
 
     def untaken(self, fate: str) -> list[str]:
         """Given keys of this fate whose value is another than ML-Agents' own."""
@@ -348,7 +352,7 @@ class _Converter:
                 del env[key]
         if self._like_ppo or self._plugin:
             for theirs, (ours, end) in FLOORS.items():
-                if self._plugin is None or ours in self._plugin.takes:
+                if self._takes(ours):
                     train[ours] = self._scheduled(theirs, end)
                     self._came_from["train", ours] = file.path(f"{HYPER}.{theirs}")
         if (device := self._device()) is not None:
@@ -361,15 +365,13 @@ class _Converter:
         if self._remembers:
             network["memory"] = rollout.pop("memory")
         env["num_envs"] = rollout.pop("num_envs")
-        train |= {**rollout, "network": network}
-        steps = env["num_envs"] * train["n_steps"]
-        if self._plugin is not None:
-            for key in {"n_steps", "batch_size"} - self._plugin.takes:
-                steps //= train.pop(key) if key == "n_steps" else 1
+        train |= {key: value for key, value in rollout.items() if self._takes(key)}
+        train["network"] = network
         if self._replays:
             options = train.setdefault("options", {})
             options["buffer_size"] = self._hyper("buffer_size")
             each = max(self._hyper("steps_per_update"), 1e-3)
+            steps = env["num_envs"] * train.get("n_steps", 1)
             options["gradient_steps"] = max(1, round(steps / each))
 
     def _scheduled(self, theirs: str, end: float) -> Any:
