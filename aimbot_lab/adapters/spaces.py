@@ -59,7 +59,8 @@ class ObservationCodec:
         count = sum(spec.branches) if masks else 0
         low = np.concatenate([spec.observation_low, np.zeros(count, np.float32)])
         high = np.concatenate([spec.observation_high, np.ones(count, np.float32)])
-        self._first, self._joined = channels_first, joined
+        self._first = channels_first
+        self._contiguous = {block.name for block in spec.pictures if block.channels_first}
         self.columns = {}
         shown: dict[str, spaces.Space[Any]] = {}
         if joined and len(low):
@@ -98,14 +99,17 @@ class ObservationCodec:
     def _part(self, name: str, observations: Observations, columns: Float32Array) -> Any:
         if name in self.columns:
             return columns[:, self.columns[name]]
-        return np.moveaxis(observations[name], 3, 1) if self._first else observations[name]
+        if not self._first:
+            return observations[name]
+        moved = np.moveaxis(observations[name], 3, 1)
+        return np.ascontiguousarray(moved) if name in self._contiguous else moved
 
     def row(self, observations: Observations, seat: int, masks: BoolArray | None = None) -> Any:
         """What that seat alone is shown, copied; `masks` [1, choices] are its own."""
-        found = self.shown(observations[seat : seat + 1], masks)
+        found = self.shown(observations[seat : seat + 1].copy(), masks)
         if isinstance(found, dict):
-            return {name: part[0].copy() for name, part in found.items()}
-        return found[0].copy()
+            return {name: part[0] for name, part in found.items()}
+        return found[0]
 
 
 def observation_space(

@@ -56,6 +56,9 @@ class ObservationBlock:
     sensor: str | None = None
     """The sensor of its own that it is to trainers of ML-Agents, together with earlier observations
     of the same; None: it is part of the vector."""
+    channels_first: bool = False
+    """Whether a picture came with its channels first. Learners then have it so in memory, too,
+    which decides the last bits of a convolution."""
 
     @property
     def columns(self) -> int:

@@ -1,6 +1,7 @@
 """The library's own script, in the same environment with the same seeds, learns the same bits."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -25,6 +26,7 @@ from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.state import lone_tensors, state_sha256
 from aimbot_lab.training.checks import WORDS, known_options, settings_faults, with_scaling
+from aimbot_lab.training.networks.settings import PictureSettings
 from aimbot_lab.training.run_hooks import UNLINKED, Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.training import Training
@@ -52,6 +54,28 @@ class Reach(gymnasium.Env[Any, Any]):
         reward = -float(np.square(np.asarray(action, np.float64) - self._seen[0]).sum())
         self._seen = self.np_random.uniform(-1, 1, 3).astype(np.float32)
         return self._seen, reward, bool(self.np_random.random() < 0.05), False, {}
+
+
+class Shown(Reach):
+    """The same where a picture shows something else, alone or beside two numbers."""
+
+    def __init__(self, picture: spaces.Box, *, alone: bool) -> None:
+        super().__init__(BOX)
+        beside = spaces.Dict({"image": picture, "place": spaces.Box(-1.0, 1.0, (2,))})
+        self.picture, self.alone = picture, alone
+        self.observation_space = picture if alone else beside
+
+    def shown(self) -> Any:
+        image = self.np_random.integers(0, 256, self.picture.shape, np.uint8)
+        return image if self.alone else {"image": image, "place": self._seen[:2]}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return self.shown(), {}
+
+    def step(self, action: Any) -> Any:
+        _, *others = super().step(action)
+        return self.shown(), *others
 
 
 class Seeded(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -348,3 +372,22 @@ def test_what_an_algorithm_does_not_take_is_told_in_a_line(
     refused = r"^train.options.(action_noise: must be|buffer_size: a replay buffer of) [^\n]*$"
     with pytest.raises(ConfigurationError, match=refused):
         Training(TrainingPlan(1, config.env, config.lessons, config.train))
+
+
+@pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
+@pytest.mark.parametrize("shape", [(36, 40, 3), (3, 36, 36)], ids=["last", "first"])
+@pytest.mark.parametrize("alone", [True, False], ids=["CnnPolicy", "MultiInputPolicy"])
+def test_ppo_learns_from_pictures_what_its_own_script_learns(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], alone: bool
+) -> None:
+    picture = spaces.Box(0, 255, shape, np.uint8)
+    made, limit = partial(Shown, picture, alone=alone), {"max_episode_steps": 20}
+    spec = EnvSpec("Shown-v0", made, disable_env_checker=True, **limit)
+    monkeypatch.setitem(gymnasium.registry, "Shown-v0", spec)
+    policy = "CnnPolicy" if alone else "MultiInputPolicy"
+    fast = {**ROLLOUTS, "n_epochs": 1}
+    wanted = plain(PPO, "Shown-v0", 2, policy=policy, **fast)
+    layers = () if alone else (64, 64)
+    network = NetworkSettings(layers=layers, scaling="none", picture=PictureSettings())
+    training = ours("Shown-v0", 2, algo="ppo", network=network, **fast)
+    assert_equal_bits(training.model, wanted)

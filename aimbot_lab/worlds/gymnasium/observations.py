@@ -72,7 +72,8 @@ class ObservationReader:
                 bounds.append(_bounds(leaf))
                 blocks.append(ObservationBlock(unique, "vector", (len(names) - first,)))
             else:
-                blocks.append(ObservationBlock(unique, "image", _last(leaf.shape, layout)))
+                shape, comes_first = _last(leaf.shape, layout), layout == "chw"
+                blocks.append(ObservationBlock(unique, "image", shape, channels_first=comes_first))
             at, scale = slice(first, len(names)), _scale(leaf, layout)
             entries.append(Entry(unique, path, leaf, layout, at, scale))
         _check_size(names, blocks)
