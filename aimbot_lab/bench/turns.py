@@ -19,10 +19,12 @@ from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from aimbot_lab.foundation.errors import LabError, reason_and_place
-from aimbot_lab.foundation.intervals import MeanInterval, are_alike, student_errors
+
+if TYPE_CHECKING:
+    from aimbot_lab.foundation.intervals import MeanInterval
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIDENCE = 0.95
@@ -132,8 +134,10 @@ def mean_ratio(ratios: Iterable[float]) -> dict[str, float]:
     return {name: math.exp(end) for name, end in ends.items()}
 
 
-def student_interval(values: Sequence[float]) -> MeanInterval:
+def student_interval(values: Sequence[float]) -> "MeanInterval":
     """The mean of two `values` or more, with Student's interval at 95 % unless they are alike."""
+    from aimbot_lab.foundation.intervals import MeanInterval, are_alike
+
     mean, half = _mean_and_half_width(values)
     lower, upper = (None, None) if are_alike(values) else (mean - half, mean + half)
     return MeanInterval(mean, lower, upper)
@@ -142,6 +146,8 @@ def student_interval(values: Sequence[float]) -> MeanInterval:
 def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
     if (count := len(values)) < 2:
         return fmean(values), math.nan
+    from aimbot_lab.foundation.intervals import student_errors
+
     return fmean(values), student_errors(count, confidence=CONFIDENCE) * stdev(values)
 
 
