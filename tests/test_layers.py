@@ -70,7 +70,6 @@ CORE_MAY_IMPORT = (
     "numpy",
     "aimbot_lab.foundation.kernels.",
     "aimbot_lab.worlds.arena.core.",  # the duel is made of it
-    "aimbot_lab.training.fused.core.",  # networks of parts are
 )
 FILES = sorted(PACKAGE.rglob("*.py"))
 

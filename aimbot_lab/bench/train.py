@@ -30,9 +30,9 @@ from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.callbacks.report_callback import MetricSink
-from aimbot_lab.training.fused.core.parts import Floats
+from aimbot_lab.training.fused.core.arrays import Floats
 from aimbot_lab.training.fused.gradient import PIECE
-from aimbot_lab.training.fused.weights import NetShape
+from aimbot_lab.training.fused.layout import HeadShape
 from aimbot_lab.training.plain_ppo import PlainOutcome, learn_plain_ppo
 from aimbot_lab.training.processes.exchange import rank_from_environment
 from aimbot_lab.training.processes.gloo import connect
@@ -303,7 +303,7 @@ def bench_train(sizes: Sizes, say: Say) -> Report:
         products = None
         if one.name == OURS:
             model: Any = Training(sizes.training(one)).model
-            seconds = seconds_of_products(model.engine.shape, one.threads)
+            seconds = seconds_of_products(model.engine.shape.heads, one.threads)
             products = 1.0 / (seconds * sizes.n_epochs)
         about = {"name": one.name, "net": one.net, "threads": one.threads}
         rows.append({**about, **lap, "matrix_products_steps_per_second": products})
@@ -329,7 +329,7 @@ def bench_train(sizes: Sizes, say: Say) -> Report:
     return Report({**document, **together}, [Table(title, rows), "\n".join(texts)])
 
 
-def seconds_of_products(shape: NetShape, threads: int) -> float:
+def seconds_of_products(shape: HeadShape, threads: int) -> float:
     """Seconds per sample and epoch of an update's products alone, as numpy's BLAS does them.
 
     As if all `threads` were as fast as one alone; each array lies in one piece.
@@ -346,7 +346,7 @@ def seconds_of_products(shape: NetShape, threads: int) -> float:
     return best / (threads * PIECES * PIECE)
 
 
-def _products(shape: NetShape) -> Iterator[tuple[Floats, Floats, Floats]]:
+def _products(shape: HeadShape) -> Iterator[tuple[Floats, Floats, Floats]]:
     """(factor, factor, product) of a piece of samples, there and back, of actor and critic."""
     rng, below = np.random.default_rng(0), shape.inputs
     layers = []  # (inputs, outputs, whether gradients of the inputs are needed)

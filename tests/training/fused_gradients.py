@@ -7,19 +7,17 @@ import numpy as np
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.ppo_update import _losses, ranges_of
 from aimbot_lab.training.fused import engine as fused_engine
-from aimbot_lab.training.fused.core.parts import Loss
-from aimbot_lab.training.fused.minibatches import Minibatch, sums_and_squares
-from aimbot_lab.training.fused.parts.net import parts_views
-from aimbot_lab.training.fused.parts.weights import tensor_views
+from aimbot_lab.training.fused.core.arrays import Loss
+from aimbot_lab.training.fused.engine import Minibatch, sums_and_squares
+from aimbot_lab.training.fused.layout import net_views, tensor_views
 
 
 def whole_rollout(model: HybridPPO, loss: Loss | None = None) -> tuple[np.ndarray, np.ndarray]:
     """(gradient, sums of the losses) over the rollout in the buffer, by the fused engine."""
     engine: Any = model.engine
-    buffer, shape = model.rollout_buffer, engine._sizes
+    buffer = model.rollout_buffer
     engine._weights.load()
-    count = buffer.buffer_size * buffer.n_envs // shape.length
-    chunks = np.random.default_rng(0).permutation(count)
+    chunks = np.random.default_rng(0).permutation(engine._pieces(buffer, model.shards).ravel())
     if loss is None:
         loss = fused_engine._loss(model, whole_minibatch(model), ranges_of(model, None))
     flat, sums = engine._gradient.of(engine._rows(buffer), chunks[None], loss, shards=1)
@@ -36,11 +34,11 @@ def whole_minibatch(model: HybridPPO) -> Minibatch:
 def fused_gradient_of(model: HybridPPO) -> dict[str, np.ndarray]:
     """The gradient over the whole rollout by every weight of the policy, by its name."""
     engine: Any = model.engine
-    shape, (flat, _) = engine._sizes, whole_rollout(model)
+    shape, (flat, _) = engine.shape, whole_rollout(model)
     names = {id(weight): name for name, weight in model.policy.named_parameters()}
     found = {name: np.zeros(w.shape, np.float32) for name, w in model.policy.named_parameters()}
-    tensors = list(dict.fromkeys(place.tensor for place in engine._weights._places))
-    for tensor, views in zip(tensors, tensor_views(shape, parts_views(shape, flat)), strict=True):
+    tensors = list(dict.fromkeys(place.tensor for place in engine._weights.places))
+    for tensor, views in zip(tensors, tensor_views(shape, net_views(shape, flat)), strict=True):
         for view in views:
             found[names[id(tensor)]][view.part] = view.weights
     return found

@@ -18,9 +18,15 @@ from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.fused.actor import FusedActor
-from aimbot_lab.training.fused.core.parts import Networks
-from aimbot_lab.training.fused.policy import features_of
-from aimbot_lab.training.fused.weights import NetShape, net_size, net_views, new_networks
+from aimbot_lab.training.fused.core.arrays import Networks
+from aimbot_lab.training.fused.layout import (
+    HeadShape,
+    NetworkShape,
+    net_size,
+    net_views,
+    new_networks,
+)
+from aimbot_lab.training.fused.sight import shown_to
 from aimbot_lab.training.networks.features import EgocentricFeatures
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings
@@ -49,10 +55,15 @@ def test_values_and_log_probabilities_are_the_policys(space: str, kind: Any) -> 
         np.testing.assert_allclose(data.old_log_prob, log_prob.detach(), atol=2e-6)
 
 
+def shape_of(*, masks: int, ratios: int) -> NetworkShape:
+    """A network of one unit on one column, whose action is 3, 3 or 2 choices and a Gaussian."""
+    heads = HeadShape(1, (1,), True, (3, 3, 2), 1, masks, ratios, np.array([0, 3, 6, 8]))
+    return NetworkShape(heads, 1, (), (), 0, 0, length=1, warm_up=0, choices=0, target=0)
+
+
 def drawn(rows: int, logits: np.ndarray, mean: float, log_std: float) -> np.ndarray:
     """Actions [4, rows] of branches of 3, 3 and 2 choices and a Gaussian."""
-    starts = np.array([0, 3, 6, 8])
-    shape = NetShape(1, (1,), True, (3, 3, 2), 1, masks=8, ratios=1, starts=starts)
+    shape = shape_of(masks=8, ratios=1)
     net = net_views(shape, np.zeros(net_size(shape), np.float32))
     net.action_bias[:] = [*np.maximum(logits, -50.0), mean]
     net.log_std[0] = log_std
@@ -61,28 +72,28 @@ def drawn(rows: int, logits: np.ndarray, mean: float, log_std: float) -> np.ndar
     actor.rollout.rows[0, :, 1:9] = logits > -50.0
     task = actor._fitting_task()
     th.manual_seed(0)
-    task.noise.uniform[:] = th.rand(rows, 3).numpy()
-    task.noise.normal[:] = th.randn(rows, 1).numpy()
+    task.step.noise.uniform[:] = th.rand(rows, 3).numpy()
+    task.step.noise.normal[:] = th.randn(rows, 1).numpy()
     actor.choose(0)
-    return task.sampled.actions.T
+    return task.step.sampled.actions.T
 
 
 @pytest.mark.parametrize("ratios", [1, 4])
-def test_threads_that_repeat_each_others_rows_write_what_one_would(ratios: int) -> None:
-    shape = NetShape(1, (1,), True, (3, 3, 2), 1, 0, ratios, np.array([0, 3, 6, 8]))
+def test_two_threads_write_what_one_would(ratios: int) -> None:
+    shape = shape_of(masks=0, ratios=ratios)
     net = net_views(shape, np.zeros(net_size(shape), np.float32))
     net.action_bias[:] = np.linspace(-1.0, 1.0, 9)
     actor = FusedActor(new_model("torch", "box").policy, shape, Weights(new_networks(shape, net)))
-    actor.begin(1, 65)  # of the second piece one row is new
+    actor.begin(1, 65)  # two pieces
     drawn = {}
     for threads in (1, 2):
         actor.join(ThreadPool(threads))
         task = actor._fitting_task()
-        task.noise.uniform[:] = np.linspace(0.0, 0.99, 65)[:, None]
-        for _ in range(20_000 if threads > 1 else 1):
+        task.step.noise.uniform[:] = np.linspace(0.0, 0.99, 65)[:, None]
+        for _ in range(5_000 if threads > 1 else 1):
             actor.choose(0)
-            drawn.setdefault(threads, task.sampled.log_probs.copy())
-            assert (task.sampled.log_probs == drawn[1]).all()
+            drawn.setdefault(threads, task.step.sampled.log_probs.copy())
+            assert (task.step.sampled.log_probs == drawn[1]).all()
 
 
 def test_samples_match_their_distribution() -> None:
@@ -131,7 +142,7 @@ class ComparesInputs(BaseCallback):
         rollout, buffer = model.engine.actor.rollout, model.rollout_buffer
         assert rollout.steps == len(buffer.observations)
         seen = th.as_tensor(buffer.observations).flatten(end_dim=1)
-        features, values = features_of(model.policy, seen), model.policy.predict_values(seen)
+        features, values = shown_to(model.policy, seen), model.policy.predict_values(seen)
         np.testing.assert_allclose(buffer.values.ravel(), values[:, 0].detach(), atol=1e-5)
         kept = rollout.rows.reshape(len(features), -1)[:, : features.shape[1]]
         np.testing.assert_array_equal(kept, features)
@@ -161,7 +172,7 @@ def test_a_training_repeats_itself_whatever_the_number_of_threads(switches: Any)
     def state_after(**threads: int) -> str:
         network = {"layers": (64, 64)}
         given = plan("hybrid_ppo", engine="fused", network=network, **switches, **threads)
-        env = replace(given.env, num_envs=150)  # the actor's last piece repeats some rows
+        env = replace(given.env, num_envs=150)  # pieces that fill no workspace
         given = replace(given, env=env, train=replace(given.train, total_steps=15_000))
         return Training(given).learn(Sink(), SilentObserver(), lambda: False).state_sha256
 

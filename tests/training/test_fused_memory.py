@@ -95,7 +95,7 @@ def test_the_states_of_a_rollout_are_those_of_torchs_lstm(space: str) -> None:
 def test_what_makes_lanes_whole_stays_0() -> None:
     model = learned("fused", "hybrid", **memory())
     engine: Any = model.engine
-    for place in engine._weights._places:
+    for place in engine._weights.places:
         place.weights[...] = 0.0
     assert not engine._weights.weights.any()
     assert not engine._weights.squares[engine._weights.means == 0.0].any()

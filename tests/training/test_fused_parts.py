@@ -19,7 +19,7 @@ from test_unit_encoders import ENEMIES, observations
 from tiny_training import Sink
 from units_training import ENCODED, ROWS, STEPS, learned, units_plan, with_rollout
 
-from aimbot_lab.training.fused.parts.policy import shown_to
+from aimbot_lab.training.fused.sight import shown_to
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
@@ -124,7 +124,7 @@ def test_an_empty_slot_has_probability_0_and_is_never_chosen(variant: str) -> No
     model: Any = with_rollout(plan_of(variant))
     whole_rollout(model)
     task = model.engine._gradient._full
-    first, last = model.engine.shape.starts[[3, 4]]
+    first, last = model.engine.shape.heads.starts[[3, 4]]
     for thread in task.threads:
         probs, masks = thread.workspace.head.probs, thread.workspace.samples.masks
         empty = masks[first:last] == 0.0
@@ -155,7 +155,7 @@ def test_the_number_of_threads_changes_nothing(variant: str) -> None:
 @pytest.mark.parametrize("variant", ["all", "attention, bins"])
 def test_what_makes_lanes_whole_stays_0(variant: str) -> None:
     weights: Any = learned(plan_of(variant)).model.engine._weights
-    for place in weights._places:
+    for place in weights.places:
         place.weights[...] = 0.0
     assert not weights.weights.any()
     assert weights.means.any()

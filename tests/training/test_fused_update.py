@@ -6,15 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch as th
-from fused_gradients import whole_minibatch
+from fused_gradients import apart, autograds, fused_gradient_of, whole_rollout
 from guessing import ROWS, STEPS, differences, learned, new_model
 
-from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.algorithms.ppo_update import _losses, ranges_of
-from aimbot_lab.training.fused import engine as fused_engine
 from aimbot_lab.training.fused import gradient as fused_gradient
 from aimbot_lab.training.fused.gradient import FusedGradient
-from aimbot_lab.training.fused.weights import as_torch_has_it, net_views
 
 TOLERANCE = 1e-6  # of weights after three updates of six gradient steps
 KINDS: list[tuple[str, dict[str, Any]]] = [
@@ -73,17 +69,10 @@ def test_the_gradient_of_a_minibatch_is_autograds(
     monkeypatch.setattr(fused_gradient, "PIECE", piece)
     model = new_model("fused", space, learning_rate=0.02, **kind)
     model.learn(STEPS * ROWS)  # the buffer is that of the policy before this update
-    gradient, indices = fused_gradient_of(model)
-    loss, _ = _losses(model, next(model.rollout_buffer.get(None)), ranges_of(model, None))
-    model.policy.zero_grad()
-    loss.backward()
-    shape, places = model.engine.shape, model.engine._weights._places
-    found = list(as_torch_has_it(shape, net_views(shape, gradient)))
-    apart = [view - place.tensor.grad.numpy() for view, place in zip(found, places, strict=False)]
-    whole = np.linalg.norm(gradient)
-    assert whole == pytest.approx(np.linalg.norm(np.concatenate([v.ravel() for v in found])))
-    assert np.linalg.norm(np.concatenate([part.ravel() for part in apart])) < 1e-6 * whole
-    assert len(indices) == STEPS * ROWS
+    found, (gradient, _) = fused_gradient_of(model), whole_rollout(model)
+    assert apart(found, autograds(model)) < 1e-6
+    norm = np.linalg.norm(np.concatenate([part.ravel() for part in found.values()]))
+    assert np.linalg.norm(gradient) == pytest.approx(norm)
 
 
 @pytest.mark.parametrize("layers", LAYERS, ids=str)
@@ -92,18 +81,9 @@ def test_layers_of_any_size_learn_as_torchs_and_what_pads_them_stays_0(layers: l
     theirs, ours = (learned(engine, "hybrid", **networks) for engine in ("torch", "fused"))
     assert max(differences(theirs, ours)) < TOLERANCE
     weights = ours.engine._weights
-    for view in as_torch_has_it(ours.engine.shape, weights.networks.net):
-        view[...] = 0.0
+    for place in weights.places:
+        place.weights[...] = 0.0
     assert not weights.weights.any()
-
-
-def fused_gradient_of(model: HybridPPO) -> tuple[np.ndarray, np.ndarray]:
-    engine, buffer = model.engine, model.rollout_buffer
-    engine._weights.load()
-    indices = np.random.default_rng(0).permutation(STEPS * ROWS)
-    loss = fused_engine._loss(model, whole_minibatch(model), ranges_of(model, None))
-    gradients, _ = engine._gradient.of(engine._rows(buffer), indices[None], loss, shards=1)
-    return gradients[0], indices
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.fused.actor_stack import StackTask
+from aimbot_lab.training.fused.actor_stack import ActorStack
 from aimbot_lab.training.networks.settings import MemorySettings, UnitsSettings
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.self_play.scores import RecentScores
@@ -306,13 +307,13 @@ def test_the_kernel_of_past_selves_runs_once_before_training_begins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ran: list[int] = []
-    real = StackTask.__call__
+    real = ActorStack.act
 
-    def counted(task: StackTask, thread_id: int) -> None:
-        ran.append(len(task.actions))
-        real(task, thread_id)
+    def counted(stack: ActorStack, *arguments: Any, **named: Any) -> Any:
+        ran.append(len(stack.rows))
+        return real(stack, *arguments, **named)
 
-    monkeypatch.setattr(StackTask, "__call__", counted)
+    monkeypatch.setattr(ActorStack, "act", counted)
     for ratio, expected in ((0.5, [1]), (1.0, [])):
         ran.clear()
         self_play = replace(SELF_PLAY, play_against_latest_model_ratio=ratio)

@@ -9,7 +9,7 @@ from guessing import ROWS, STEPS, new_model
 
 from aimbot_lab.training.algorithms.registry import shard_count
 from aimbot_lab.training.fused.core.row_noise import fill_noise
-from aimbot_lab.training.fused.lanes import MAX_LANES, deal
+from aimbot_lab.training.fused.gradient import MAX_LANES, deal
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.shards import Shards, asked_count, divides, permutations, usual_count
 

@@ -15,7 +15,7 @@ from aimbot_lab.foundation.world import Float32Array, WorldSpec
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.fused.actor_stack import ActorStack, Past
-from aimbot_lab.training.fused.choice import fused_engine
+from aimbot_lab.training.fused.engine import FusedEngine
 from aimbot_lab.training.networks.settings import MemorySettings, UnitsSettings
 from aimbot_lab.training.self_play.past_selves import PastSelves
 from aimbot_lab.training.self_play.players import (
@@ -94,25 +94,25 @@ def alone(
     """What the learner's engine does in `rows` with the noise of a step of all; its memory."""
     policy: Any = new_policy(train, SPEC)
     policy.load_state_dict(dict(pool.snapshots[number].weights))
-    actor = fused_engine(policy).actor
+    actor = FusedEngine(policy).actor
     actor._weights.load()
     actor.begin(1, len(rows))
     observations, masks = seen()
     shown = np.concatenate([observations, masks], axis=1, dtype=np.float32)
     shown = shown if train.masks else observations
-    random, task = th.Generator().manual_seed(seed), actor._fitting_task()
-    actor._show(actor._eyes, th.from_numpy(shown[rows]), task.policy_input)
-    for noise, draw in ((task.noise.uniform, th.rand), (task.noise.normal, th.randn)):
+    random, step = th.Generator().manual_seed(seed), actor._fitting_task().step
+    actor.look(th.from_numpy(shown[rows]))
+    for noise, draw in ((step.noise.uniform, th.rand), (step.noise.normal, th.randn)):
         noise[:] = draw(ROWS, noise.shape[1], generator=random).numpy()[rows]
     memory = None
     if train.network.memory:
         past, size = past_of(train), train.network.memory.size
-        actor._states.before[:, :, :size] = past.memory[rows]
-        actor._states.kept[:] = ~past.begins[rows]
+        step.states.before[:, :, :size] = past.memory[rows]
+        step.states.kept[:] = ~past.begins[rows]
     actor.choose(0)
     if train.network.memory:
-        memory = actor._states.after[:, :, :size]
-    chosen = task.sampled.actions.astype(policy.action_space.dtype)
+        memory = step.states.after[:, :, :size]
+    chosen = step.sampled.actions.astype(policy.action_space.dtype)
     return Agent(policy, SPEC, train).world_actions(chosen, observations[rows]), memory
 
 
@@ -268,3 +268,19 @@ def test_a_copy_acts_by_memory_of_its_own() -> None:
     for one, into in zip((found, twin), actions, strict=True):
         one.act(observations, masks, into)
     np.testing.assert_array_equal(*actions)
+
+
+@pytest.mark.parametrize("kind", ["plain", "everything"])
+def test_a_copy_of_players_keeps_the_snapshots_that_the_original_gives_up(kind: str) -> None:
+    train, sits = KINDS[kind], some_sits()
+    pool = pool_of(train, 4)
+    players = AllByKernel(pool.weights, SPEC, train)
+    players.seat(sits, ())
+    twin = copy.deepcopy(players)
+    for place in range(3):
+        players._stack.put(place, pool.weights(3))
+    observations, masks = seen()
+    past, actions = past_of(train), np.full((ROWS, 4), -1.0, np.float32)
+    twin.memory, twin.random = past.memory, th.Generator().manual_seed(7)
+    twin.act(observations, masks, past.begins, actions)
+    np.testing.assert_array_equal(actions, acted(train, pool, sits, seed=7)[0])

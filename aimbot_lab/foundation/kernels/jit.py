@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import numba
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 
 from aimbot_lab.foundation.user_cache import user_cache
@@ -133,17 +135,54 @@ def _locked(file: IO[bytes]) -> bool:
     return True
 
 
-def inlined(function: F) -> F:
-    """`function` as a part of kernels, which alone can call it.
+class _PartLibrary(JITCodeLibrary):
+    """Code of a part, which is linked into a kernel's and there becomes machine code.
 
-    Wrappers for calls from Python would double the time that compiling takes.
+    Numba would optimise it and make machine code of it in each function on the way to the kernel.
     """
-    compiled: F = _njit(forceinline=True, no_cpython_wrapper=True, **_OPTIONS)(function)
-    return compiled
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        own: Any = self
+        own._finalize_dynamic_globals()
+        self._finalized = True
+
+    @property
+    def codegen(self) -> "_PartLibrary":
+        """What is asked to `set_env`."""
+        return self
+
+    def set_env(self, _name: str, _env: Any) -> None:
+        """Leave it; there is no machine code that could need it."""
+
+
+_new_library: Any = _PartLibrary
+
+
+class _PartCompiler(Compiler):
+    def define_pipelines(self) -> Any:
+        base: Any = super()
+        state = self.state
+        state.library = _new_library(state.targetctx.codegen(), state.func_id.func_qualname)
+        return base.define_pipelines()
+
+
+def _part(function: F, *, inline: bool) -> F:
+    # Wrappers for calls from Python would double the time that compiling takes.
+    made: F = _njit(
+        forceinline=inline, no_cpython_wrapper=True, pipeline_class=_PartCompiler, **_OPTIONS
+    )(function)
+    return made
+
+
+def inlined(function: F) -> F:
+    """`function` as a part of kernels, which alone can call it."""
+    return _part(function, inline=True)
 
 
 def called(function: F) -> F:
     """`function` as a part of kernels that is long and seldom runs: compiled once and called."""
     # Said outright, since a part of an inlined function would be inlined, too.
-    compiled: F = _njit(forceinline=False, no_cpython_wrapper=True, **_OPTIONS)(function)
-    return compiled
+    return _part(function, inline=False)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from aimbot_lab.training.engines.engine import Engine, TorchEngine, UnsuitedError
-from aimbot_lab.training.fused.choice import fused_engine
+from aimbot_lab.training.fused.engine import FusedEngine
 
 AUTO = "auto"
 
@@ -28,7 +28,7 @@ class Choice(NamedTuple):
 
 
 ENGINES = (
-    EngineType("fused", fused_engine, any_threads=True),
+    EngineType("fused", FusedEngine, any_threads=True),
     EngineType("torch", TorchEngine, any_threads=False, draws_from_kept=True),
 )
 """The faster ones first; the last one suits every policy."""

@@ -1,53 +1,74 @@
-"""Actions of a policy while a rollout is collected."""
+"""Actions of a policy while a rollout is collected, and the rollout."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
-from stable_baselines3.common.policies import ActorCriticPolicy
-from torch import nn
+from stable_baselines3.common.buffers import RolloutBuffer
 
-from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
+from aimbot_lab.foundation.kernels.packed import Packed, PackedCall, PackedTable
+from aimbot_lab.foundation.kernels.spin_sync import SPIN_LIMIT, STRIDE
 from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
-from aimbot_lab.training.fused.core.act import AT_STEP, SEES, act_packed, keep_act
-from aimbot_lab.training.fused.core.features import Columns, Ranges, Sight
-from aimbot_lab.training.fused.core.parts import (
+from aimbot_lab.training.fused.core.act import (
+    AT_STEP,
+    MULTIPLE,
+    PIECES,
+    SEES,
+    ActorPieces,
+    Actors,
+    ActorThread,
+    Step,
+    act_packed,
+)
+from aimbot_lab.training.fused.core.arrays import (
     Floats,
     Noise,
     PolicyInput,
     Sampled,
+    States,
+    Whole,
     WorkQueue,
 )
 from aimbot_lab.training.fused.core.row_noise import fill_noise
-from aimbot_lab.training.fused.policy import features_of
-from aimbot_lab.training.fused.rollout import FusedRollout
-from aimbot_lab.training.fused.weights import FusedWeights, NetShape
-from aimbot_lab.training.fused.workspace import new_queue, new_thread_workspaces
-from aimbot_lab.training.networks.features import EgocentricFeatures
-from aimbot_lab.training.networks.hybrid_policy import BesideMasks
+from aimbot_lab.training.fused.layout import HeadShape, NetworkShape
+from aimbot_lab.training.fused.sight import eyes_of, network_sight, shown_to
+from aimbot_lab.training.fused.weights import FusedWeights
+from aimbot_lab.training.fused.workspace import new_queue, new_workspace
+from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 
 Answer = tuple[th.Tensor, th.Tensor, th.Tensor]
 PIECE = 64  # rows that a thread takes at a time, some 40 microseconds of work
+CPU = th.device("cpu")
 
 
 class ActTask(NamedTuple):
-    """Draws an action for each row of a step."""
+    """Draws an action for each of B rows that has an actor."""
 
-    policy_input: PolicyInput
-    noise: Noise
-    sampled: Sampled
+    step: Step
+    pieces: ActorPieces
     queue: WorkQueue
     calls: tuple[PackedCall, ...]  # `act` as each thread calls it
-
-    @property
-    def piece(self) -> int:
-        """Rows that a thread takes at a time."""
-        rows: int = self.policy_input.rows.shape[1]
-        return min(PIECE, rows)
+    tables: tuple[PackedTable, ...]  # of the threads' workspaces, which must live as long
 
     def __call__(self, thread_id: int) -> None:
         """Work as this thread; a worker spins for the next step."""
         self.calls[thread_id]()
+
+    def assign(self, places: Whole) -> Whole:
+        """Have the actor at `places[b]` act for row b, below 0 none; the rows, by their actors."""
+        rows = np.flatnonzero(places >= 0)
+        rows = rows[np.argsort(places[rows], kind="stable")]
+        counts = np.bincount(places[rows])
+        pieces = -(-counts // PIECE)
+        actors = np.repeat(np.arange(len(counts)), pieces)
+        nth = np.arange(len(actors)) - (np.cumsum(pieces) - pieces)[actors]
+        starts = (np.cumsum(counts) - counts)[actors]
+        self.pieces.rows[: len(rows)] = rows
+        self.pieces.actors[: len(actors)] = actors
+        self.pieces.first[: len(actors)] = starts + counts[actors] * nth // pieces[actors]
+        self.pieces.first[len(actors)] = len(rows)
+        self.queue.numbers[PIECES] = len(actors)
+        return self.pieces.rows[: len(rows)]
 
     def begin_step(self, step: int, *, sees: bool) -> None:
         """Set the next work to `step`; `sees` says whether it writes the inputs of the networks."""
@@ -55,24 +76,76 @@ class ActTask(NamedTuple):
         self.queue.taken[0] = 0
 
 
+def new_act_task(
+    kernel: Packed,
+    actors: Actors,
+    rows: Floats,
+    *,
+    policy: HybridPolicy,
+    shape: NetworkShape,
+    workers: ThreadPool,
+    judges: bool = True,
+) -> ActTask:
+    """A task for `actors` like `policy`, whose networks see what is in `rows` [T, B, W].
+
+    Values are written where it `judges`.
+    """
+    count, heads, sight = rows.shape[1], shape.heads, network_sight(policy)
+    columns, eyes = policy.observation_space.shape, eyes_of(policy)
+
+    def zeros(width: int) -> Floats:
+        return np.zeros((count, width), np.float32)
+
+    seen = own = zeros(columns[0] if columns else 0)
+    if eyes is not None and eyes.statistics is not None:
+        own = zeros(sight.sight.columns.size)
+    before, after = np.zeros((2, count, shape.states, shape.lanes), np.float32)
+    step = Step(
+        PolicyInput(seen, own, rows),
+        States(np.ones(count, np.float32), before, after),
+        Noise(zeros(len(heads.choices)), zeros(heads.gaussians)),
+        Sampled(zeros(heads.branches), zeros(1), zeros(heads.ratios)),
+    )
+    pieces = ActorPieces(*(np.zeros(size, np.int64) for size in (count, count + 1, count)))
+    queue = new_queue(workers.sync_flags)
+    calls, tables = [], []
+    for number in range(1 + workers.sync_flags.size // STRIDE):
+        counts = range(MULTIPLE, min(PIECE, count) + MULTIPLE, MULTIPLE)
+        workspaces = [new_workspace(shape, size, judges=judges) for size in counts]
+        noise = Noise(
+            np.zeros((counts[-1], len(heads.choices)), np.float32),
+            np.zeros((counts[-1], heads.gaussians), np.float32),
+        )
+        tables.append(PackedTable(workspaces))
+        thread = ActorThread(
+            number,
+            SPIN_LIMIT,
+            tables[-1].places,
+            workspaces[0],
+            noise,
+            np.zeros(sight.sight.columns.size + 5, np.float32),
+        )
+        calls.append(kernel.call_with(actors, sight, step, pieces, queue, thread))
+    return ActTask(step, pieces, queue, tuple(calls), tuple(tables))
+
+
 class FusedActor:
     """Does what the policy's `forward` does, and keeps what the networks are shown.
 
-    Random numbers depend on the rollout's key, the row's number and the step alone; choices are
-    drawn from them in another way than torch's distributions do it.
+    It acts from what every row remembers, which lives in the policy as it does with torch. Random
+    numbers depend on the rollout's key, the row's number and the step alone; choices are drawn from
+    them in another way than torch's distributions do it.
     """
 
-    def __init__(self, policy: ActorCriticPolicy, shape: NetShape, weights: FusedWeights) -> None:
+    def __init__(self, policy: HybridPolicy, shape: NetworkShape, weights: FusedWeights) -> None:
         self._policy, self._shape, self._weights = policy, shape, weights
-        self.rollout = FusedRollout(shape)
-        self._eyes = self._found_eyes()
-        self._act = self._kernel()
+        self.rollout = FusedRollout(shape.heads)
+        self._eyes = eyes_of(policy)
+        self._kernel = Packed(act_packed)
+        self._table = PackedTable([weights.networks])
         self._workers = ThreadPool(1)
         self._task: ActTask | None = None
         self._key = np.zeros(3, np.uint64)  # of the rollout, of its first row, of the step
-
-    def _kernel(self) -> Packed:
-        return Packed(keep_act, act_packed)
 
     def join(self, workers: ThreadPool) -> None:
         """From now on work with `workers`."""
@@ -87,37 +160,59 @@ class FusedActor:
         self._key[:2] = seed, first_row
 
     def act(self, observations: th.Tensor) -> Answer:
-        """(actions [B, ...], values [B, 1], log-probabilities [B] or [B, K]) for [B, D]."""
+        """(actions [B, ...], values [B, 1], log-probabilities [B] or [B, K]) for [B, columns].
+
+        The policy then has the state after the step.
+        """
         if self.rollout.steps == 0:
             self._weights.load()
         task, self._key[2] = self._fitting_task(), self.rollout.steps
-        fill_noise(*task.noise, self._key)
+        policy: Any = self._policy
+        if self._shape.memories:
+            self._remember(policy.rollout.before(len(observations), CPU))
+        fill_noise(*task.step.noise, self._key)
         self._look_and_choose(observations, self.rollout.take_step())
-        return self._answer(task.sampled)
+        if self._shape.memories:
+            after = task.step.states.after[:, :, : self._shape.size]
+            policy.rollout.state = th.from_numpy(after.copy())
+        return self._answer(task.step.sampled)
 
     def values(self, observations: th.Tensor) -> th.Tensor:
-        """Values [B, 1] of the observations [B, D] that follow the rollout's last step."""
+        """Values [B, 1] of the observations [B, columns] that follow the rollout's last step.
+
+        Nothing is remembered.
+        """
+        policy: Any = self._policy
+        if self._shape.memories:
+            self._remember(policy.rollout.state)
         self._look_and_choose(observations, len(self.rollout.rows))
-        return th.from_numpy(self._fitting_task().sampled.values.copy())
+        return th.from_numpy(self._fitting_task().step.sampled.values.copy())
+
+    def _remember(self, state: th.Tensor) -> None:
+        """Have the kernel begin with `state` [B, S, H]."""
+        states, policy = self._fitting_task().step.states, self._policy
+        states.before[:, :, : self._shape.size] = state.numpy()
+        memory: Any = policy.rollout
+        states.kept[:] = 1.0 - memory.starts(len(state), CPU)[0].numpy()
 
     def _look_and_choose(self, observations: th.Tensor, step: int) -> None:
         if self._eyes is None:
-            self.rollout.show(step, self._features(observations))
+            self.rollout.show(step, shown_to(self._policy, observations))
         else:
-            self._show(self._eyes, observations, self._fitting_task().policy_input)
+            self.look(observations)
         self.choose(step)
 
-    def _found_eyes(self) -> EgocentricFeatures | None:
-        """What the kernels can see with in place of the policy's extractor."""
-        extractor = plain_extractor(self._policy)
-        return extractor if type(extractor) is EgocentricFeatures else None
-
-    def _features(self, observations: th.Tensor) -> Floats:
-        return features_of(self._policy, observations)
+    def look(self, observations: th.Tensor) -> None:
+        """Give the kernel what it needs to see `observations` [B, columns] by itself."""
+        given, eyes = self._fitting_task().step.policy_input, self._eyes
+        assert eyes is not None
+        given.observations[...] = observations.numpy()
+        if given.own is not given.observations:
+            given.own[...] = eyes.own_columns(observations[:, : given.own.shape[1]])
 
     def compile(self) -> None:
         """Have the kernels compiled, or read from the cache."""
-        fill_noise(*self._fitting_task().noise, self._key)
+        fill_noise(*self._fitting_task().step.noise, self._key)
         self.choose(0)
 
     def choose(self, step: int) -> None:
@@ -128,64 +223,82 @@ class FusedActor:
 
     def _fitting_task(self) -> ActTask:
         """What acts on the rollout's rows: the last task where it fits."""
-        if self._task is None or self._task.policy_input.rows is not self.rollout.after:
-            self._task = self._new_task()
-        return self._task
-
-    def _new_task(self) -> ActTask:
-        rows, shape, sync_flags = self.rollout.rows.shape[1], self._shape, self._workers.sync_flags
-
-        def zeros(width: int) -> Floats:
-            return np.zeros((rows, width), np.float32)
-
-        seen = zeros(0 if self._eyes is None else _columns(self._policy))
-        scaled = self._eyes is not None and self._eyes.statistics is not None
-        own = zeros(self._eyes.sight().columns.size) if self._eyes and scaled else seen
-        sight = BLIND if self._eyes is None else self._eyes.sight()
-        policy_input = PolicyInput(seen, own, self.rollout.after)
-        noise = Noise(zeros(len(shape.choices)), zeros(shape.gaussians))
-        sampled = Sampled(zeros(shape.branches), zeros(1), zeros(shape.ratios))
-        queue = new_queue(sync_flags)
-        calls = self._calls(ActTask(policy_input, noise, sampled, queue, ()), sight)
-        return ActTask(policy_input, noise=noise, sampled=sampled, queue=queue, calls=calls)
-
-    def _calls(self, task: ActTask, sight: Sight) -> tuple[PackedCall, ...]:
-        """The kernel as each thread calls it for `task`."""
-        places = new_thread_workspaces(self._shape, task.piece, task.queue.sync_flags)
-        shared = self._weights.networks, sight, *task[:4]
-        return tuple(self._act.call_with(*shared, place) for place in places)
-
-    def _show(
-        self, eyes: EgocentricFeatures, observations: th.Tensor, policy_input: PolicyInput
-    ) -> None:
-        """Give the kernel what it needs to see `observations`."""
-        policy_input.observations[...] = observations.numpy()
-        if policy_input.own is not policy_input.observations:
-            policy_input.own[...] = eyes.own_columns(observations[:, : policy_input.own.shape[1]])
+        task, rows = self._task, self.rollout.after
+        if task is None or task.step.policy_input.rows is not rows:
+            actors = Actors(self._table.places, self._weights.networks)
+            task = self._task = new_act_task(
+                self._kernel,
+                actors,
+                rows,
+                policy=self._policy,
+                shape=self._shape,
+                workers=self._workers,
+            )
+            task.assign(np.zeros(rows.shape[1], np.int64))
+        return task
 
     def _answer(self, sampled: Sampled) -> Answer:
         """What was drawn in the form that a policy gives it."""
         space, log_probs = self._policy.action_space, sampled.log_probs
         actions = sampled.actions.astype(space.dtype).reshape(-1, *(space.shape or ()))
-        whole = log_probs if self._shape.ratios > 1 else log_probs[:, 0]
+        whole = log_probs if self._shape.heads.ratios > 1 else log_probs[:, 0]
         values = sampled.values.copy()
         return th.from_numpy(actions), th.from_numpy(values), th.from_numpy(whole.copy())
 
 
-_NOTHING = np.zeros(0, np.float32)
-BLIND = Sight(
-    Columns(*[0] * len(Columns._fields)),
-    Ranges(_NOTHING, _NOTHING, np.float32(1.0), np.float32(1.0)),
-)
+class FusedRollout:
+    """A rollout as rows that hold all that is known of a sample in one place.
 
+    `rows` [T, B, W]: a sample's inputs, masks, actions, old log-probabilities, advantage,
+    return and old value.
 
-def plain_extractor(policy: ActorCriticPolicy) -> nn.Module:
-    """The policy's extractor without the masks that pass it by."""
-    extractor: nn.Module = policy.features_extractor
-    return extractor.seen if isinstance(extractor, BesideMasks) else extractor
+    What the networks are shown is written step by step while it is collected; the rest comes from
+    the rollout buffer when it is complete.
+    """
 
+    def __init__(self, shape: HeadShape) -> None:
+        self._shape = shape
+        self._width = shape.inputs + shape.masks + shape.branches + shape.ratios + 3
+        self._shown = shape.inputs + shape.masks
+        self.rows: Floats = np.zeros((0, 0, self._width), np.float32)
+        self._samples = self.rows.reshape(0, self._width)  # [T B, W] the same
+        self.after = self.rows  # [T + 1, B, W] the same, and a step that follows the rollout
+        self.steps = 0  # whose inputs are there
 
-def _columns(policy: ActorCriticPolicy) -> int:
-    shape = policy.observation_space.shape
-    assert shape is not None
-    return shape[0]
+    def begin(self, steps: int, rows: int) -> None:
+        """Make room for so many steps of so many environments."""
+        self.steps = 0
+        if self.rows.shape[:2] != (steps, rows):
+            self.after = np.zeros((steps + 1, rows, self._width), np.float32)
+            self.rows = self.after[:steps]
+            self._samples = self.rows.reshape(steps * rows, self._width)
+
+    def take_step(self) -> int:
+        """The step that comes next; where there are more than there is room for, the last."""
+        self.steps += 1
+        return min(self.steps, len(self.rows)) - 1
+
+    def show(self, step: int, features: Floats) -> None:
+        """Keep inputs and masks [B, F + M] of `step`, which may be the one after the rollout."""
+        self.after[step, :, : self._shown] = features
+
+    def show_all(self, features: Floats) -> None:
+        """Keep inputs and masks [T, B, F + M] of all steps."""
+        self.rows[:, :, : self._shown] = features
+        self.steps = len(self.rows)
+
+    @property
+    def shown(self) -> Floats:
+        """Inputs and masks [T, B, F + M] of all steps, a view."""
+        return self.rows[:, :, : self._shown]
+
+    def complete(self, buffer: RolloutBuffer) -> Floats:
+        """The rows [T B, W], step by step, with what `buffer` knows of them."""
+        steps, rows = self.rows.shape[:2]
+        rest = self.rows[:, :, self._shown :]
+        branches, ratios = self._shape.branches, self._shape.ratios
+        rest[:, :, :branches] = buffer.actions.reshape(steps, rows, branches)
+        rest[:, :, branches : branches + ratios] = buffer.log_probs.reshape(steps, rows, ratios)
+        for column, values in enumerate((buffer.advantages, buffer.returns, buffer.values)):
+            rest[:, :, branches + ratios + column] = values
+        return self._samples

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
@@ -15,7 +15,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.training.algorithms.ppo_update import Losses, Ranges, Tally, ranges_of, record
 from aimbot_lab.training.engines.engine import Loop
 from aimbot_lab.training.fused.actor import FusedActor
-from aimbot_lab.training.fused.core.parts import (
+from aimbot_lab.training.fused.core.arrays import (
     CLIPPED,
     DIVERGENCE,
     DUAL_CLIPPED,
@@ -27,21 +27,42 @@ from aimbot_lab.training.fused.core.parts import (
     Loss,
     Whole,
 )
-from aimbot_lab.training.fused.gradient import FusedGradient
-from aimbot_lab.training.fused.minibatches import (
-    Minibatch,
-    Update,
-    explained_variance,
-    streams_of,
-    sums_and_squares,
-    sums_of_returns,
-)
-from aimbot_lab.training.fused.policy import features_of, fused_weights
+from aimbot_lab.training.fused.gradient import FusedGradient, Sequences
+from aimbot_lab.training.fused.policy import fused_weights
+from aimbot_lab.training.fused.sight import shown_to
 from aimbot_lab.training.fused.workspace import MAX_THREADS
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.processes.cores import one_torch_thread
-from aimbot_lab.training.processes.exchange import of_all_shards, sum_of_leaves
+from aimbot_lab.training.processes.exchange import Exchange, of_all_shards, sum_of_leaves
 from aimbot_lab.training.shards import Shards, permutations
+
+
+class Minibatch(NamedTuple):
+    """As many pieces of each shard."""
+
+    asked: Whole  # [S, M] what the gradient is asked for
+    samples: int  # of all shards of the training
+    advantages: Doubles  # [2] the sum of theirs, and of the squares
+
+
+class Update(NamedTuple):
+    """An update before its first step."""
+
+    epochs: list[list[Minibatch]]
+    explained_variance: float  # of the returns by the values of the rollout
+
+
+class Streams(NamedTuple):
+    """Where the random numbers of a model come from, and who learns it."""
+
+    seed: int
+    shards: Shards
+    exchange: Exchange
+
+
+def streams_of(model: Any) -> Streams:
+    """Those of a HybridPPO."""
+    return Streams(model.stream_seed, model.shards, model.exchange)
 
 
 class FusedEngine:
@@ -59,14 +80,11 @@ class FusedEngine:
         self._policy = policy
         self.workers = ThreadPool(1)
         self.before_step: Callable[[], None] | None = None  # called before each gradient step
-        self._make_parts()
+        self.shape, self._weights = fused_weights(policy)
+        self._gradient = FusedGradient(self.shape, self._weights.networks)
+        assert isinstance(policy, HybridPolicy)
+        self.actor = FusedActor(policy, self.shape, self._weights)
         self._compile()
-
-    def _make_parts(self) -> None:
-        """Make what the kernels work with, for the policy."""
-        self.shape, self._weights = fused_weights(self._policy)
-        self._gradient: Any = FusedGradient(self.shape, self._weights.networks)
-        self.actor = FusedActor(self._policy, self.shape, self._weights)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is an engine of the copied policy: views into arrays would not stay views."""
@@ -77,12 +95,11 @@ class FusedEngine:
         self.actor.begin(1, 1)
         self.actor.compile()
         first, loss = np.zeros((1, 1), np.int64), Loss(*np.ones(8, np.float32))
-        gradients, _ = self._gradient.of(self._one_sample(), first, loss, shards=1)
+        states = th.zeros(1, self.shape.states, self.shape.size)
+        sample, starts = self.actor.rollout.rows[0], np.zeros((1, 1), np.float32)
+        rollout = self._gradient.sequences_of(sample, starts, [states] * (self.shape.memories > 0))
+        gradients, _ = self._gradient.of(rollout, first, loss, shards=1)
         self._weights.descend(gradients[0], self._policy.optimizer, max_norm=1.0)
-
-    def _one_sample(self) -> Any:
-        """What `_rows` gives, of a single sample."""
-        return self.actor.rollout.rows[0]
 
     @contextmanager
     def threads(self) -> Iterator[None]:
@@ -123,7 +140,7 @@ class FusedEngine:
     def update(self, model: PPO, *, dual_clip: float | None) -> None:
         """Improve the policy by the rollout of `model` and record what PPO records.
 
-        Raises ValueError where the weights are no numbers any more, as torch would.
+        Raises ValueError where the weights contain NaN or infinity, as torch would.
         """
         optimizer = self._policy.optimizer
         model._update_learning_rate(optimizer)
@@ -144,32 +161,30 @@ class FusedEngine:
         if not np.isfinite(self._weights.weights).all():
             raise ValueError("the policy's weights are no numbers any more")
 
-    def _features(self, observations: th.Tensor) -> Floats:
-        """What a rollout keeps of observations [N, D]: [N, F + M]."""
-        return features_of(self._policy, observations)
-
-    def _rows(self, buffer: RolloutBuffer) -> Any:
-        """The samples [S, W] in `buffer`, in the order in which they were collected."""
+    def _rows(self, buffer: RolloutBuffer) -> Sequences:
+        """The samples in `buffer`, in the order in which they were collected."""
         rollout = self.actor.rollout
         if rollout.steps != buffer.buffer_size:  # they were collected in another way
             rollout.begin(buffer.buffer_size, buffer.n_envs)
             seen = th.as_tensor(buffer.observations).flatten(end_dim=1)
-            features = self._features(seen)
+            features = shown_to(self._policy, seen)
             rollout.show_all(features.reshape(*buffer.values.shape, -1))
-        return rollout.complete(buffer)
+        policy: Any = self._policy
+        kept: list[th.Tensor] = policy.rollout.kept if self.shape.memories else []
+        return self._gradient.sequences_of(rollout.complete(buffer), buffer.episode_starts, kept)
 
     def _drawn(self, model: PPO) -> Update:
         """The minibatches of each pass over the rollout of `model`."""
         (seed, shards, exchange), buffer = streams_of(model), model.rollout_buffer
         pieces, update = self._pieces(buffer, shards), model.num_timesteps
-        size, count = pieces.shape[1], self._minibatch_size(model) // shards.total
+        size, count = pieces.shape[1], model.batch_size // self.shape.length // shards.total
         cuts = []
         for epoch in range(model.n_epochs):
             order = permutations(shards, size, seed=seed, update=update, epoch=epoch)
             taken = np.take_along_axis(pieces, order, axis=1)
             cuts.append(np.split(taken, range(count, size, count), axis=1))
         own = [self._advantages(cut, buffer) for epoch in cuts for cut in epoch]
-        numbers = np.concatenate([*own, sums_of_returns(buffer, shards)], axis=1)
+        numbers = np.concatenate([*own, _sums_of_returns(buffer, shards)], axis=1)
         whole = sum_of_leaves(of_all_shards(numbers, exchange))
         moments = iter(whole[:-4].reshape(-1, 2))
         samples = shards.total * shards.rows * buffer.buffer_size
@@ -177,31 +192,28 @@ class FusedEngine:
         epochs = [
             [Minibatch(cut, cut.shape[1] * each, next(moments)) for cut in one] for one in cuts
         ]
-        return Update(epochs, explained_variance(whole[-4:], samples))
+        return Update(epochs, _explained_variance(whole[-4:], samples))
 
     def _advantages(self, pieces: Whole, buffer: RolloutBuffer) -> Doubles:
         """Sums, and sums of squares, [S, 2] of the advantages of `pieces` [S, M]."""
         return sums_and_squares(buffer.advantages.reshape(-1)[self._samples_of(pieces, buffer)])
 
     def _pieces(self, buffer: RolloutBuffer, shards: Shards) -> Whole:
-        """What the minibatches are made of [S, N], shard by shard: numbers of samples."""
-        # Row by row, as stable-baselines3 counts samples; the kernels' numbers are step by step.
-        every = np.arange(buffer.buffer_size * buffer.n_envs)
-        return every.reshape(buffer.buffer_size, buffer.n_envs).T.reshape(shards.here, -1)
-
-    def _minibatch_size(self, model: PPO) -> int:
-        """Of how many such pieces a minibatch is made."""
-        return model.batch_size
+        """What the minibatches are made of [S, N], shard by shard: each chunk's first sample."""
+        # Row by row, as stable-baselines3 counts samples; these numbers are step by step.
+        every = np.arange(buffer.buffer_size * buffer.n_envs).reshape(buffer.buffer_size, -1)
+        return every[:: self.shape.length].T.reshape(shards.here, -1)
 
     def _samples_of(self, pieces: Whole, buffer: RolloutBuffer) -> Whole:
         """Numbers [S, N] of the samples of `pieces` [S, M], step by step."""
-        del buffer
-        return pieces
+        steps = np.arange(self.shape.length) * buffer.n_envs
+        samples: Whole = (pieces[..., None] + steps).reshape(len(pieces), -1)
+        return samples
 
     def _epoch(
         self,
         model: PPO,
-        rows: Any,
+        rows: Sequences,
         minibatches: Sequence[Minibatch],
         *,
         ranges: Ranges,
@@ -229,14 +241,15 @@ class FusedEngine:
 
     def _measured(self, model: PPO, means: Doubles, *, bounds: bool) -> Losses:
         policy, value, entropy = (float(means[k]) for k in (POLICY, VALUE, ENTROPY))
+        ratios = self.shape.heads.ratios
         return Losses(
             total=policy + model.ent_coef * entropy + model.vf_coef * value,
             policy=policy,
             value=value,
             entropy=entropy,
-            clip_fraction=float(means[CLIPPED]) / self.shape.ratios,
+            clip_fraction=float(means[CLIPPED]) / ratios,
             kl=float(means[DIVERGENCE]),
-            dual_clip_fraction=float(means[DUAL_CLIPPED]) / self.shape.ratios if bounds else None,
+            dual_clip_fraction=float(means[DUAL_CLIPPED]) / ratios if bounds else None,
         )
 
 
@@ -257,3 +270,25 @@ def _loss(model: PPO, minibatch: Minibatch, ranges: Ranges) -> Loss:
         model.vf_coef,
     )
     return Loss(*map(np.float32, numbers))
+
+
+def sums_and_squares(numbers: Floats) -> Doubles:
+    """Sums, and sums of squares, [S, 2] of `numbers` [S, N]."""
+    exact = numbers.astype(np.float64)
+    return np.stack([exact.sum(axis=1), np.square(exact).sum(axis=1)], axis=1)
+
+
+def _sums_of_returns(buffer: RolloutBuffer, shards: Shards) -> Doubles:
+    """Sums [S, 4] of the returns, of their squares, and of what the values leave of them."""
+    size = buffer.buffer_size, shards.here, shards.rows
+    returns, values = (
+        one.reshape(size).swapaxes(0, 1).reshape(shards.here, -1)
+        for one in (buffer.returns, buffer.values)
+    )
+    return np.concatenate([sums_and_squares(returns), sums_and_squares(returns - values)], axis=1)
+
+
+def _explained_variance(sums: Doubles, samples: int) -> float:
+    """1 - Var[returns - values] / Var[returns] from `sums` [4]; NaN where all are equal."""
+    whole, left = (sums[k + 1] - sums[k] * sums[k] / samples for k in (0, 2))
+    return float(1.0 - left / whole) if whole > 0.0 else float("nan")

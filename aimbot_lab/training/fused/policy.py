@@ -1,5 +1,6 @@
 """Which policies the fused engine knows, and the sizes and weights of these."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,24 +15,51 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
 from aimbot_lab.training.engines.engine import UnsuitedError
-from aimbot_lab.training.fused.core.parts import Floats
-from aimbot_lab.training.fused.weights import FusedWeights, NetShape
+from aimbot_lab.training.fused.layout import HeadShape, KindShape, NetworkShape
+from aimbot_lab.training.fused.sight import encoded_of, masks_shown, seen_by
+from aimbot_lab.training.fused.weights import FusedWeights
 from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
+from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
+from aimbot_lab.training.networks.parts.memory import Lstm, MemoryShape
+from aimbot_lab.training.networks.parts.target_head import TargetHead
+from aimbot_lab.training.networks.parts.units import UnitEncoder
 from aimbot_lab.training.settings import MAX_FUSED_UNITS
 
 RELU = {nn.Tanh: False, nn.ReLU: True}
+LAYERS_WANTED = "the networks must be layers with biases and one of tanh and relu"
+Layers = list[nn.Linear]
 
 
-def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
-    """Sizes and weights of `policy`. Raises UnsuitedError where it is not of the known kind."""
-    known = check_policy(policy)
-    shape, tensors = heads_of(known)
-    check_every_weight(policy, tensors)
+def fused_weights(policy: ActorCriticPolicy) -> tuple[NetworkShape, FusedWeights]:
+    """Sizes and weights of `policy`. Raises UnsuitedError where it is not of a known kind."""
+    policy = _known(policy)
+    encoded, activations = encoded_of(policy), set[bool]()
+    if encoded is not None and encoded.picture is not None:
+        raise UnsuitedError("it does not know train.network.picture")
+    scalars = _layers(encoded.scalars, activations) if encoded else []
+    encoders = list(_encoders(encoded, activations)) if encoded else []
+    memories = _memories(policy)
+    actor = _layers(policy.mlp_extractor.policy_net, activations)
+    critic = _layers(policy.mlp_extractor.value_net, activations)
+    if _units(actor) != _units(critic):
+        raise UnsuitedError("actor and critic must have the same layers")
+    if len(activations) > 1:
+        raise UnsuitedError("encoders, actor and critic must have the same activation")
+    shape = _shape(policy, scalars, encoders, actor, relu=activations == {True})
+    tensors = [
+        *_dense(scalars),
+        *(t for encoder in encoders for t in _dense([*_hidden(encoder), encoder.last])),
+        *(t for lstm in memories for t in lstm.cell.parameters()),
+        *(t for pair in zip(actor, critic, strict=True) for t in _side_by_side(*pair)),
+        *_heads(policy),
+    ]
+    if {id(t) for t in tensors} != {id(t) for t in policy.parameters()}:
+        raise UnsuitedError("the policy has weights beside those of its two networks")
     return shape, FusedWeights(shape, tensors)
 
 
-def check_policy(policy: ActorCriticPolicy) -> HybridPolicy:
+def _known(policy: ActorCriticPolicy) -> HybridPolicy:
     """`policy`. Raises UnsuitedError where its kind or its optimiser is not known."""
     _check_weights(policy)
     if not policy.share_features_extractor:
@@ -39,58 +67,6 @@ def check_policy(policy: ActorCriticPolicy) -> HybridPolicy:
     if not isinstance(policy, HybridPolicy) or policy.use_sde or policy.squash_output:
         raise UnsuitedError("the policy must be a HybridPolicy without state-dependent exploration")
     return policy
-
-
-def heads_of(policy: HybridPolicy) -> tuple[NetShape, list[th.Tensor]]:
-    """Sizes of actor and critic with their heads, and their weights as `FusedWeights` wants them.
-
-    Raises UnsuitedError where they are not of the known kind.
-    """
-    actor, relu = layers_of(policy.mlp_extractor.policy_net)
-    critic, other = layers_of(policy.mlp_extractor.value_net)
-    layers = tuple(layer.out_features for layer in actor)
-    if layers != tuple(layer.out_features for layer in critic) or relu != other:
-        raise UnsuitedError("actor and critic must have the same layers")
-    if max(layers) > MAX_FUSED_UNITS:
-        raise UnsuitedError(f"a layer has more than {MAX_FUSED_UNITS} units")
-    action = policy.action_net
-    if isinstance(action, MaskedHead):
-        action = action.layer
-    choices, gaussians = branches_of(policy)
-    shape = NetShape(
-        inputs=actor[0].in_features,
-        layers=layers,
-        relu=relu,
-        choices=choices,
-        gaussians=gaussians,
-        masks=sum(policy.masked),
-        ratios=len(choices) + gaussians if policy.per_branch else 1,
-        starts=np.cumsum([0, *choices]),
-    )
-    tensors: list[th.Tensor] = []
-    for one, two in zip(actor, critic, strict=True):
-        tensors += [one.weight, two.weight, one.bias, two.bias]
-    for layer in (action, policy.value_net):
-        assert isinstance(layer, nn.Linear)
-        tensors += [layer.weight, layer.bias]
-    if gaussians:
-        tensors.append(policy.log_std)
-    return shape, tensors
-
-
-def check_every_weight(policy: ActorCriticPolicy, tensors: list[th.Tensor]) -> None:
-    """Raise UnsuitedError where `tensors` are not all weights of `policy`."""
-    if {id(t) for t in tensors} != {id(t) for t in policy.parameters()}:
-        raise UnsuitedError("the policy has weights beside those of its two networks")
-
-
-def features_of(policy: ActorCriticPolicy, observations: th.Tensor) -> Floats:
-    """What the networks are shown of observations [N, D], with the masks behind: [N, F + M]."""
-    with th.no_grad():
-        features = policy.extract_features(observations)
-    assert isinstance(features, th.Tensor)
-    policy_input: Floats = features.numpy()
-    return policy_input
 
 
 def _check_weights(policy: ActorCriticPolicy) -> None:
@@ -109,24 +85,146 @@ def _check_weights(policy: ActorCriticPolicy) -> None:
             raise UnsuitedError("all weights must be learned and in single precision")
 
 
-def layers_of(net: nn.Sequential) -> tuple[list[nn.Linear], bool]:
-    """The layers of `net`, and whether ReLU comes between them, not tanh."""
+def _shape(
+    policy: HybridPolicy,
+    scalars: Layers,
+    encoders: list[UnitEncoder],
+    actor: Layers,
+    *,
+    relu: bool,
+) -> NetworkShape:
+    encoded, target = encoded_of(policy), policy.target
+    kinds = tuple(_kinds(encoded, encoders)) if encoded else ()
+    plain = len(encoded.kept) if encoded else _plain_columns(policy)
+    memory = getattr(policy, "memory_shape", None) or MemoryShape(0, 1)
+    shape = NetworkShape(
+        heads=_head_shape(policy, actor, relu=relu),
+        plain=plain,
+        scalars=_units(scalars),
+        kinds=kinds,
+        memories=len(_memories(policy)),
+        size=memory.size,
+        length=memory.length,
+        warm_up=memory.burn_in // memory.length,
+        choices=1 + target.slots if target else 0,
+        target=sum(target.branches) if target else 0,
+    )
+    if shape.bare and not actor:
+        raise UnsuitedError(LAYERS_WANTED)
+    widest = (*shape.heads.layers, *shape.scalars, memory.size, *map(max, map(_sizes, kinds)))
+    if max(widest) > MAX_FUSED_UNITS:
+        what = "a layer" if shape.bare else "a memory or layer"
+        raise UnsuitedError(f"{what} has more than {MAX_FUSED_UNITS} units")
+    inputs = plain + sum(kind.columns for kind in kinds)
+    return shape._replace(heads=shape.heads._replace(inputs=inputs))
+
+
+def _sizes(kind: KindShape) -> tuple[int, ...]:
+    return *kind.layers, kind.size, kind.keys
+
+
+def _plain_columns(policy: HybridPolicy) -> int:
+    made: Any = seen_by(policy)
+    return int(made.features_dim)
+
+
+def _head_shape(policy: HybridPolicy, actor: Layers, *, relu: bool) -> HeadShape:
+    choices, gaussians = _branches(policy)
+    return HeadShape(
+        inputs=0,  # until they are counted
+        layers=_units(actor),
+        relu=relu,
+        choices=choices,
+        gaussians=gaussians,
+        masks=sum(masks_shown(policy)),
+        ratios=len(choices) + gaussians if policy.per_branch else 1,
+        starts=np.cumsum([0, *choices]),
+    )
+
+
+def _kinds(encoded: EncodedFeatures, encoders: list[UnitEncoder]) -> Iterator[KindShape]:
+    """The kinds of units; those that may be a target have choices one after the other."""
+    choice = 1
+    for block, encoder in zip(encoded.blocks, encoders, strict=True):
+        hidden, size = _units(_hidden(encoder)), encoder.size
+        keys = encoder.last.out_features - size
+        inputs = (*_hidden(encoder), encoder.last)[0].in_features
+        yield KindShape(block.slots, inputs, hidden, size, keys, choice if keys else 0)
+        choice += block.slots if block.target else 0
+
+
+def _encoders(encoded: EncodedFeatures, activations: set[bool]) -> Iterator[UnitEncoder]:
+    for block in encoded.blocks:
+        encoder: Any = encoded.encoders[block.kind]
+        if type(encoder) is not UnitEncoder or type(encoder.activation) not in RELU:
+            raise UnsuitedError("units must have the encoders of this project")
+        activations.add(RELU[type(encoder.activation)])
+        yield encoder
+
+
+def _hidden(encoder: UnitEncoder) -> Layers:
+    return [layer for layer in encoder.hidden if isinstance(layer, nn.Linear)]
+
+
+def _memories(policy: Any) -> list[Lstm]:
+    if getattr(policy, "memory_shape", None) is None:
+        return []
+    own = policy.critic_memory
+    return [policy.memory] if own is None else [policy.memory, own]
+
+
+def _layers(net: nn.Sequential, activations: set[bool]) -> Layers:
+    """The layers of `net`, of which there may be none; whether they are ReLU's is noted."""
+    if not len(net):
+        return []
     layers = [layer for layer in net if isinstance(layer, nn.Linear)]
-    activations = list(net)[1::2]
-    kinds = {type(module) for module in activations}
+    between = list(net)[1::2]
+    kinds = {type(module) for module in between}
     known = (
         list(net)[0::2] == layers
-        and len(layers) == len(activations) > 0
+        and len(layers) == len(between)
         and len(kinds) == 1
         and kinds <= set(RELU)
         and all(layer.bias is not None for layer in layers)
     )
     if not known:
-        raise UnsuitedError("the networks must be layers with biases and one of tanh and relu")
-    return layers, RELU[kinds.pop()]
+        raise UnsuitedError(LAYERS_WANTED)
+    activations.add(RELU[kinds.pop()])
+    return layers
 
 
-def branches_of(policy: ActorCriticPolicy) -> tuple[tuple[int, ...], int]:
+def _units(layers: Layers) -> tuple[int, ...]:
+    return tuple(layer.out_features for layer in layers)
+
+
+def _dense(layers: Layers) -> Iterator[th.Tensor]:
+    for layer in layers:
+        yield from (layer.weight, layer.bias)
+
+
+def _side_by_side(one: nn.Linear, two: nn.Linear) -> tuple[th.Tensor, ...]:
+    return one.weight, two.weight, one.bias, two.bias
+
+
+def _heads(policy: HybridPolicy) -> Iterator[th.Tensor]:
+    """Weights of action, target, value and deviations."""
+    head: Any = policy.action_net
+    if isinstance(head, TargetHead):
+        yield from _dense([head.layer])
+        if policy.target is not None and policy.target.keys:
+            yield from (*_dense([head.query]), head.nobody)
+        else:
+            yield from _dense([head.linear])
+    else:
+        layer: Any = head.layer if isinstance(head, MaskedHead) else head
+        yield from _dense([layer])
+    value: Any = policy.value_net
+    yield from _dense([value])
+    if _branches(policy)[1]:
+        yield policy.log_std
+
+
+def _branches(policy: ActorCriticPolicy) -> tuple[tuple[int, ...], int]:
     """(sizes of the choices, number of Gaussian columns) of an action."""
     distribution, space = policy.action_dist, policy.action_space
     if isinstance(distribution, HybridDistribution):

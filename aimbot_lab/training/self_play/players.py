@@ -23,8 +23,6 @@ from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.engines.engine import UnsuitedError
 from aimbot_lab.training.fused.actor_stack import ActorStack, Past, Random
-from aimbot_lab.training.fused.parts.actor_stack import PartsStack
-from aimbot_lab.training.fused.parts.policy import has_parts
 from aimbot_lab.training.self_play.pool import Weights
 from aimbot_lab.training.settings import TrainSettings
 
@@ -136,8 +134,7 @@ class AllByKernel:
         self._weights_of = weights_of
         policy: Any = _policy(spec, train)
         self._agent = Agent(policy, spec, train)
-        stack = PartsStack if has_parts(policy) else ActorStack
-        self._stack = stack(policy, places=FIRST_PLACES, threads=train.torch_threads)
+        self._stack = ActorStack(policy, places=FIRST_PLACES, threads=train.torch_threads)
         self._stack.compile()
         self._numbers = np.full(FIRST_PLACES, IDLE, np.int64)  # of the snapshots at each place
         self.memory: Float32Array | None = None

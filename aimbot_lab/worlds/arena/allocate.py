@@ -17,7 +17,7 @@ from aimbot_lab.foundation.kernels.sampler_arrays import sampler_arrays
 from aimbot_lab.foundation.kernels.spin_sync import SPIN_LIMIT
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.masks import keep_masks, write_masks_packed
+from aimbot_lab.worlds.arena.core.masks import write_masks_packed
 from aimbot_lab.worlds.arena.core.state import (
     DIFFICULTY_COUNT,
     NO_HIT,
@@ -38,7 +38,6 @@ from aimbot_lab.worlds.arena.core.step import (
     advance_packed,
     advance_plain_packed,
     advance_sensed_packed,
-    keep_advance,
 )
 from aimbot_lab.worlds.arena.presets import Preset
 from aimbot_lab.worlds.arena.scenario import scenario_tables
@@ -141,15 +140,15 @@ def observation_kind(tables: ArenaTables) -> Kind:
 def new_advances() -> dict[Kind, Packed]:
     """The kernel of a step for each kind of observations; compiled when first called."""
     return {
-        "plain": Packed(keep_advance, advance_plain_packed),
-        "full": Packed(keep_advance, advance_packed),
-        "sensed": Packed(keep_advance, advance_sensed_packed),
+        "plain": Packed(advance_plain_packed),
+        "full": Packed(advance_packed),
+        "sensed": Packed(advance_sensed_packed),
     }
 
 
 def new_mask_writer() -> RepeatedCall:
     """The kernel of the action masks, on a state and masks [B, 8]; compiled when first called."""
-    return RepeatedCall(Packed(keep_masks, write_masks_packed))
+    return RepeatedCall(Packed(write_masks_packed))
 
 
 def new_state(

@@ -64,7 +64,6 @@ from aimbot_lab.worlds.duel.core.state import (
 from aimbot_lab.worlds.duel.core.step import (
     advance_packed,
     begin_all,
-    keep_advance,
     mask_held,
     move_all,
     observe_all,
@@ -110,7 +109,7 @@ class Duel(KernelWorld):
     ) -> None:
         self.settings, self._kinds = settings, kinds
         self.layouts = chosen_layouts(settings) if layouts is None else tuple(layouts)
-        self._advance = Packed(keep_advance, advance_packed)
+        self._advance = Packed(advance_packed)
         tables = new_tables(settings, self.layouts)
         super().__init__(
             settings,

@@ -48,7 +48,6 @@ from aimbot_lab.worlds.gorge.core.step import (
     all_masks,
     begin_all,
     first_bad_action,
-    keep_advance,
     move_all,
     observe_all,
     reward_all,
@@ -130,7 +129,7 @@ class Gorge(KernelWorld):
         self.settings = settings
         self.maps = chosen_maps(settings)
         self._pool = pool_of(settings, self.maps)
-        self._advance = Packed(keep_advance, advance_packed)
+        self._advance = Packed(advance_packed)
         super().__init__(
             settings,
             gorge_spec(settings),

@@ -1,129 +1,153 @@
-"""Actions for many observations, shared by threads."""
+"""Actions of one network or of several, each for rows of its own, shared by threads."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from aimbot_lab.foundation.kernels.atomic import add
-from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
-from aimbot_lab.foundation.kernels.packed import pack, unpacked
+from aimbot_lab.foundation.kernels.jit import inlined, kernel
+from aimbot_lab.foundation.kernels.packed import stored, stored_like
 from aimbot_lab.foundation.kernels.spin_sync import begins, finish, wait_for_workers
-from aimbot_lab.training.fused.core.branches import choose_actions
-from aimbot_lab.training.fused.core.features import Sight, see
-from aimbot_lab.training.fused.core.net import forward
-from aimbot_lab.training.fused.core.parts import (
+from aimbot_lab.training.fused.core.arrays import (
     Floats,
-    Head,
     Networks,
     Noise,
     PolicyInput,
     Sampled,
-    ThreadWorkspace,
-    WorkQueue,
+    States,
+    Whole,
     Workspace,
 )
+from aimbot_lab.training.fused.core.branches import choose_actions
+from aimbot_lab.training.fused.core.features import show
+from aimbot_lab.training.fused.core.heads import heads_forward
+from aimbot_lab.training.fused.core.lstm import copy_state, take_states
+from aimbot_lab.training.fused.core.network import forward, take_shown
 
-AT_STEP, SEES = range(2)  # of a queue's numbers: the step, and whether inputs are written
+AT_STEP, SEES, PIECES = range(3)  # of a queue's numbers: the step, whether inputs are written, ...
+MULTIPLE = 8  # rows: a workspace is for a multiple of it
 
 ZERO = np.float32(0.0)
 
 
+class Actors(NamedTuple):
+    """Networks in the memory of a `PackedTable`."""
+
+    places: Any  # [A] of this table
+    example: Networks  # any of them, for its type
+
+
+class ActorPieces(NamedTuple):
+    """Rows sorted by who acts for them, in pieces of one actor each."""
+
+    rows: Whole  # [B] as many of the first as the last piece's end says
+    first: Whole  # [B + 1] where in `rows` each piece begins, and where the last one ends
+    actors: Whole  # [B] of each piece
+
+
+class Step(NamedTuple):
+    """What actors act on in a step, and what comes of it: the states `after`, and `sampled`."""
+
+    policy_input: PolicyInput
+    states: States
+    noise: Noise
+    sampled: Sampled
+
+
+class ActorThread(NamedTuple):
+    """What a thread acts with; its workspaces are for MULTIPLE rows, twice, three times as many."""
+
+    thread_id: int  # 0 is the caller's, k + 1 that of worker k
+    spin_limit: int  # how often the thread checks the others before it gives up
+    places: Any  # [W] of the `PackedTable` of workspaces
+    example: Workspace  # any of them, for its type
+    noise: Noise  # [N, ...] of the rows of the largest one
+    scratch: Floats  # [columns + 5] features of an observation
+
+
 @inlined
-def show(
-    policy_input: PolicyInput, sight: Sight, masks: int, step: int, first: int, last: int
+def take_rows(
+    networks: Networks, workspace: Workspace, rows: Whole, step: Step, number: int
 ) -> None:
-    """Write what the networks see of the rows `first` to `last`, with `masks` columns behind."""
-    size = sight.columns.size
-    for row in range(first, last):
-        out = policy_input.rows[step, row]
-        see(policy_input.observations[row], policy_input.own[row], sight, out)
-        for k in range(masks):
-            out[size + 5 + k] = policy_input.observations[row, size + k]
+    """Bring inputs, masks and states of `rows` [n] together, the last one again up to the end.
+
+    `number`: of the step in the rollout.
+    """
+    states = step.states
+    for n in range(workspace.ones.size):
+        row = rows[min(n, rows.size - 1)]
+        seen = step.policy_input.rows[number, row]
+        take_shown(networks, workspace.samples, workspace.kinds, seen, n)
+        if networks.layout.memories > 0:
+            workspace.memories[0].kept[n] = states.kept[row]
+            copy_state(states.before[row], workspace.carried[n])
 
 
 @inlined
-def answer(head: Head, actions: Floats, sampled: Sampled) -> None:
-    """Write the `actions` [K, N] that were drawn, and what the head says of them."""
+def answer(networks: Networks, workspace: Workspace, rows: Whole, step: Step) -> None:
+    """Write states, actions and what the head says of these to `rows` [n]."""
+    head, actions, sampled = workspace.head, workspace.samples.actions, step.sampled
     branches, ratios = actions.shape[0], sampled.log_probs.shape[1]
-    for n in range(actions.shape[1]):
-        sampled.values[n, 0] = head.values[n, 0]
+    for n in range(rows.size):
+        row = rows[n]
+        if networks.layout.memories > 0:
+            take_states(networks, workspace, n)
+            copy_state(workspace.carried[n], step.states.after[row])
+        if head.values.size > 0:
+            sampled.values[row, 0] = head.values[n, 0]
         whole = ZERO
         for k in range(branches):
-            sampled.actions[n, k] = actions[k, n]
+            sampled.actions[row, k] = actions[k, n]
             whole += head.log_probs[k, n]
         for k in range(ratios):
-            sampled.log_probs[n, k] = whole if ratios == 1 else head.log_probs[k, n]
+            sampled.log_probs[row, k] = whole if ratios == 1 else head.log_probs[k, n]
 
 
-@called
-def draw(
-    networks: Networks, workspace: Workspace, features: Floats, noise: Noise, sampled: Sampled
+@inlined
+def decide(
+    networks: Networks,
+    workspace: Workspace,
+    rows: Whole,
+    step: Step,
+    number: int,
+    noise: Noise,
 ) -> None:
-    """Write to `sampled` actions for `features` [N, F + M or more]; `workspace` is for N samples.
-
-    Two threads may write the same row at the same time: what is read back must not be written.
-    """
-    samples = workspace.samples
-    size = samples.inputs.shape[1]
-    for n in range(features.shape[0]):
-        for column in range(size):
-            samples.inputs[n, column] = features[n, column]
-        for column in range(samples.masks.shape[0]):
-            samples.masks[column, n] = features[n, size + column]
+    """Write actions, values and next states of `rows` [n]; `noise` [n or more] is overwritten."""
+    take_rows(networks, workspace, rows, step, number)
     forward(networks, workspace)
-    choose_actions(workspace.head, noise, samples.actions, networks.starts, networks.net.log_std)
-    answer(workspace.head, samples.actions, sampled)
-
-
-@kernel
-def keep_act(arguments: Any, address: int) -> None:
-    """Leave the arguments of `act` at `address`, for a `PackedCall`."""
-    pack(arguments, address)
+    heads_forward(networks, workspace)
+    for n in range(rows.size):
+        for branch in range(noise.uniform.shape[1]):
+            noise.uniform[n, branch] = step.noise.uniform[rows[n], branch]
+        for column in range(noise.normal.shape[1]):
+            noise.normal[n, column] = step.noise.normal[rows[n], column]
+    head, actions, log_std = workspace.head, workspace.samples.actions, networks.net.log_std
+    choose_actions(head, noise, actions, networks.starts, log_std)
+    answer(networks, workspace, rows, step)
 
 
 @kernel
 def act_packed(address: int, kind: Any) -> None:
-    """`act` for a `PackedCall`."""
-    act(*unpacked(address, kind))
+    """Draw actions for the rows of all pieces, as one of the threads; for a `PackedCall`.
 
-
-@inlined
-def act(
-    networks: Networks,
-    sight: Sight,
-    policy_input: PolicyInput,
-    noise: Noise,
-    sampled: Sampled,
-    queue: WorkQueue,
-    thread_workspace: ThreadWorkspace,
-) -> None:
-    """Draw an action for every row of a step, as one of its threads.
-
-    The rows go piece by piece to the thread that takes them; a piece has as many as the workspace
-    holds, and the last one ends with the last row, though others may have had its first ones. A
-    worker goes on as long as there is work in time.
+    Arguments: Actors, NetworkSight, Step, ActorPieces, WorkQueue, ActorThread. Pieces go to the
+    thread that takes them. A worker goes on as long as there is work in time.
     """
-    worker = thread_workspace.thread_id - 1
-    workspace = thread_workspace.workspace
-    count, rows = workspace.ones.size, policy_input.rows.shape[1]
-    while worker < 0 or begins(queue.sync_flags, worker, thread_workspace.spin_limit):
-        step = queue.numbers[AT_STEP]
+    actors, sight, step, pieces, queue, thread = stored(address, kind)
+    worker = thread.thread_id - 1
+    while worker < 0 or begins(queue.sync_flags, worker, thread.spin_limit):
+        number = queue.numbers[AT_STEP]
         piece = add(queue.taken, 0, 1)
-        while piece * count < rows:
-            last = min((piece + 1) * count, rows)
-            first = last - count
+        while piece < queue.numbers[PIECES]:
+            rows = pieces.rows[pieces.first[piece] : pieces.first[piece + 1]]
+            networks = stored_like(actors.places[pieces.actors[piece]], actors.example)
             if queue.numbers[SEES]:
-                show(policy_input, sight, workspace.samples.masks.shape[0], step, first, last)
-            features = policy_input.rows[step, first:last]
-            own = Noise(noise.uniform[first:last], noise.normal[first:last])
-            into = Sampled(
-                sampled.actions[first:last],
-                sampled.values[first:last],
-                sampled.log_probs[first:last],
-            )
-            draw(networks, workspace, features, own, into)
+                show(networks, sight, step.policy_input, number, rows, thread.scratch)
+            place = thread.places[(rows.size - 1) // MULTIPLE]
+            workspace = stored_like(place, thread.example)
+            decide(networks, workspace, rows, step, number, thread.noise)
             piece = add(queue.taken, 0, 1)
         if worker < 0:
-            wait_for_workers(queue.sync_flags, thread_workspace.spin_limit)
+            wait_for_workers(queue.sync_flags, thread.spin_limit)
             return
         finish(queue.sync_flags, worker)

@@ -7,7 +7,7 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.fast_math import any_exp, exp, log
 from aimbot_lab.foundation.kernels.jit import called, inlined
-from aimbot_lab.training.fused.core.parts import Floats, Head, Noise, Whole
+from aimbot_lab.training.fused.core.arrays import Floats, Head, Noise, Whole
 
 FORBIDDEN = np.float32(-1e8)  # a logit whose probability is exactly 0
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)

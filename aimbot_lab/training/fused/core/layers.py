@@ -1,4 +1,4 @@
-"""What follows a layer's matrix product, forward and backward.
+"""What follows a layer's matrix product, forward and backward, and sums over rows.
 
 Shapes: N samples, U units. Gradients are those of the loss.
 """
@@ -7,21 +7,21 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.fast_math import tanh
 from aimbot_lab.foundation.kernels.jit import inlined
-from aimbot_lab.training.fused.core.parts import Floats
+from aimbot_lab.training.fused.core.arrays import Floats
 
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
 @inlined
 def activate(outputs: Floats, bias: Floats, relu: bool) -> None:
-    """Add `bias` [U] to `outputs` [N, U] and take ReLU or tanh; no number stays no number."""
+    """Add `bias` [U] to the first U columns of `outputs` and take ReLU or tanh; NaN stays NaN."""
     for row in range(outputs.shape[0]):
         if relu:
-            for unit in range(outputs.shape[1]):
+            for unit in range(bias.size):
                 value = outputs[row, unit] + bias[unit]
                 outputs[row, unit] = ZERO if value <= ZERO else value
         else:
-            for unit in range(outputs.shape[1]):
+            for unit in range(bias.size):
                 outputs[row, unit] = tanh(outputs[row, unit] + bias[unit])
 
 
@@ -54,3 +54,30 @@ def spread(gradients: Floats, weights: Floats, out: Floats) -> None:
     for row in range(out.shape[0]):
         for unit in range(out.shape[1]):
             out[row, unit] = gradients[row] * weights[unit]
+
+
+@inlined
+def sum_of_rows(rows: Floats, total: Floats) -> None:
+    """Write to `total` [W] the sum of `rows` [N, W]."""
+    total[:] = ZERO
+    for n in range(rows.shape[0]):
+        row = rows[n]
+        for k in range(total.size):
+            total[k] += row[k]
+
+
+@inlined
+def add_rows(rows: Floats, total: Floats) -> None:
+    """Add `rows` [N, W] to `total` [N, W]."""
+    for n in range(rows.shape[0]):
+        row, out = rows[n], total[n]
+        for k in range(out.size):
+            out[k] += row[k]
+
+
+@inlined
+def turn(weights: Floats, out: Floats) -> None:
+    """Write `weights` to `out` with rows and columns exchanged; `out` may have more of both."""
+    for row in range(weights.shape[0]):
+        for column in range(weights.shape[1]):
+            out[column, row] = weights[row, column]

@@ -7,8 +7,7 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.fast_math import any_exp
 from aimbot_lab.foundation.kernels.jit import called, inlined
-from aimbot_lab.training.fused.core.branches import HALF_LOG_TAU, ONE, ZERO, log_probs_of
-from aimbot_lab.training.fused.core.parts import (
+from aimbot_lab.training.fused.core.arrays import (
     CLIPPED,
     DIVERGENCE,
     DUAL_CLIPPED,
@@ -22,6 +21,7 @@ from aimbot_lab.training.fused.core.parts import (
     Samples,
     Whole,
 )
+from aimbot_lab.training.fused.core.branches import HALF_LOG_TAU, ONE, ZERO, log_probs_of
 
 TWO = np.float32(2.0)
 

@@ -7,7 +7,7 @@ import numpy as np
 from aimbot_lab.foundation.kernels.jit import kernel
 from aimbot_lab.foundation.kernels.portable_math import log, sin_cos
 from aimbot_lab.foundation.kernels.rng import GOLDEN, MIX_1, TO_UNIT, U11, UInt64Array, mix64
-from aimbot_lab.training.fused.core.parts import Floats
+from aimbot_lab.training.fused.core.arrays import Floats
 
 U40 = np.uint64(40)
 TO_UNIT_32 = 1.0 / 16777216.0  # 2**-24, below 1 in single precision, too

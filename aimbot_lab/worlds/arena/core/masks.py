@@ -3,7 +3,7 @@
 from typing import Any
 
 from aimbot_lab.foundation.kernels.jit import inlined, kernel
-from aimbot_lab.foundation.kernels.packed import pack, unpacked
+from aimbot_lab.foundation.kernels.packed import unpacked
 from aimbot_lab.worlds.arena.core.motion import (
     MOVED,
     decision_reach,
@@ -62,12 +62,6 @@ def write_masks(state: ArenaState, masks: Bools) -> None:
             masks[row, 3 + index] = free or leads_away(state, row, 0, index, crowded)
         masks[row, 6] = True
         masks[row, 7] = state.gun_ticks[row] <= 0
-
-
-@kernel
-def keep_masks(arguments: Any, address: int) -> None:
-    """Leave the arguments of `write_masks` at `address`, for a `PackedCall`."""
-    pack(arguments, address)
 
 
 @kernel

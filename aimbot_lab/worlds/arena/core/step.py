@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
-from aimbot_lab.foundation.kernels.packed import pack, unpacked
+from aimbot_lab.foundation.kernels.packed import unpacked
 from aimbot_lab.foundation.kernels.spin_sync import (
     BEGIN,
     STEP,
@@ -99,12 +99,6 @@ def begin_row(
     begin_episode(state, tables, row)
     cast_rays(state, scratch, row)
     observe(state, tables, buffers.observations, row, False, True)
-
-
-@kernel
-def keep_advance(arguments: Any, address: int) -> None:
-    """Leave the arguments of `advance_rows` at `address`, for a `PackedCall`."""
-    pack(arguments, address)
 
 
 @kernel

@@ -6,7 +6,7 @@ Of a match the home seat has its number, and the away seat that plus the number 
 from typing import Any
 
 from aimbot_lab.foundation.kernels.jit import inlined, kernel
-from aimbot_lab.foundation.kernels.packed import pack, unpacked
+from aimbot_lab.foundation.kernels.packed import unpacked
 from aimbot_lab.foundation.kernels.spin_sync import (
     BEGIN,
     STEP,
@@ -89,12 +89,6 @@ def see_all(
 def chunk_of(matches: int) -> int:
     """How many of all `matches` a thread takes at a time."""
     return min(max(matches // CHUNKS, LEAST_CHUNK), LONGEST_CHUNK)
-
-
-@kernel
-def keep_advance(arguments: Any, address: int) -> None:
-    """Leave the arguments of `advance_matches` at `address`, for a `PackedCall`."""
-    pack(arguments, address)
 
 
 @kernel

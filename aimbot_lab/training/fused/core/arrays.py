@@ -1,12 +1,17 @@
-"""What the kernels of a network of parts work on, beside `fused.core.parts`.
+"""What the kernels of the fused engine work on.
 
-A piece has N samples, step by step: R rows of each of N / R steps. C numbers come from the encoders
-(the core) and H from a memory; U units of a layer; T numbers leave the last layer of actor or
-critic. All of these are in whole lanes: what is there for `kernels.matmul` alone is 0 and stays so,
-weights too, because nothing comes in and so their gradient is 0.
+A piece has N samples, step by step: R rows of each of N / R steps; without a memory each row has
+one step. F are the columns of a rollout's row that the networks are shown. An action has K
+branches, choices before Gaussians; L logits of all choices, then C means; P log-probabilities: one,
+or one per branch.
+
+D numbers come from the encoders (the core) and H from a memory; U units of a layer; T numbers leave
+the last layer of actor or critic. All of these are in whole lanes, but the core of a bare network,
+which has no parts beside the layers of actor and critic: what is there for `kernels.matmul` alone
+is 0 and stays so, weights too, because nothing comes in and so their gradient is 0.
 
 Of a kind of units V are the slots of a sample, and at most N V units are seen in a piece; I numbers
-are known of each, E are its representation and K its key.
+are known of each, E are its representation and Q its key.
 """
 
 from typing import NamedTuple
@@ -14,9 +19,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.training.fused.core.parts import Floats, Head, Samples, Whole
+from aimbot_lab.foundation.kernels.atomic import SyncFlags
 
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
+
+POLICY, VALUE, ENTROPY, CLIPPED, DIVERGENCE, DUAL_CLIPPED = range(6)  # sums over a minibatch
+SUMS = 6
+
+# Weights
 
 
 class DenseLayer(NamedTuple):
@@ -30,14 +43,14 @@ class UnitWeights(NamedTuple):
     """The encoder of a kind of units."""
 
     layers: tuple[DenseLayer, ...]  # hidden ones; the first is empty, in place of the inputs
-    last: Floats  # [E + K, units below]
-    last_bias: Floats  # [E + K]
+    last: Floats  # [E + Q, units below]
+    last_bias: Floats  # [E + Q]
 
 
 class LstmWeights(NamedTuple):
     """Weights of long short-term memory; columns are gates i f g o, each of H."""
 
-    inputs: Floats  # [C, 4 H]
+    inputs: Floats  # [D, 4 H]
     hidden: Floats  # [H, 4 H]
     input_bias: Floats  # [4 H]
     hidden_bias: Floats  # [4 H]
@@ -46,11 +59,11 @@ class LstmWeights(NamedTuple):
 class HeadLayer(NamedTuple):
     """A layer of actor and critic, side by side."""
 
-    weights: Floats  # [2, units below, U]
+    weights: Floats  # [2, units below, U]; of a bare network's first layer [1, F, 2 U]
     bias: Floats  # [2 U]
 
 
-class PartsNet(NamedTuple):
+class Net(NamedTuple):
     """All weights, or the loss's derivatives by these.
 
     Tuples are as long as `Layout` says or longer, so that most networks share compiled code.
@@ -60,18 +73,18 @@ class PartsNet(NamedTuple):
     units: tuple[UnitWeights, ...]
     memories: tuple[LstmWeights, ...]
     layers: tuple[HeadLayer, ...]
-    action: Floats  # [L + C + K, T] of logits and means, then of the query where keys are scored
-    action_bias: Floats  # [L + C + K]
+    action: Floats  # [L + C + Q, T] of logits and means, then of the query where keys are scored
+    action_bias: Floats  # [L + C + Q]
     value: Floats  # [T]
     value_bias: Floats  # [1]
     log_std: Floats  # [C]
-    nobody: Floats  # [K] the key of nobody
+    nobody: Floats  # [Q] the key of nobody
 
 
 class TurnedMemory(NamedTuple):
     """Weights of a memory once more, with rows and columns exchanged."""
 
-    inputs: Floats  # [4 H, C]
+    inputs: Floats  # [4 H, D]
     hidden: Floats  # [4 H, H]
     bias: Floats  # [4 H] both biases of the gates, added
 
@@ -80,17 +93,17 @@ class TurnedUnits(NamedTuple):
     """Weights of an encoder of units once more, with rows and columns exchanged."""
 
     layers: tuple[Floats, ...]  # [U, units below]; the first two, above the inputs, are empty
-    last: Floats  # [units below, E + K]
+    last: Floats  # [units below, E + Q]
 
 
-class TurnedParts(NamedTuple):
+class Turned(NamedTuple):
     """Weights once more, with rows and columns exchanged."""
 
     scalars: tuple[Floats, ...]  # [U, units below]; the first two, above the inputs, are empty
     units: tuple[TurnedUnits, ...]
     memories: tuple[TurnedMemory, ...]
-    layers: tuple[Floats, ...]  # [2, U, units below]
-    action: Floats  # [T, L + C + K], and columns of 0 up to whole lanes
+    layers: tuple[Floats, ...]  # [2, U, units below]; of a bare network's first layer empty
+    action: Floats  # [T, L + C + Q], and columns of 0 up to whole lanes
 
 
 class KindLayout(NamedTuple):
@@ -106,6 +119,7 @@ class KindLayout(NamedTuple):
 class Layout(NamedTuple):
     """Which parts there are."""
 
+    bare: bool  # no parts but layers: those of actor and critic read the plain columns
     plain: int  # plain columns of a row, the first ones
     shown: int  # F columns of a row, the masks follow
     scalar_layers: int
@@ -118,14 +132,42 @@ class Layout(NamedTuple):
     target: int  # the row of the logits where they begin
 
 
-class PartsNetworks(NamedTuple):
-    """An actor and a critic on what encoders and memories give them."""
+class Networks(NamedTuple):
+    """An actor and a critic, on what encoders and memories give them, if there are any."""
 
-    net: PartsNet
-    turned: TurnedParts
+    net: Net
+    turned: Turned
     layout: Layout
     kinds: tuple[KindLayout, ...]
     starts: Whole  # [branches of choices + 1] where the logits of each begin, and the last's end
+
+
+# A piece on its way through the networks and back
+
+
+class Samples(NamedTuple):
+    """What is known of each of N samples."""
+
+    inputs: Floats  # [N, plain columns]
+    masks: Floats  # [M, N] 1 where a choice is allowed; M is 0 without masks
+    actions: Floats  # [K, N] choices as whole numbers, then the continuous columns
+    old_log_probs: Floats  # [P, N]
+    advantages: Floats  # [N]
+    returns: Floats  # [N]
+    old_values: Floats  # [N]
+
+
+class Head(NamedTuple):
+    """Outputs of actor and critic for N samples, and arrays for what is derived from them."""
+
+    outputs: Floats  # [N, L + C + Q or more] of the actor, before its bias
+    logits: Floats  # [L + C + Q, N] shifted so that each branch's largest is 0; means as they are
+    probs: Floats  # [L, N] of the choices
+    values: Floats  # [N, 1]
+    log_sums: Floats  # [branches of choices, N] log of the sum of a branch's exp(logits)
+    entropies: Floats  # [branches of choices, N]
+    log_probs: Floats  # [K, N] of the action taken
+    dloss_dlogp: Floats  # [K, N] derivative of the loss by log_probs
 
 
 class KindArrays(NamedTuple):
@@ -135,8 +177,8 @@ class KindArrays(NamedTuple):
     slots: Whole  # [N V] of each unit
     layers: tuple[Floats, ...]  # inputs [N V, I in whole lanes], outputs [N V, U] of hidden layers
     of_layers: tuple[Floats, ...]  # derivatives by these; the first is empty
-    outputs: Floats  # [N V, E + K] of the last layer; of the representation before its bias
-    of_keys: Floats  # [N V, K]
+    outputs: Floats  # [N V, E + Q] of the last layer; of the representation before its bias
+    of_keys: Floats  # [N V, Q]
     pooled: Floats  # [N, E] the largest of each number, activated; 0 where no unit is seen
     best: Places  # [N, E] the unit that has it
     of_pooled: Floats  # [N, E]
@@ -158,16 +200,16 @@ class SequenceArrays(NamedTuple):
     of_cells: Floats  # [R, H] derivatives by the cells after a step
 
 
-class PartsWorkspace(NamedTuple):
+class Workspace(NamedTuple):
     """Arrays for N samples on their way through the networks and back."""
 
-    samples: Samples  # `inputs` are the plain columns
+    samples: Samples
     scalars: tuple[Floats, ...]  # the plain columns, then the outputs of the layers [N, U]
     of_scalars: tuple[Floats, ...]  # derivatives by these; the first is empty
     kinds: tuple[KindArrays, ...]
-    core: Floats  # [N, C] scalars, then each kind's representation
-    of_core: Floats  # [N, C]
-    more_of_core: Floats  # [N, C] of a second memory
+    core: Floats  # [N, D] scalars, then each kind's representation; the inputs of a bare network
+    of_core: Floats  # [N, D]
+    more_of_core: Floats  # [N, D] of a second memory
     memories: tuple[SequenceArrays, ...]  # which share `kept`
     carried: Floats  # [R, S, H] what the first step follows: hidden, then cells, of each memory
     outputs: tuple[Floats, ...]  # of each layer of actor and critic [N, 2 U]
@@ -176,21 +218,39 @@ class PartsWorkspace(NamedTuple):
     critic_given: tuple[Floats, ...]  # the same, perhaps of a memory of its own
     of_actor_given: Floats  # derivatives by the first of these; of both where they are the same
     of_critic_given: Floats
-    query: Floats  # [N, K]
-    of_query: Floats  # [N, K]
-    head: Head  # with K more rows of `outputs` and `logits` than a plain network's
+    query: Floats  # [N, Q]
+    of_query: Floats  # [N, Q]
+    head: Head
     ones: Floats  # [N]
-    scratch: Floats  # [D + 5] features of an observation
 
 
-class PartsThread(NamedTuple):
-    """What a thread works with, for pieces of one size."""
+class ThreadWorkspace(NamedTuple):
+    """What a thread learns with, for pieces of one size."""
 
     thread_id: int  # 0 is the caller's, k + 1 that of worker k
     spin_limit: int  # how often the thread checks the others before it gives up
-    workspace: PartsWorkspace
-    gradient: Floats  # [P]
-    of: PartsNet  # views of it
+    workspace: Workspace
+    gradient: Floats  # [weights] of one piece's loss
+    of: Net  # views of it
+
+
+class WorkQueue(NamedTuple):
+    """What the threads tell each other of the work at hand, see `foundation.kernels.spin_sync`."""
+
+    sync_flags: SyncFlags  # [workers * STRIDE]
+    taken: SyncFlags  # [1 or more] first: how many parts of the work were taken
+    numbers: Whole  # [3 or more] first: those of the work, as its kernel says
+
+
+# Acting
+
+
+class PolicyInput(NamedTuple):
+    """What B rows are shown."""
+
+    observations: Floats  # [B, columns] raw, with the masks behind
+    own: Floats  # [B, columns or fewer] as `core.features.see` takes it
+    rows: Floats  # [T, B, W] what the networks see, in the first F + M columns
 
 
 class States(NamedTuple):
@@ -201,12 +261,51 @@ class States(NamedTuple):
     after: Floats  # [B, S, H]
 
 
-class ChunkBatch(NamedTuple):
+class Noise(NamedTuple):
+    """What decides about the actions of N samples."""
+
+    uniform: Floats  # [N, branches of choices] in [0, 1)
+    normal: Floats  # [N, C]
+
+
+class Sampled(NamedTuple):
+    """What a rollout needs to know of N samples."""
+
+    actions: Floats  # [N, K]
+    values: Floats  # [N, 1]
+    log_probs: Floats  # [N, P]
+
+
+# Learning
+
+
+class Loss(NamedTuple):
+    """What the loss is made of, in single precision."""
+
+    share: np.float32  # 1 / samples of the minibatch
+    mean: np.float32  # of the advantages, to be taken off
+    deviation: np.float32  # of the advantages, to divide by
+    clip: np.float32
+    dual_clip: np.float32  # 0 for none
+    clip_value: np.float32  # 0 for none
+    ent_coef: np.float32
+    vf_coef: np.float32
+
+
+class Batch(NamedTuple):
     """A minibatch of chunks of L steps of one row; without a memory L is 1."""
 
     rows: Floats  # [T B, W] all samples, step by step
-    starts: Floats  # [T, B] 1 where an episode begins
+    starts: Floats  # [T B] 1 where an episode begins
     states: Floats  # [T / L, B, S, H] where each chunk begins
-    chunks: Whole  # [most of a minibatch] row * T / L + its place in the row
+    chunks: Whole  # [most of a minibatch] the number of each one's first sample
     loss: Floats  # the fields of Loss
+    length: int  # L
     warm_up: int  # chunks before each that are run first, without gradient
+
+
+class Lanes(NamedTuple):
+    """Sums over pieces; what is summed in which lane does not depend on who does it."""
+
+    gradients: Floats  # [lanes, weights]
+    sums: Doubles  # [lanes, SUMS] of the losses

@@ -1,9 +1,9 @@
-"""Encoders of units forward and backward: the same weights for all units of a kind.
+"""The core forward and backward: plain columns through their layers, then each kind of units.
 
-Only units that are seen take part. The last layer's output is split into representation and key;
-a kind's representation is the largest of each number over its units (Ye et al. 2020), and 0 where
-none is seen. The activation rises, so it is taken of the largest alone, and the way back leads to
-the unit that had it.
+All units of a kind have the same weights, and only units that are seen take part. The last layer's
+output is split into representation and key; a kind's representation is the largest of each number
+over its units (Ye et al. 2020), and 0 where none is seen. The activation rises, so it is taken of
+the largest alone, and the way back leads to the unit that had it.
 """
 
 import numpy as np
@@ -11,16 +11,18 @@ import numpy as np
 from aimbot_lab.foundation.kernels.fast_math import tanh
 from aimbot_lab.foundation.kernels.jit import called, inlined
 from aimbot_lab.foundation.kernels.matmul import add_multiple, multiply
-from aimbot_lab.training.fused.core.layers import activate, through_activation
-from aimbot_lab.training.fused.core.parts import Floats
-from aimbot_lab.training.fused.parts.core.arrays import (
+from aimbot_lab.training.fused.core.arrays import (
+    Floats,
     KindArrays,
     KindLayout,
+    Net,
+    Networks,
     Places,
     TurnedUnits,
     UnitWeights,
+    Workspace,
 )
-from aimbot_lab.training.fused.parts.core.sums import sum_of_rows
+from aimbot_lab.training.fused.core.layers import activate, sum_of_rows, through_activation
 
 ZERO, ONE, HALF = np.float32(0.0), np.float32(1.0), np.float32(0.5)
 
@@ -166,3 +168,68 @@ def units_backward(
         multiply(given.T, slopes, layer.weights)
         if number > 1:
             multiply(slopes, turned.layers[number], arrays.of_layers[number - 1][:count])
+
+
+@inlined
+def put_beside(columns: Floats, core: Floats, first: int) -> None:
+    """Write `columns` [N, W] to those of `core` from `first` on."""
+    for n in range(columns.shape[0]):
+        row, out = columns[n], core[n]
+        for k in range(row.size):
+            out[first + k] = row[k]
+
+
+@called
+def encode(networks: Networks, workspace: Workspace) -> None:
+    """From the inputs to the core."""
+    layout, net, scalars = networks.layout, networks.net, workspace.scalars
+    for number in range(1, layout.scalar_layers + 1):
+        layer = net.scalars[number]
+        multiply(scalars[number - 1], layer.weights, scalars[number])
+        activate(scalars[number], layer.bias, layout.relu)
+    put_beside(scalars[layout.scalar_layers], workspace.core, 0)
+    for number in range(layout.kinds):
+        arrays, kind = workspace.kinds[number], networks.kinds[number]
+        encode_units(
+            net.units[number],
+            networks.turned.units[number],
+            arrays,
+            layout.unit_layers,
+            layout.relu,
+        )
+        put_beside(arrays.pooled, workspace.core, kind.core)
+
+
+@inlined
+def scalars_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
+    """Write to `of` the derivatives by the layers of the plain columns."""
+    layout, scalars, top = networks.layout, workspace.scalars, networks.layout.scalar_layers
+    above = workspace.of_scalars[top]
+    for n in range(above.shape[0]):
+        row, given = above[n], workspace.of_core[n]
+        for k in range(row.size):
+            row[k] = given[k]
+    for number in range(top, 0, -1):
+        layer, slopes = of.scalars[number], workspace.of_scalars[number]
+        through_activation(slopes, scalars[number], layer.bias, layout.relu)
+        multiply(scalars[number - 1].T, slopes, layer.weights)
+        if number > 1:
+            multiply(slopes, networks.turned.scalars[number], workspace.of_scalars[number - 1])
+
+
+@called
+def encode_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
+    """From the derivatives by core and keys to those by the encoders' weights."""
+    layout = networks.layout
+    if layout.scalar_layers > 0:
+        scalars_backward(networks, workspace, of)
+    for number in range(layout.kinds):
+        units_backward(
+            networks.net.units[number],
+            networks.turned.units[number],
+            workspace.kinds[number],
+            (workspace.of_core, networks.kinds[number].core),
+            of.units[number],
+            layout.unit_layers,
+            layout.relu,
+        )

@@ -10,16 +10,16 @@ import numpy as np
 from aimbot_lab.foundation.kernels.fast_math import exp, tanh
 from aimbot_lab.foundation.kernels.jit import called, inlined
 from aimbot_lab.foundation.kernels.matmul import multiply
-from aimbot_lab.training.fused.core.parts import Floats
-from aimbot_lab.training.fused.parts.core.arrays import (
+from aimbot_lab.training.fused.core.arrays import (
+    Floats,
     LstmWeights,
-    PartsNet,
-    PartsNetworks,
-    PartsWorkspace,
+    Net,
+    Networks,
     SequenceArrays,
     TurnedMemory,
+    Workspace,
 )
-from aimbot_lab.training.fused.parts.core.sums import add_rows, sum_of_rows
+from aimbot_lab.training.fused.core.layers import add_rows, sum_of_rows
 
 ZERO, ONE, MOST = np.float32(0.0), np.float32(1.0), np.float32(80.0)
 
@@ -102,12 +102,12 @@ def steps_forward(
 
 
 @called
-def remember(whole: PartsNetworks, workspace: PartsWorkspace) -> None:
+def remember(networks: Networks, workspace: Workspace) -> None:
     """From the core, and what the first step is given, to the outputs of all memories."""
-    for number in range(whole.layout.memories):
+    for number in range(networks.layout.memories):
         steps_forward(
-            whole.net.memories[number],
-            whole.turned.memories[number],
+            networks.net.memories[number],
+            networks.turned.memories[number],
             workspace.core,
             workspace.memories[number],
         )
@@ -181,12 +181,12 @@ def steps_backward(
 
 
 @called
-def remember_backward(whole: PartsNetworks, workspace: PartsWorkspace, of: PartsNet) -> None:
+def remember_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
     """From the derivatives by the outputs of memories to those by their weights and by the core."""
-    memories = whole.layout.memories
+    memories = networks.layout.memories
     for number in range(memories):
         steps_backward(
-            whole.turned.memories[number],
+            networks.turned.memories[number],
             workspace.core,
             workspace.memories[number],
             of.memories[number],
@@ -194,3 +194,42 @@ def remember_backward(whole: PartsNetworks, workspace: PartsWorkspace, of: Parts
         )
     if memories == 2:
         add_rows(workspace.more_of_core, workspace.of_core)
+
+
+@inlined
+def copy_state(state: Floats, out: Floats) -> None:
+    """Write `state` [S, H] to `out`."""
+    for k in range(state.shape[0]):
+        for unit in range(state.shape[1]):
+            out[k, unit] = state[k, unit]
+
+
+@inlined
+def give_states(networks: Networks, workspace: Workspace) -> None:
+    """Give the first step of each row what is carried to it, 0 where an episode begins."""
+    for number in range(networks.layout.memories):
+        sequence = workspace.memories[number]
+        for row in range(sequence.cells.shape[0]):
+            kept, state = sequence.kept[row], workspace.carried[row]
+            hidden, cells = state[2 * number], state[2 * number + 1]
+            hidden_before, cells_before = sequence.hidden_before[row], sequence.cells_before[row]
+            for k in range(hidden.size):
+                hidden_before[k] = hidden[k] * kept
+            for k in range(hidden.size):
+                cells_before[k] = cells[k] * kept
+
+
+@inlined
+def take_states(networks: Networks, workspace: Workspace, row: int) -> None:
+    """Carry on what `row` has after the last step."""
+    for number in range(networks.layout.memories):
+        sequence = workspace.memories[number]
+        last = sequence.hidden.shape[0] - sequence.cells.shape[0]
+        state, hidden, cells = (
+            workspace.carried[row],
+            sequence.hidden[last + row],
+            sequence.cells[row],
+        )
+        for k in range(hidden.size):
+            state[2 * number, k] = hidden[k]
+            state[2 * number + 1, k] = cells[k]
