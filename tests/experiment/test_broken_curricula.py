@@ -12,7 +12,8 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.yaml_reader import MAX_BYTES
 
 ALGORITHMS = (
-    "'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn', 'hybrid_ppo' or 'q_learning'"
+    "'ppo', 'a2c', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn', 'sac', 'td3', 'ddpg', 'tqc', "
+    "'crossq', 'hybrid_ppo' or 'q_learning'"
 )
 KEYS = (
     "name, seed, env, lessons, forgetting, evaluation, self_play, environment_parameters, train, "
@@ -382,7 +383,7 @@ def test_no_fault_follows_from_the_default_of_a_key_that_is_wrong() -> None:
 
 
 def test_of_an_unknown_algorithm_nothing_is_said_but_its_name() -> None:
-    (line,) = faults(GOOD.replace("batch_size: 1024", "algo: a2c\n  batch_size: 1000"))
+    (line,) = faults(GOOD.replace("batch_size: 1024", "algo: a3c\n  batch_size: 1000"))
     assert "train.algo: must be " in line
 
 
