@@ -209,6 +209,28 @@ def test_ppo_learns_what_its_own_script_learns(
     assert training.model.action_space == (space or wanted.action_space)
 
 
+@pytest.mark.parametrize("algo", ["ppo", "a2c", "sac", "tqc"])
+def test_state_dependent_exploration_is_the_library_s_and_resumes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, algo: str
+) -> None:
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
+    name, algorithm = registered(monkeypatch, BOX), ALGORITHMS[algo]
+    options: dict[str, Any] = {"use_sde": True, "sde_sample_freq": 4}
+    if algo in BY_NUMBERS:
+        options |= WARMED | {"train_freq": 6}
+    given = {k: v for k, v in ROLLOUTS.items() if k in algorithm.shared}
+    wanted = plain(algorithm.classes().model, name, 2, policy_kwargs=dict(ARCH), **given, **options)
+    keeper = Keeper()
+    train = {**given, "network": SMALL, "options": options}
+    whole = ours(name, 2, algo=algo, links=RunLinks(checkpoints=keeper), **train)
+    assert_equal_bits(whole.model, wanted)
+    middle = keeper.checkpoints[len(keeper.checkpoints) // 2]
+    assert_equal_bits(ours(name, 2, algo=algo, after=(middle, keeper), **train).model, wanted)
+    whole.save_agents(tmp_path)
+    agent = load_agent(tmp_path / "last").agent
+    assert agent.act(np.zeros((5, 3), np.float32)).shape == (5, 3)
+
+
 WARMED = {"learning_starts": 40, "train_freq": 3, "gradient_steps": 2}
 ON_POLICY = ["a2c", "trpo", "recurrent_ppo"]
 BY_NUMBERS = ["sac", "td3", "ddpg", "tqc", "crossq"]
@@ -260,7 +282,13 @@ def test_algorithms_of_values_learn_what_their_own_scripts_learn(
     options = {"learning_starts": 40, "gradient_steps": 2, "target_update_interval": 50}
     given = {"batch_size": 32, "learning_rate": 3e-3, "max_grad_norm": 1.0}
     wanted = plain(
-        algorithm.classes().model, name, 1, policy_kwargs=ARCH, train_freq=4, **given, **options
+        algorithm.classes().model,
+        name,
+        1,
+        policy_kwargs=dict(ARCH),
+        train_freq=4,
+        **given,
+        **options,
     )
     train = {"n_steps": 4, "network": SMALL, "options": options}
     assert_equal_bits(ours(name, 1, algo=algo, **train, **given).model, wanted)

@@ -1,11 +1,12 @@
 """What changes between rollouts beside the weights: scheduled numbers and running statistics."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import reduce
 from typing import Any
 
 import numpy as np
+import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -26,7 +27,7 @@ def adjustments(settings: TrainSettings, policy: Module) -> list[BaseCallback]:
         callbacks.append(EntropyScheduleCallback(settings.ent_coef))
     if any(features.statistics is not None for features in scaled_features(policy)):
         callbacks.append(StatisticsCallback())
-    if settings.options.get("action_noise") is not None:
+    if settings.options.get("action_noise") is not None or settings.options.get("use_sde"):
         callbacks.append(NoiseCallback())
     return callbacks
 
@@ -89,12 +90,18 @@ class EntropyScheduleCallback(BaseCallback):
         self.logger.record("train/ent_coef", self.model.ent_coef)
 
 
+EXPLORATIONS = ("exploration_mat", "exploration_matrices")
+
+
 class NoiseCallback(BaseCallback):
-    """Noise on actions goes on where it was; stable-baselines3 resets it where learning begins."""
+    """Noise on actions goes on where it was; stable-baselines3 resets it where learning begins.
+
+    That of gSDE is drawn where a rollout begins, before anything can be kept or put back there.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._before: Sequence[Any] | None = None
+        self._before: Mapping[str, Any] | None = None
 
     @property
     def _noises(self) -> list[Any]:
@@ -102,17 +109,37 @@ class NoiseCallback(BaseCallback):
         noise = getattr(self.model, "action_noise", None)
         return [one for one in getattr(noise, "noises", [noise]) if hasattr(one, "noise_prev")]
 
-    def state(self) -> list[Any]:
-        """The last values of each environment's noise."""
-        return [one.noise_prev for one in self._noises]
+    @property
+    def _explorations(self) -> dict[str, th.Tensor]:
+        """The noise of gSDE: of one action, and of each environment's."""
+        acting: Any = getattr(self.model, "actor", None) or self.model.policy
+        drawn = vars(getattr(acting, "action_dist", None) or object).items()
+        return {name: one for name, one in drawn if name in EXPLORATIONS}
 
-    def resume(self, state: Sequence[Any]) -> None:
+    def state(self) -> dict[str, Any]:
+        """The last values of each environment's noise, and what comes after them."""
+        return {
+            "last": [one.noise_prev for one in self._noises],
+            "explorations": {name: one.detach() for name, one in self._explorations.items()},
+            "torch": th.get_rng_state(),
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave, once the training starts."""
         self._before = state
 
     def _on_training_start(self) -> None:
-        for one, before in zip(self._noises, self._before or (), strict=False):
-            one.noise_prev = before
+        if self._before is not None:
+            for one, before in zip(self._noises, self._before["last"], strict=True):
+                one.noise_prev = before
+
+    def _on_rollout_start(self) -> None:
+        before, self._before = self._before, None
+        if before is not None and before["explorations"]:
+            acting: Any = getattr(self.model, "actor", None) or self.model.policy
+            for name, one in before["explorations"].items():
+                setattr(acting.action_dist, name, one.to(self.model.device))
+            th.set_rng_state(before["torch"])
 
     def _on_step(self) -> bool:
         return True

@@ -123,6 +123,8 @@ def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
     ).space
     observations = observation_space(spec, masks=adapter.masks_shown, joined=adapter.joined)
     arguments = _policy_arguments(algorithm, settings, spec)
+    if settings.options.get("use_sde"):  # which a model gives its policy by itself
+        arguments["use_sde"] = True
     return algorithm.load().policy(observations, actions, lambda _: 0.0, **arguments)
 
 

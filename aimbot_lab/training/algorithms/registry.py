@@ -287,8 +287,13 @@ USUAL_BUFFER = 1_000_000  # transitions, as the classes have it
 
 
 def buffer_within(settings: TrainSettings, _: Any, rows: int) -> Arguments:
-    """The usual buffer, but no larger than what the training can fill; samples are the same."""
-    return {"buffer_size": min(USUAL_BUFFER, settings.total_steps + rows)}
+    """The usual buffer, but no larger than what the training can fill; samples are the same.
+
+    The last rollout may end after `total_steps`, one of whole episodes anywhere.
+    """
+    frequency = settings.options.get("train_freq", 1)
+    last = frequency * rows if isinstance(frequency, int) else USUAL_BUFFER
+    return {"buffer_size": min(USUAL_BUFFER, settings.total_steps + last + rows)}
 
 
 def wide_critics(settings: TrainSettings, _: WorldSpec) -> Arguments:
