@@ -17,7 +17,7 @@ lessons:
   - name: stand
     completion_criteria: {threshold: 0.3, min_lesson_length: 20}
 train:
-  algo: a2c
+  algo: plain_a2c
   total_steps: 4_000
   n_steps: 16
   use_rms_prop: false
@@ -36,7 +36,10 @@ WRONG = {
         "11:3: train.use_rms_prob: unknown key (nearest valid key: use_rms_prop)",
     ),
     "false": ("maybe", "11:17: train.use_rms_prop: must be true or false (got 'maybe')"),
-    "n_steps: 16": ("clip_range: 0.3", "10:15: train.clip_range: does nothing with a2c: leave"),
+    "n_steps: 16": (
+        "clip_range: 0.3",
+        "10:15: train.clip_range: does nothing with plain_a2c: leave",
+    ),
     "silu": ("siren", "12:19: train.network.kind: must be 'mlp' or 'silu' (got 'siren')"),
     "units: 16": ("units: 0", "12:32: train.network.units: must be at least 1 (got 0)"),
     "units:": (
@@ -119,7 +122,7 @@ def test_the_schema_knows_their_settings(folder: Path) -> None:
     definitions = json.loads(output)["$defs"]
     assert {"CartsSettings", "SiluSettings", "A2CSettings"} <= definitions.keys()
     algorithms = definitions["TrainSettings"]["properties"]["algo"]["anyOf"][0]["enum"]
-    assert algorithms[-1] == "a2c"
+    assert algorithms[-1] == "plain_a2c"
 
 
 def test_without_the_package_they_are_refused_in_a_line_each(folder: Path) -> None:
@@ -128,7 +131,8 @@ def test_without_the_package_they_are_refused_in_a_line_each(folder: Path) -> No
     assert messages.splitlines() == [
         "carts.yaml:3:14: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium' or 'unity' "
         "(got 'carts')",
-        "carts.yaml:8:9: train.algo: must be 'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', "
-        "'dqn', 'qrdqn', 'hybrid_ppo' or 'q_learning' (got 'a2c')",
+        "carts.yaml:8:9: train.algo: must be 'ppo', 'a2c', 'maskable_ppo', 'recurrent_ppo', "
+        "'trpo', 'dqn', 'qrdqn', 'sac', 'td3', 'ddpg', 'tqc', 'crossq', 'hybrid_ppo' or "
+        "'q_learning' (got 'plain_a2c')",
         "carts.yaml:12:19: train.network.kind: must be 'mlp' (got 'silu')",
     ]

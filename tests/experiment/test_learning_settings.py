@@ -52,8 +52,7 @@ def trained_by(text: str) -> str:
         ),
         (
             "  options: {clip_range_vf: [1]}\n",
-            "c.yaml:15:28: train.options.clip_range_vf: "
-            "must be a number, true, false or null (got a list)",
+            "c.yaml:15:28: train.options.clip_range_vf: must be a number or null (got a list)",
         ),
         (
             "  algo: trpo\n  clip_range: 0.1\n",
@@ -80,7 +79,7 @@ def test_a_wrong_hyper_parameter_is_named_with_its_place(train: str, expected: s
 
 def test_options_of_an_unknown_algorithm_are_not_judged() -> None:
     (line,) = faults(trained_by("  algo: ppoo\n  options: {n_quantiles: 3}\n"))
-    assert line.startswith("c.yaml:15:9: train.algo: must be 'ppo', 'maskable_ppo'")
+    assert line.startswith("c.yaml:15:9: train.algo: must be 'ppo', 'a2c', 'maskable_ppo'")
 
 
 def test_a_batch_from_a_replay_buffer_need_not_divide_the_rollout() -> None:

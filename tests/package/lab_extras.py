@@ -60,12 +60,12 @@ class Silu(NetworkType):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class A2CSettings(TrainSettings):
-    algo: Literal["a2c"] = "a2c"
+    algo: Literal["plain_a2c"] = "plain_a2c"
     use_rms_prop: Bool = True
     """RMSprop in place of Adam."""
 
 
-def a2c() -> Classes:
+def plain_a2c() -> Classes:
     from stable_baselines3 import A2C
     from stable_baselines3.common.policies import ActorCriticPolicy
 
@@ -74,8 +74,8 @@ def a2c() -> Classes:
 
 CARTS, SILU = Carts(), Silu()
 A2C = Algorithm(
-    name="a2c",
+    name="plain_a2c",
     settings=A2CSettings,
-    classes=a2c,
+    classes=plain_a2c,
     shared=same_names("n_steps", "learning_rate", "gamma", "ent_coef", "use_rms_prop"),
 )

@@ -48,6 +48,7 @@ def document_schema(document: type, *, title: str) -> Schema:
     plain = _plain(TypeAdapter(document).json_schema())
     assert isinstance(plain, dict)
     definitions = plain.pop("$defs", {})
+    _describe_inherited(definitions)
     _close(definitions, plain.get("properties", {}))
     return {
         "$schema": DIALECT,
@@ -56,6 +57,14 @@ def document_schema(document: type, *, title: str) -> Schema:
         **_lessons_by_world(plain.get("properties", {})),
         "$defs": {**{name: _writable(kind) for name, kind in definitions.items()}, **_WRITTEN},
     }
+
+
+def _describe_inherited(definitions: Schema) -> None:
+    """Give settings of an algorithm the descriptions of the fields that all algorithms have."""
+    usual = definitions.get("TrainSettings", {}).get("properties", {})
+    for fields in (kind.get("properties", {}) for kind in definitions.values()):
+        for name in usual.keys() & fields.keys() if "algo" in fields else ():
+            fields[name].setdefault("description", usual[name].get("description", ""))
 
 
 def missing_entries() -> tuple[str, ...]:

@@ -144,9 +144,11 @@ class Agent:
         if self.samples:
             return ADVISED if asked is None else asked
         if asked:
+            ranks = algorithm_of(self.train).ranks_actions
             raise ConfigurationError(
-                f"temperature {asked:g}: an agent of {self.train.algo} has no probabilities to "
-                "sample from; it plays at 0 alone"
+                f"temperature {asked:g}: an agent of {self.train.algo} "
+                f"{'ranks actions' if ranks else 'acts without chance'} and has no probabilities "
+                "to sample from; it plays at 0 alone"
             )
         return LIKELIEST
 

@@ -313,7 +313,6 @@ A2C_ALGORITHM = Algorithm(
         *("ent_coef", "vf_coef", "max_grad_norm"),
     ),
     settings=A2cSettings,
-    self_play=True,
 )
 SAC_ALGORITHM = Algorithm(
     name="sac",
