@@ -240,3 +240,12 @@ def test_a_picture_beside_a_vector_trains_resumes_plays_and_exports(
     saved = SavedAgent(agent, plan.env, plan.train, {})
     check = export_onnx(saved, tmp_path / "agent.onnx", observations=50)
     assert (check.observations, check.other_choices) == (50, 0)
+
+
+def test_an_algorithm_that_sees_no_pictures_is_refused(tmp_path: Path) -> None:
+    text = FILE.format(algo="crossq").replace("  n_steps: 32\n  n_epochs: 1\n", "")
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(
+        ConfigurationError, match=r"train\.algo: crossq can't see pictures \(image\)"
+    ):
+        load_curriculum(tmp_path / "c.yaml", may_run=always)

@@ -440,11 +440,15 @@ def option_diagnostics(env: WorldSettings | None, train: TrainSettings) -> Itera
 
 def network_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
     """Why the network can't be trained in that world."""
+    spec = spec_of(env)
+    if spec.pictures and not algorithm_of(train).sees_pictures:
+        said = f"{train.algo} can't see pictures ({spec.pictures[0].name}): use sac"
+        yield Diagnostic(("train", "algo"), f"{said}, or take their shades for plain numbers")
     for fault in part_faults(train, env, takes_parts="target" in algorithm_of(train).takes):
         known = f" (there are {', '.join(fault.known)})" if fault.known else ""
         yield Diagnostic(("train", *fault.key), f"{fault.what}{known}")
     network = network_of(train.network)
-    what = network.fault(train.network, spec_of(env), algo=train.algo)
+    what = network.fault(train.network, spec, algo=train.algo)
     if what is None:
         return
     key, colon, rest = what.partition(": ")

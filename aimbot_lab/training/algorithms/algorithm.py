@@ -87,6 +87,8 @@ class Algorithm:
     """Arguments that `more` gives and no option may change."""
     any_threads: Callable[[Any], bool] = lambda _: False
     """Whether any number of threads surely learns the same."""
+    sees_pictures: bool = True
+    """Whether its classes take observations that are pictures, or have some among them."""
     table: Callable[[Any, WorldSpec], int] | None = None
     """How many values it keeps in a table, in place of a network; None: it learns a network."""
     memory: Callable[[Any, int], Memory] = lambda _, inputs: Memory(inputs, 0)

@@ -332,6 +332,7 @@ CROSSQ_ALGORITHM = replace(
     classes=_crossq,
     settings=CrossqSettings,
     more_policy=wide_critics,
+    sees_pictures=False,
 )
 TD3_ALGORITHM = replace(
     SAC_ALGORITHM, name="td3", classes=_td3, settings=Td3Settings, deterministic=True

@@ -22,6 +22,7 @@ from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
 from aimbot_lab.training.networks.parts.memory import Lstm, MemoryShape
+from aimbot_lab.training.networks.parts.picture_encoder import PictureEncoder
 from aimbot_lab.training.networks.parts.target_head import TargetHead
 from aimbot_lab.training.networks.parts.units import UnitEncoder
 from aimbot_lab.training.settings import MAX_FUSED_UNITS
@@ -34,9 +35,9 @@ Layers = list[nn.Linear]
 def fused_weights(policy: ActorCriticPolicy) -> tuple[NetworkShape, FusedWeights]:
     """Sizes and weights of `policy`. Raises UnsuitedError where it is not of a known kind."""
     policy = _known(policy)
-    encoded, activations = encoded_of(policy), set[bool]()
-    if encoded is not None and encoded.picture is not None:
+    if any(isinstance(module, PictureEncoder) for module in policy.modules()):
         raise UnsuitedError("it does not know train.network.picture")
+    encoded, activations = encoded_of(policy), set[bool]()
     scalars = _layers(encoded.scalars, activations) if encoded else []
     encoders = list(_encoders(encoded, activations)) if encoded else []
     memories = _memories(policy)
