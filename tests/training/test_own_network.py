@@ -130,7 +130,7 @@ def test_an_agent_names_what_is_not_installed(tmp_path: Path) -> None:
     description = tmp_path / "last" / agent_files.DESCRIPTION
     text = description.read_text(encoding="utf-8")
     for old, new, line in (
-        ('"algo": "ppo"', '"algo": "sac"', "the agent needs the algorithm sac"),
+        ('"algo": "ppo"', '"algo": "gone"', "the agent needs the algorithm gone"),
         ('"kind": "mlp"', '"kind": "gru"', "the agent needs the network gru"),
         ('"world": "arena"', '"world": "maze"', "the agent needs the world maze"),
     ):
