@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.kernels.atomic import add
-from aimbot_lab.foundation.kernels.jit import inlined, kernel
+from aimbot_lab.foundation.kernels.jit import kernel, late_inlined
 from aimbot_lab.foundation.kernels.packed import stored, stored_like
 from aimbot_lab.foundation.kernels.spin_sync import begins, finish, wait_for_workers
 from aimbot_lab.training.fused.core.arrays import (
@@ -65,7 +65,7 @@ class ActorThread(NamedTuple):
     scratch: Floats  # [columns + 5] features of an observation
 
 
-@inlined
+@late_inlined
 def take_rows(
     networks: Networks, workspace: Workspace, rows: Whole, step: Step, number: int
 ) -> None:
@@ -83,7 +83,7 @@ def take_rows(
             copy_state(states.before[row], workspace.carried[n])
 
 
-@inlined
+@late_inlined
 def answer(networks: Networks, workspace: Workspace, rows: Whole, step: Step) -> None:
     """Write states, actions and what the head says of these to `rows` [n]."""
     head, actions, sampled = workspace.head, workspace.samples.actions, step.sampled
@@ -103,7 +103,7 @@ def answer(networks: Networks, workspace: Workspace, rows: Whole, step: Step) ->
             sampled.log_probs[row, k] = whole if ratios == 1 else head.log_probs[k, n]
 
 
-@inlined
+@late_inlined
 def decide(
     networks: Networks,
     workspace: Workspace,

@@ -6,7 +6,7 @@ Inner loops run over samples, so that the processor takes several at a time.
 import numpy as np
 
 from aimbot_lab.foundation.kernels.fast_math import any_exp, exp, log
-from aimbot_lab.foundation.kernels.jit import called, inlined
+from aimbot_lab.foundation.kernels.jit import late_called, late_inlined
 from aimbot_lab.training.fused.core.arrays import Floats, Head, Noise, Whole
 
 FORBIDDEN = np.float32(-1e8)  # a logit whose probability is exactly 0
@@ -14,7 +14,7 @@ ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 HALF_LOG_TAU = 0.9189385332046728  # log(2 pi) / 2
 
 
-@called
+@late_called
 def take_outputs(head: Head, bias: Floats, masks: Floats, starts: Whole) -> None:
     """Write logits and means, `bias` [L + C] added, and all that follows from the logits.
 
@@ -34,7 +34,7 @@ def take_outputs(head: Head, bias: Floats, masks: Floats, starts: Whole) -> None
         normalize(head, branch, starts[branch], starts[branch + 1])
 
 
-@inlined
+@late_inlined
 def shift(head: Head, branch: int, first: int, last: int) -> None:
     """Shift a branch's logits so that the largest is 0."""
     largest = head.log_sums[branch]
@@ -49,7 +49,7 @@ def shift(head: Head, branch: int, first: int, last: int) -> None:
             logits[n] = max(logits[n] - largest[n], FORBIDDEN)
 
 
-@inlined
+@late_inlined
 def normalize(head: Head, branch: int, first: int, last: int) -> None:
     """Write a branch's probabilities, log_sums and entropies from its shifted logits."""
     sums, entropies = head.log_sums[branch], head.entropies[branch]
@@ -70,7 +70,7 @@ def normalize(head: Head, branch: int, first: int, last: int) -> None:
         entropies[n] += sums[n]
 
 
-@inlined
+@late_inlined
 def log_probs_of_choices(head: Head, actions: Floats, starts: Whole) -> None:
     """Write `log_probs` of the choices in the first rows of `actions` [K, N]."""
     for branch in range(starts.size - 1):
@@ -83,7 +83,7 @@ def log_probs_of_choices(head: Head, actions: Floats, starts: Whole) -> None:
                 found[n] += logits[n] if taken[n] == index else ZERO
 
 
-@inlined
+@late_inlined
 def log_probs_of_gaussians(head: Head, actions: Floats, starts: Whole, log_std: Floats) -> None:
     """Write `log_probs` of the columns of `actions` [K, N] that are no choices."""
     for c in range(log_std.size):
@@ -96,14 +96,14 @@ def log_probs_of_gaussians(head: Head, actions: Floats, starts: Whole, log_std: 
             found[n] = constant - HALF * off * off
 
 
-@inlined
+@late_inlined
 def log_probs_of(head: Head, actions: Floats, starts: Whole, log_std: Floats) -> None:
     """Write the `log_probs` of `actions` [K, N]."""
     log_probs_of_choices(head, actions, starts)
     log_probs_of_gaussians(head, actions, starts, log_std)
 
 
-@inlined
+@late_inlined
 def choose(probs: Floats, n: int, chance: np.float32) -> int:
     """The first choice of sample `n` whose cumulated probability exceeds `chance`.
 
@@ -122,7 +122,7 @@ def choose(probs: Floats, n: int, chance: np.float32) -> int:
     return chosen
 
 
-@called
+@late_called
 def choose_actions(
     head: Head, noise: Noise, actions: Floats, starts: Whole, log_std: Floats
 ) -> None:

@@ -9,7 +9,7 @@ the largest alone, and the way back leads to the unit that had it.
 import numpy as np
 
 from aimbot_lab.foundation.kernels.fast_math import tanh
-from aimbot_lab.foundation.kernels.jit import called, inlined
+from aimbot_lab.foundation.kernels.jit import late_called, late_inlined
 from aimbot_lab.foundation.kernels.matmul import add_multiple, multiply
 from aimbot_lab.training.fused.core.arrays import (
     Floats,
@@ -27,7 +27,7 @@ from aimbot_lab.training.fused.core.layers import activate, sum_of_rows, through
 ZERO, ONE, HALF = np.float32(0.0), np.float32(1.0), np.float32(0.5)
 
 
-@inlined
+@late_inlined
 def take_units(row: Floats, n: int, kind: KindLayout, arrays: KindArrays) -> None:
     """Append the units that are seen in `row` of a rollout, which becomes sample `n`.
 
@@ -46,7 +46,7 @@ def take_units(row: Floats, n: int, kind: KindLayout, arrays: KindArrays) -> Non
     arrays.first[n + 1] = unit
 
 
-@inlined
+@late_inlined
 def keep_larger(values: Floats, unit: np.int32, largest: Floats, best: Places) -> None:
     """Where `values` [E or more] of `unit` are larger than the `largest` [E], they take over."""
     for k in range(largest.size):
@@ -56,7 +56,7 @@ def keep_larger(values: Floats, unit: np.int32, largest: Floats, best: Places) -
         largest[k] = value if more else largest[k]
 
 
-@inlined
+@late_inlined
 def pool(arrays: KindArrays, bias: Floats, relu: bool) -> None:
     """Write `pooled` and `best` from the representations; `bias` [E or more]."""
     for n in range(arrays.pooled.shape[0]):
@@ -78,7 +78,7 @@ def pool(arrays: KindArrays, bias: Floats, relu: bool) -> None:
                     largest[k] = tanh(value)
 
 
-@called
+@late_called
 def encode_units(
     weights: UnitWeights, turned: TurnedUnits, arrays: KindArrays, depth: int, relu: bool
 ) -> None:
@@ -98,7 +98,7 @@ def encode_units(
     pool(arrays, weights.last_bias, relu)
 
 
-@inlined
+@late_inlined
 def through_pool(
     of_core: Floats, column: int, arrays: KindArrays, of_bias: Floats, relu: bool
 ) -> None:
@@ -120,7 +120,7 @@ def through_pool(
             of_bias[k] += value
 
 
-@inlined
+@late_inlined
 def through_best(arrays: KindArrays, weights: UnitWeights, of: UnitWeights, depth: int) -> None:
     """Add to the derivatives of the last layer, and by its inputs, those of what was pooled."""
     below, of_below = arrays.layers[depth], arrays.of_layers[depth]
@@ -134,7 +134,7 @@ def through_best(arrays: KindArrays, weights: UnitWeights, of: UnitWeights, dept
                     add_multiple(weights.last[k], slope, of_below[unit])
 
 
-@called
+@late_called
 def units_backward(
     weights: UnitWeights,
     turned: TurnedUnits,
@@ -170,7 +170,7 @@ def units_backward(
             multiply(slopes, turned.layers[number], arrays.of_layers[number - 1][:count])
 
 
-@inlined
+@late_inlined
 def put_beside(columns: Floats, core: Floats, first: int) -> None:
     """Write `columns` [N, W] to those of `core` from `first` on."""
     for n in range(columns.shape[0]):
@@ -179,7 +179,7 @@ def put_beside(columns: Floats, core: Floats, first: int) -> None:
             out[first + k] = row[k]
 
 
-@called
+@late_called
 def encode(networks: Networks, workspace: Workspace) -> None:
     """From the inputs to the core."""
     layout, net, scalars = networks.layout, networks.net, workspace.scalars
@@ -200,7 +200,7 @@ def encode(networks: Networks, workspace: Workspace) -> None:
         put_beside(arrays.pooled, workspace.core, kind.core)
 
 
-@inlined
+@late_inlined
 def scalars_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
     """Write to `of` the derivatives by the layers of the plain columns."""
     layout, scalars, top = networks.layout, workspace.scalars, networks.layout.scalar_layers
@@ -217,7 +217,7 @@ def scalars_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
             multiply(slopes, networks.turned.scalars[number], workspace.of_scalars[number - 1])
 
 
-@called
+@late_called
 def encode_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
     """From the derivatives by core and keys to those by the encoders' weights."""
     layout = networks.layout

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.kernels.fast_math import exp
-from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
+from aimbot_lab.foundation.kernels.jit import kernel, late_called, late_inlined
 from aimbot_lab.training.fused.core.arrays import (
     Floats,
     KindLayout,
@@ -52,7 +52,7 @@ class Sight(NamedTuple):
     ranges: Ranges
 
 
-@inlined
+@late_inlined
 def see(seen: Floats, own: Floats, sight: Sight, out: Floats) -> None:
     """Write `out` [D + 5 or more] from a raw observation `seen` [D or more].
 
@@ -120,7 +120,7 @@ class NetworkSight(NamedTuple):
     masks: MaskSight
 
 
-@inlined
+@late_inlined
 def show_place(ahead: np.float32, right: np.float32, lengths: Floats, out: Floats) -> None:
     """Write a place to `out` [5 or more]: over its scale, as a unit vector, and its closeness."""
     distance = max(np.float32(math.sqrt(ahead * ahead + right * right)), LEAST)
@@ -129,7 +129,7 @@ def show_place(ahead: np.float32, right: np.float32, lengths: Floats, out: Float
     out[4] = exp(-distance / lengths[1])
 
 
-@inlined
+@late_inlined
 def show_unit(seen: Floats, slot: int, sight: KindSight, out: Floats) -> None:
     """Write to `out` [I] what is known of the unit in `slot` of the observation `seen`."""
     columns, at = sight.columns[slot], 0
@@ -153,7 +153,7 @@ def show_unit(seen: Floats, slot: int, sight: KindSight, out: Floats) -> None:
         out[at + k] = sight.fixed[slot, k]
 
 
-@called
+@late_called
 def show_kind(seen: Floats, layout: KindLayout, sight: KindSight, row: Floats) -> None:
     """Write the units of a kind to their columns of `row`; an empty slot is 0 and not read."""
     says = layout.column + layout.slots * layout.inputs
@@ -168,7 +168,7 @@ def show_kind(seen: Floats, layout: KindLayout, sight: KindSight, row: Floats) -
             out[:] = ZERO
 
 
-@inlined
+@late_inlined
 def show_masks(seen: Floats, sight: MaskSight, row: Floats) -> None:
     """Write the masks to `row`."""
     for k in range(sight.given):
@@ -179,7 +179,7 @@ def show_masks(seen: Floats, sight: MaskSight, row: Floats) -> None:
         row[sight.free + k] = ONE if seen[sight.targets[k]] > HALF else ZERO
 
 
-@called
+@late_called
 def show(
     networks: Networks,
     sight: NetworkSight,

@@ -7,7 +7,7 @@ that of nobody q . its learned key. A slot without a unit has no score; masks ru
 
 import numpy as np
 
-from aimbot_lab.foundation.kernels.jit import called, inlined
+from aimbot_lab.foundation.kernels.jit import late_called, late_inlined
 from aimbot_lab.foundation.kernels.matmul import dot, multiply
 from aimbot_lab.training.fused.core.arrays import Net, Networks, Workspace
 from aimbot_lab.training.fused.core.branches import take_outputs
@@ -16,7 +16,7 @@ from aimbot_lab.training.fused.core.layers import activate, add_rows, spread, th
 ZERO = np.float32(0.0)
 
 
-@called
+@late_called
 def attend(networks: Networks, workspace: Workspace) -> None:
     """Write the scores to the columns of `head.outputs` that belong to the target."""
     net, target, outputs = networks.net, networks.layout.target, workspace.head.outputs
@@ -35,7 +35,7 @@ def attend(networks: Networks, workspace: Workspace) -> None:
                     row[target + choice] = dot(query, arrays.outputs[unit, size:])
 
 
-@called
+@late_called
 def attend_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
     """From the derivatives by the scores, in `head.logits`, to those by keys and query.
 
@@ -66,7 +66,7 @@ def attend_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
         logits[k, :] = ZERO
 
 
-@inlined
+@late_inlined
 def heads_forward(networks: Networks, workspace: Workspace) -> None:
     """To all that the head holds before an action is known; to values if it has room for them."""
     net, head, layout = networks.net, workspace.head, networks.layout
@@ -95,7 +95,7 @@ def heads_forward(networks: Networks, workspace: Workspace) -> None:
     take_outputs(head, net.action_bias, workspace.samples.masks, networks.starts)
 
 
-@inlined
+@late_inlined
 def top_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
     """From the derivatives by logits, means and values to those by the last layers."""
     head, net, depth = workspace.head, networks.net, networks.layout.layers
@@ -120,7 +120,7 @@ def top_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
             add_rows(of_critic, of_actor)
 
 
-@inlined
+@late_inlined
 def below_first(networks: Networks, workspace: Workspace) -> None:
     """Write the derivatives by what the first layers are given."""
     slopes, turned = workspace.gradients[0], networks.turned.layers[0]
@@ -133,7 +133,7 @@ def below_first(networks: Networks, workspace: Workspace) -> None:
         multiply(slopes[:, units:], turned[1], workspace.of_critic_given)
 
 
-@inlined
+@late_inlined
 def heads_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
     """From the derivatives by logits, means and values to those by weights and what was given.
 

@@ -6,13 +6,13 @@ Shapes: N samples, U units. Gradients are those of the loss.
 import numpy as np
 
 from aimbot_lab.foundation.kernels.fast_math import tanh
-from aimbot_lab.foundation.kernels.jit import inlined
+from aimbot_lab.foundation.kernels.jit import late_inlined
 from aimbot_lab.training.fused.core.arrays import Floats
 
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
-@inlined
+@late_inlined
 def activate(outputs: Floats, bias: Floats, relu: bool) -> None:
     """Add `bias` [U] to the first U columns of `outputs` and take ReLU or tanh; NaN stays NaN."""
     for row in range(outputs.shape[0]):
@@ -25,7 +25,7 @@ def activate(outputs: Floats, bias: Floats, relu: bool) -> None:
                 outputs[row, unit] = tanh(outputs[row, unit] + bias[unit])
 
 
-@inlined
+@late_inlined
 def through_activation(gradients: Floats, outputs: Floats, of_bias: Floats, relu: bool) -> None:
     """Turn `gradients` [N, U] by `outputs` into those by what was activated.
 
@@ -45,7 +45,7 @@ def through_activation(gradients: Floats, outputs: Floats, of_bias: Floats, relu
                 of_bias[unit] += value
 
 
-@inlined
+@late_inlined
 def spread(gradients: Floats, weights: Floats, out: Floats) -> None:
     """Write to `out` [N, U] the gradients by the inputs of one unit with `weights` [U].
 
@@ -56,7 +56,7 @@ def spread(gradients: Floats, weights: Floats, out: Floats) -> None:
             out[row, unit] = gradients[row] * weights[unit]
 
 
-@inlined
+@late_inlined
 def sum_of_rows(rows: Floats, total: Floats) -> None:
     """Write to `total` [W] the sum of `rows` [N, W]."""
     total[:] = ZERO
@@ -66,7 +66,7 @@ def sum_of_rows(rows: Floats, total: Floats) -> None:
             total[k] += row[k]
 
 
-@inlined
+@late_inlined
 def add_rows(rows: Floats, total: Floats) -> None:
     """Add `rows` [N, W] to `total` [N, W]."""
     for n in range(rows.shape[0]):
@@ -75,7 +75,7 @@ def add_rows(rows: Floats, total: Floats) -> None:
             out[k] += row[k]
 
 
-@inlined
+@late_inlined
 def turn(weights: Floats, out: Floats) -> None:
     """Write `weights` to `out` with rows and columns exchanged; `out` may have more of both."""
     for row in range(weights.shape[0]):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from aimbot_lab.foundation.kernels.atomic import add
-from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
+from aimbot_lab.foundation.kernels.jit import kernel, late_called, late_inlined
 from aimbot_lab.foundation.kernels.packed import stored
 from aimbot_lab.foundation.kernels.spin_sync import begins, finish, wait_for_workers
 from aimbot_lab.training.fused.core.arrays import (
@@ -31,7 +31,7 @@ from aimbot_lab.training.fused.core.network import (
 USED_LANES, PIECES = range(2)  # numbers of the work at hand: how many lanes and pieces there are
 
 
-@called
+@late_called
 def gather(
     networks: Networks,
     batch: Batch,
@@ -64,7 +64,7 @@ def gather(
             samples.old_values[n] = seen[start + 2]
 
 
-@called
+@late_called
 def run(networks: Networks, batch: Batch, chunks: Whole, workspace: Workspace) -> None:
     """Bring `chunks` [R] to what actor and critic are given.
 
@@ -84,7 +84,7 @@ def run(networks: Networks, batch: Batch, chunks: Whole, workspace: Workspace) -
                 take_states(networks, workspace, k)
 
 
-@called
+@late_called
 def learn_piece(
     networks: Networks,
     thread: ThreadWorkspace,
@@ -105,7 +105,7 @@ def learn_piece(
     backward(networks, workspace, of)
 
 
-@inlined
+@late_inlined
 def loss_of(numbers: Floats) -> Loss:
     """The loss with these fields."""
     return Loss(

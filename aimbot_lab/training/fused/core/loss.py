@@ -6,7 +6,7 @@ The same loss as `training.losses`, whose docstrings give the sources.
 import numpy as np
 
 from aimbot_lab.foundation.kernels.fast_math import any_exp
-from aimbot_lab.foundation.kernels.jit import called, inlined
+from aimbot_lab.foundation.kernels.jit import late_called, late_inlined
 from aimbot_lab.training.fused.core.arrays import (
     CLIPPED,
     DIVERGENCE,
@@ -26,7 +26,7 @@ from aimbot_lab.training.fused.core.branches import HALF_LOG_TAU, ONE, ZERO, log
 TWO = np.float32(2.0)
 
 
-@inlined
+@late_inlined
 def objective(ratio: np.float32, advantage: np.float32, loss: Loss) -> tuple[np.float32, bool]:
     """(clipped objective of one ratio, whether it moves with that ratio)."""
     low, high = ONE - loss.clip, ONE + loss.clip
@@ -40,7 +40,7 @@ def objective(ratio: np.float32, advantage: np.float32, loss: Loss) -> tuple[np.
     return found, moves
 
 
-@inlined
+@late_inlined
 def judge_action(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int) -> None:
     """Write `dloss_dlogp` of sample `n` and add to the sums of policy, clips and divergence."""
     branches, ratios = head.log_probs.shape[0], samples.old_log_probs.shape[0]
@@ -64,7 +64,7 @@ def judge_action(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int
     sums[DIVERGENCE] += any_exp(whole) - ONE - whole
 
 
-@inlined
+@late_inlined
 def judge_value(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int) -> None:
     """Turn the value of sample `n` into the loss's derivative by it; add to the loss's sum."""
     value, moves = head.values[n, 0], True
@@ -77,7 +77,7 @@ def judge_value(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int)
     head.values[n, 0] = TWO * loss.vf_coef * loss.share * off if moves else ZERO
 
 
-@inlined
+@late_inlined
 def push_choices(head: Head, actions: Floats, starts: Whole, bonus: np.float32) -> None:
     """Turn the choices' logits into derivatives, probability p: push (chosen - p) + bonus
     p (log p + entropy).
@@ -94,7 +94,7 @@ def push_choices(head: Head, actions: Floats, starts: Whole, bonus: np.float32) 
                 logits[n] = chosen + probs[n] * (bonus * disorder - dloss_dlogp[n])
 
 
-@inlined
+@late_inlined
 def push_gaussians(
     head: Head, actions: Floats, starts: Whole, log_std: Floats, of_log_std: Floats
 ) -> None:
@@ -115,7 +115,7 @@ def push_gaussians(
         of_log_std[c] = total
 
 
-@inlined
+@late_inlined
 def judge_entropy(head: Head, log_std: Floats, sums: Doubles) -> None:
     """Add to the sum of the entropy loss, minus the entropy of each sample's whole action."""
     for branch in range(head.entropies.shape[0]):
@@ -125,7 +125,7 @@ def judge_entropy(head: Head, log_std: Floats, sums: Doubles) -> None:
         sums[ENTROPY] -= (0.5 + HALF_LOG_TAU + log_std[c]) * head.values.shape[0]
 
 
-@called
+@late_called
 def differentiate(
     head: Head,
     samples: Samples,

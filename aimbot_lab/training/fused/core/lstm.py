@@ -8,7 +8,7 @@ one, those of the recurrence one a step, and the weights' derivatives one each o
 import numpy as np
 
 from aimbot_lab.foundation.kernels.fast_math import exp, tanh
-from aimbot_lab.foundation.kernels.jit import called, inlined
+from aimbot_lab.foundation.kernels.jit import late_called, late_inlined
 from aimbot_lab.foundation.kernels.matmul import multiply
 from aimbot_lab.training.fused.core.arrays import (
     Floats,
@@ -24,14 +24,14 @@ from aimbot_lab.training.fused.core.layers import add_rows, sum_of_rows
 ZERO, ONE, MOST = np.float32(0.0), np.float32(1.0), np.float32(80.0)
 
 
-@inlined
+@late_inlined
 def sigmoid(x: np.float32) -> np.float32:
     """1 / (1 + e**-x)."""
     value: np.float32 = ONE / (ONE + exp(min(-x, MOST)))
     return value
 
 
-@inlined
+@late_inlined
 def open_gates(gates: Floats, recurrent: Floats, bias: Floats) -> None:
     """Turn a sample's `gates` [4 H] into their values; `recurrent` and `bias` [4 H] are added."""
     size = gates.size // 4
@@ -46,7 +46,7 @@ def open_gates(gates: Floats, recurrent: Floats, bias: Floats) -> None:
         out[k] = sigmoid(out[k])
 
 
-@called
+@late_called
 def step_forward(lstm: LstmWeights, bias: Floats, sequence: SequenceArrays, first: int) -> None:
     """The step whose samples begin with `first`; its gates hold the products of the inputs."""
     rows, size = sequence.cells.shape
@@ -74,7 +74,7 @@ def step_forward(lstm: LstmWeights, bias: Floats, sequence: SequenceArrays, firs
             hidden[k] = out[k] * squashed[k]
 
 
-@inlined
+@late_inlined
 def carry_over(sequence: SequenceArrays, first: int) -> None:
     """Give the step whose samples begin with `first` what the step before has left."""
     rows, size = sequence.cells.shape
@@ -88,7 +88,7 @@ def carry_over(sequence: SequenceArrays, first: int) -> None:
             cells_before[k] = cells[k] * kept
 
 
-@called
+@late_called
 def steps_forward(
     lstm: LstmWeights, turned: TurnedMemory, core: Floats, sequence: SequenceArrays
 ) -> None:
@@ -101,7 +101,7 @@ def steps_forward(
         step_forward(lstm, turned.bias, sequence, first)
 
 
-@called
+@late_called
 def remember(networks: Networks, workspace: Workspace) -> None:
     """From the core, and what the first step is given, to the outputs of all memories."""
     for number in range(networks.layout.memories):
@@ -113,7 +113,7 @@ def remember(networks: Networks, workspace: Workspace) -> None:
         )
 
 
-@called
+@late_called
 def step_backward(sequence: SequenceArrays, first: int) -> None:
     """Turn the gates of the step that begins with `first` into the loss's derivatives.
 
@@ -152,7 +152,7 @@ def step_backward(sequence: SequenceArrays, first: int) -> None:
             of_cells[k] = of_cell * share * kept
 
 
-@called
+@late_called
 def steps_backward(
     turned: TurnedMemory,
     core: Floats,
@@ -180,7 +180,7 @@ def steps_backward(
     multiply(gates, turned.inputs, of_core)
 
 
-@called
+@late_called
 def remember_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
     """From the derivatives by the outputs of memories to those by their weights and by the core."""
     memories = networks.layout.memories
@@ -196,7 +196,7 @@ def remember_backward(networks: Networks, workspace: Workspace, of: Net) -> None
         add_rows(workspace.more_of_core, workspace.of_core)
 
 
-@inlined
+@late_inlined
 def copy_state(state: Floats, out: Floats) -> None:
     """Write `state` [S, H] to `out`."""
     for k in range(state.shape[0]):
@@ -204,7 +204,7 @@ def copy_state(state: Floats, out: Floats) -> None:
             out[k, unit] = state[k, unit]
 
 
-@inlined
+@late_inlined
 def give_states(networks: Networks, workspace: Workspace) -> None:
     """Give the first step of each row what is carried to it, 0 where an episode begins."""
     for number in range(networks.layout.memories):
@@ -219,7 +219,7 @@ def give_states(networks: Networks, workspace: Workspace) -> None:
                 cells_before[k] = cells[k] * kept
 
 
-@inlined
+@late_inlined
 def take_states(networks: Networks, workspace: Workspace, row: int) -> None:
     """Carry on what `row` has after the last step."""
     for number in range(networks.layout.memories):

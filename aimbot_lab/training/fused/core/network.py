@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aimbot_lab.foundation.kernels.jit import inlined, kernel
+from aimbot_lab.foundation.kernels.jit import kernel, late_inlined
 from aimbot_lab.foundation.kernels.packed import stored
 from aimbot_lab.training.fused.core.arrays import (
     Floats,
@@ -18,7 +18,7 @@ from aimbot_lab.training.fused.core.layers import turn
 from aimbot_lab.training.fused.core.lstm import give_states, remember, remember_backward
 
 
-@inlined
+@late_inlined
 def take_columns(row: Floats, start: int, columns: Floats, n: int) -> int:
     """Write `row` from `start` on to sample `n` of `columns` [C, N]; where the next ones start."""
     for column in range(columns.shape[0]):
@@ -26,7 +26,7 @@ def take_columns(row: Floats, start: int, columns: Floats, n: int) -> int:
     return start + columns.shape[0]
 
 
-@inlined
+@late_inlined
 def take_shown(
     networks: Networks,
     samples: Samples,
@@ -45,7 +45,7 @@ def take_shown(
     return take_columns(row, networks.layout.shown, samples.masks, n)
 
 
-@inlined
+@late_inlined
 def forward(networks: Networks, workspace: Workspace) -> None:
     """From the inputs, and what is carried to the first step, to what actor and critic are given.
 
@@ -58,7 +58,7 @@ def forward(networks: Networks, workspace: Workspace) -> None:
         remember(networks, workspace)
 
 
-@inlined
+@late_inlined
 def backward(networks: Networks, workspace: Workspace, of: Net) -> None:
     """From the derivatives by the head's logits, means and values to those by all weights."""
     heads_backward(networks, workspace, of)
