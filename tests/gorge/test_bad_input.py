@@ -20,8 +20,8 @@ train: {{algo: hybrid_ppo, total_steps: 20_000, n_steps: 64, batch_size: 256{tra
 GOOD = {"env": "", "targets": "{walk: 1}", "parameters": "{}", "train": ""}
 TOO_SHORT = "must be at least 132, the shortest way from start to end of map gorge (got 50)"
 KEYS = (
-    "world, num_envs, threads, map, max_steps, treasure_pool, treasure_num, view, features, score, "
-    "score_decay, random_start, win_share, rewards"
+    "world, num_envs, threads, map, max_steps, treasure_pool, treasure_num, view, features, "
+    "windows, score, score_decay, random_start, win_share, rewards"
 )
 SETTINGS = [
     (

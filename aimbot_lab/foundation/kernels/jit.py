@@ -32,10 +32,7 @@ PACKAGE = Path(__file__).parents[2]
 
 def kernel_sources() -> list[Path]:
     """Every file that compiled code may come from, since kernels are inlined into each other."""
-    own = PACKAGE / "foundation"
-    return sorted(
-        {*PACKAGE.rglob("core/*.py"), *own.glob("kernels/*.py"), *own.glob("threads/*.py")}
-    )
+    return sorted({*PACKAGE.rglob("core/*.py"), *(PACKAGE / "foundation").glob("kernels/*.py")})
 
 
 def _source_hash() -> str:
