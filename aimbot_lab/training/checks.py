@@ -48,6 +48,7 @@ OURS = frozenset(
     {
         *("policy", "env", "device", "seed"),
         *("verbose", "stats_window_size", "tensorboard_log", "_init_setup_model"),
+        *("supported_action_spaces", "support_multi_env"),  # what a class gives the library's base
     }
 )
 # Settings of the training itself, which every algorithm has.
