@@ -96,7 +96,7 @@ def test_without_json_tables_go_to_stdout_and_progress_to_stderr() -> None:
     result = run()
     assert re.search(r"^world +target +threads +1 +16$", result.stdout, re.MULTILINE)
     for part in SHARES:
-        assert re.search(rf"^{part} +[\d.]+% +[\d.e-]+$", result.stdout, re.MULTILINE), part
+        assert re.search(rf"^{part} +[\d.]+% +[\d.,e-]+$", result.stdout, re.MULTILINE), part
     assert "as plain Python" in result.stdout
     assert "taking a step apart" in result.stderr
     assert "taking a step apart" not in result.stdout
