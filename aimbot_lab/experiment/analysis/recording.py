@@ -35,7 +35,7 @@ from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episode
 from aimbot_lab.tracking.history import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.tracking.ui import page_of_artifact
-from aimbot_lab.worlds.registry import make_world, spec_of
+from aimbot_lab.worlds.registry import make_world, spec_of, type_of
 
 if TYPE_CHECKING:
     from aimbot_lab.mlagents.demonstration import Demonstrated
@@ -70,8 +70,10 @@ def record_agent(
     """
     env = agent.config.env
     if not spec_of(env).can("replay"):
+        way_out = " unless the run has env.kwargs: {render_mode: rgb_array}"
         raise ConfigurationError(
             f"the world {env.world} has no replays: its episodes can't be recorded or filmed"
+            f"{way_out if type_of(env).replays else ''}"
         )
 
     columns = []
