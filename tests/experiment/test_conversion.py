@@ -365,7 +365,11 @@ def test_what_is_no_trainer_file_does_no_harm(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name: mine\nlessons: []\n", "t.yaml:1:1: must be an ML-Agents trainer file"),
+        ("name: mine\ntrain: {}\n", "t.yaml:1:1: must be an ML-Agents trainer file"),
+        (
+            "lessons: []\nenvironment_parameters: {a: 1}\n",
+            "t.yaml:1:1: is a curriculum of aimbot-lab, which needs no conversion",
+        ),
         ("behaviors: 5\n", "t.yaml:1:12: behaviors: must be a mapping (got 5)"),
         ("default_settings: x\n", "t.yaml:1:19: default_settings: must be a mapping (got 'x')"),
         ("environment_parameters: []\n", "environment_parameters: must be a mapping (got a list)"),

@@ -211,7 +211,8 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
     ),
     (
         "SAC of a build",
-        f"{samples.SAC}env_settings: {{env_path: builds/Game}}\n",
+        f"{samples.SAC}    time_horizon: 1000\n    network_settings: {{memory: {{}}}}\n"
+        "env_settings: {env_path: builds/Game}\n",
         {
             "train.algo": "sac",
             "train.batch_size": 128,
@@ -224,7 +225,13 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
                 "gradient_steps": 1,
             },
         },
-        ("whose build is builds/Game", "env.win", "init_entcoef: has no counterpart"),
+        (
+            "whose build is builds/Game",
+            "env.win",
+            "init_entcoef: has no counterpart",
+            "time_horizon: has no counterpart: sac has none",
+            "memory: has no counterpart: sac has no memory",
+        ),
     ),
     (
         "brains of before 0.17",

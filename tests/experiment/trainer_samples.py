@@ -195,4 +195,8 @@ READ = {  # by ML-Agents' settings code, too
         "  time_limit: {sampler_type: uniform,\n"
         "    sampler_parameters: {min_value: 20, max_value: 30}}\n"
     ),
+    "lessons of samplers": (
+        lessons("room", first="{sampler_type: gaussian, sampler_parameters: {mean: 2, seed: 9}}")
+        + f"{HEAD}    time_horizon: 32\n"
+    ),
 }

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.cli.view import PlainView
+from aimbot_lab.experiment.ml_agents.players import export_player
 from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.sweep.document import load_sweep
@@ -14,7 +15,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import find_run, metric_history
 from aimbot_lab.tracking.run_summary import saved_agents
 from aimbot_lab.training.callbacks import lesson_callback
-from tests.cli.tiny_runs import invoke, train, write
+from tests.cli.tiny_runs import invoke, invoke_in, train, write
 from tests.unity.stand_in_build import write_build
 
 pytest.importorskip("grpc")
@@ -35,6 +36,27 @@ train:
   network: {layers: [8], scaling: running}
   torch_threads: 1
 tracking: {experiment: tests}
+"""
+TRAINER = """
+behaviors:
+  AimbotLab:
+    trainer_type: ppo
+    max_steps: 512
+    time_horizon: 32
+    hyperparameters: {batch_size: 64, buffer_size: 256}
+    network_settings: {hidden_units: 8, num_layers: 1}
+env_settings: {env_path: build/AimbotLab, env_args: [--curriculum, tiny.yaml, --agents, 8],
+  seed: 4, num_envs: 2}
+engine_settings: {time_scale: 30, no_graphics: true}
+torch_settings: {device: cpu}
+environment_parameters:
+  goto_win_radius:
+    curriculum:
+      - name: wide
+        completion_criteria: {behavior: AimbotLab, measure: progress, threshold: 0.3}
+        value: {sampler_type: uniform, sampler_parameters: {min_value: 11, max_value: 12}}
+      - {name: narrow, value: 2}
+  difficulty.goto.2: 0
 """
 SWEEP = """
 name: rates
@@ -96,6 +118,21 @@ def test_a_resumed_run_says_first_that_its_episodes_begin_anew(
     (said,) = [place for place, line in enumerate(lines) if "new episodes begin" in line]
     begun = [place for place, line in enumerate(lines) if line.endswith(" training")]
     assert said < begun[0]
+
+
+def test_a_trainer_file_with_env_settings_trains_our_build_as_it_is_converted(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path)
+    export_player(tmp_path / "build")
+    write(tmp_path, "config.yaml", TRAINER)
+    invoke_in(tmp_path, "convert", "config.yaml", "-o", "mine.yaml")
+    told = invoke_in(tmp_path, "run", "mine.yaml", "--trust", "--json", wanted=(0, 1)).document
+    assert (told["seed"], told["steps"]) == (4, 512)
+    wide, narrow = told["lessons"]
+    assert (wide["name"], narrow["name"]) == ("wide", "narrow")
+    assert wide["ended_at_step"] < 512
+    assert wide["episodes"] > 0
 
 
 def test_a_trial_of_a_sweep_is_worth_what_its_agent_wins(tmp_path: Path) -> None:

@@ -295,11 +295,16 @@ class _Converter:
         if file.lacks_reward:
             what = "has no extrinsic: ML-Agents learns without the environment's reward there"
             self._note(LOSS, file.path("reward_signals"), what, about_key=True)
-        if SELF_PLAY in file.sections and not self._meets_itself:
-            what = f"has no counterpart: world {self._world.name} has no self-play"
-            self._note(LOSS, file.path(SELF_PLAY), what, about_key=True)
+        lost_sections = {
+            SELF_PLAY: "" if self._meets_itself else f"world {self._world.name} has no self-play",
+            MEMORY: "" if self._remembers else f"{self._algo} has no memory",
+        }
+        for section, why in lost_sections.items():
+            if why and section in file.sections:
+                self._note(LOSS, file.path(section), f"has no counterpart: {why}", about_key=True)
         for place in self.untaken("lost"):
-            why = KEYS[place].text or f"{self._algo} has none"
+            of_all = KEYS[place].fate == "lost" or place == "env_settings.env_path"
+            why = KEYS[place].text if of_all else f"{self._algo} has none"
             self._note(LOSS, file.path(place), f"has no counterpart: {why}", about_key=True)
         if self._own and not self._program:
             what = "is missing: an editor is waited for; --file-name names a build"

@@ -49,6 +49,9 @@ class TodaysForm(NamedTuple):
 
 def todays_form(data: Mapping[str, Any]) -> TodaysForm:
     """`data` of a file of any version. Raises ConversionError where they are of none."""
+    if "lessons" in data and not data.keys() & {BEHAVIORS, DEFAULTS}:
+        what = "is a curriculum of aimbot-lab, which needs no conversion"
+        raise ConversionError(Diagnostic((), what))
     moved: dict[KeyPath, KeyPath] = {}
     notes: list[Diagnostic] = []
     today = {key: value for key, value in data.items() if key not in OLD_SECTIONS}
