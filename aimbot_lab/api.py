@@ -16,6 +16,8 @@ from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.tracking.run_summary import ALLOWED, is_agent_name
 
 if TYPE_CHECKING:
+    from stable_baselines3.common.callbacks import BaseCallback
+
     from aimbot_lab.experiment.analysis.comparison import Comparison
     from aimbot_lab.experiment.analysis.configurations import ComparedConfigurations
     from aimbot_lab.experiment.analysis.evaluation import Evaluated
@@ -29,12 +31,13 @@ GROUPS = ("run", "config")
 DataDir = str | PathLike[str] | None  # None: as the command line finds it
 
 
-def check_training(file: object, overrides: object, tags: object) -> None:
+def check_training(file: object, overrides: object, tags: object, callbacks: object) -> None:
     """Raise ConfigurationError for what `train` can't be given."""
     _require(isinstance(file, str | PathLike), "file", "a path or a name", file)
     _require(_is_list(overrides), "overrides", "a list of KEY=VALUE", overrides)
     usable = tags is None or isinstance(tags, Mapping)
     _require(usable, "tags", "a mapping of names to texts", tags)
+    _require(_is_list(callbacks), "callbacks", "a list of stable-baselines3's callbacks", callbacks)
 
 
 def check_playing(episodes: object, agent: object) -> None:
@@ -69,13 +72,15 @@ def train(
     name: str | None = None,
     tags: Mapping[str, str] | None = None,
     init_from: str | None = None,
+    callbacks: "Sequence[BaseCallback]" = (),
     data_dir: DataDir = None,
 ) -> "RunResult":
     """Train by the curriculum in `file`, each `KEY=VALUE` of `overrides` put in, and track it.
 
     The run is called `name`, else as MLFLOW_RUN_NAME says, else as the curriculum. `init_from` is a
-    run, or a folder with an agent, to begin with. A run whose steps were spent before its last
-    lesson passed returns too, with status FAILED.
+    run, or a folder with an agent, to begin with. `callbacks` are called beside those that the file
+    names; a run that is resumed does without them. A run whose steps were spent before its last
+    lesson passed returns too, with status FAILED, and one that a callback stopped, with KILLED.
     """
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.experiment.runs.agents import find_initial_agent
@@ -84,7 +89,7 @@ def train(
     from aimbot_lab.foundation.named_code import always
     from aimbot_lab.training.run_hooks import SilentObserver
 
-    check_training(file, overrides, tags)
+    check_training(file, overrides, tags, callbacks)
     place, name = _place(data_dir), name or os.environ.get("MLFLOW_RUN_NAME") or None
     start = None if init_from is None else find_initial_agent(init_from, place)
     request = RunRequest(
@@ -93,6 +98,7 @@ def train(
         name,
         tags=dict(tags or {}),
         start=start,
+        callbacks=callbacks,
     )
     return run_curriculum(request, SilentObserver(), should_stop=lambda: False)
 

@@ -9,10 +9,13 @@ that are started from this one may run it, too.
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple
 
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.shown_text import one_line, shortened
 
 TRUST = "AIMBOT_LAB_TRUST"
@@ -92,6 +95,17 @@ def require_allowed(code: NamedCode | None) -> None:
             f"{code.key}: the {code.shown} is not run, because no training in this data folder "
             "began with it; if you trust it, add --trust"
         )
+
+
+def imported(module: str, where: str) -> ModuleType:
+    """The module of that name, which may lie in the working directory.
+
+    Raises ConfigurationError, in a line that begins with `where`, if it can't be imported.
+    """
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    with blamed(f"{where}{module} can't be imported:", ConfigurationError):
+        return import_module(module)
 
 
 def _hash(value: Any) -> str:

@@ -11,6 +11,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import NamedCode, imported, is_allowed, named_code
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.algorithm import Algorithm
@@ -31,7 +32,7 @@ from aimbot_lab.training.networks.parts.network_parts import (
 from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
 from aimbot_lab.training.processes.exchange import Rank, share
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import REWARD_SCALE, TrainSettings
+from aimbot_lab.training.settings import REWARD_SCALE, CallbackSettings, TrainSettings
 from aimbot_lab.training.shards import Shards
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
@@ -61,6 +62,7 @@ EVERY = {
     "device",
     "torch_threads",
     "options",
+    "callbacks",
 }
 NOISE = "ActionNoise"  # stable-baselines3's class
 SDE = "use_sde"  # noise of numbers that depends on the state
@@ -309,6 +311,53 @@ def actor_faults(env: WorldSettings, train: TrainSettings) -> Iterator[tuple[tup
         yield ("actors", "number"), f"{what}{nearest})"
 
 
+def callback_code(train: TrainSettings) -> NamedCode | None:
+    """The modules of the callbacks that `train` names; None: it names none."""
+    if not train.callbacks:
+        return None
+    names = [one.callback for one in train.callbacks]
+    arguments = {str(number): one.kwargs for number, one in enumerate(train.callbacks)}
+    shown, parts = ", ".join(names), {"callbacks": names}
+    return named_code("train.callbacks", "code of", shown, parts=parts, arguments=arguments)
+
+
+def callback_faults(train: TrainSettings) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """(key below `train`, what) is wrong with its callbacks, as far as their code may run here."""
+    if train.callbacks and train.actors is not None:
+        yield ("callbacks",), f"{UNSEEN}: leave one of the two out"
+    elif is_allowed(callback_code(train)):
+        for number, one in enumerate(train.callbacks):
+            try:
+                kind = callback_class(one)
+                inspect.signature(kind).bind(**one.kwargs)
+            except ConfigurationError as error:
+                yield ("callbacks", number, "callback"), str(error)
+            except TypeError as error:
+                names = ", ".join(inspect.signature(kind).parameters) or "no arguments"
+                what = f"{one.callback}: {error} (it takes {names})"
+                yield ("callbacks", number, "kwargs"), what
+            except ValueError:  # a class of C, whose arguments are not known before
+                pass
+
+
+UNSEEN = "can't see the steps that train.actors play"
+
+
+def callback_class(one: CallbackSettings) -> type:
+    """The class of `one`, whose module is imported. Raises ConfigurationError, in a line."""
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    module, _, name = one.callback.partition(":")
+    found = getattr(imported(module, ""), name, None)
+    if not (isinstance(found, type) and issubclass(found, BaseCallback)):
+        what = "has no class" if found is None else "has another kind of object as"
+        raise ConfigurationError(
+            f"{module} {what} {name}: must be derived from "
+            "stable_baselines3.common.callbacks.BaseCallback"
+        )
+    return found
+
+
 class Shareable(Protocol):
     """What a training is made from, as far as it matters here."""
 
@@ -361,6 +410,8 @@ def check_sharing(plan: Shareable, processes: int, *, asked: str | None = None) 
     if not spec.can("parts") or spec.agents > 1 or plan.self_play is not None:
         what = "self_play" if plan.self_play is not None else f"the world {plan.env.world}"
         raise ConfigurationError(f"{asked}: {what} can't be shared out; {out}")
+    if train.callbacks:
+        raise ConfigurationError(f"{asked}: train.callbacks see one process's rows alone; {out}")
     if train.reward_scale == "running":
         raise ConfigurationError(
             f"{asked}: train.reward_scale: running is learned in one process; give "

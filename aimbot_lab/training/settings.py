@@ -239,6 +239,24 @@ class SamplesSettings:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class CallbackSettings:
+    """A callback of one's own, with the interface of stable-baselines3's BaseCallback."""
+
+    callback: str
+    """Its class as MODULE:CLASS; the module may lie in the working directory."""
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments that it is made with."""
+
+    def __post_init__(self) -> None:
+        module, colon, name = self.callback.partition(":")
+        if not (colon and name.isidentifier() and all(map(str.isidentifier, module.split(".")))):
+            raise ValueError(
+                f"callback must be MODULE:CLASS, such as my_callbacks:Progress "
+                f"(got {self.callback!r:.80})"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class TrainSettings:
     """Algorithm and hyper-parameters; names are stable-baselines3's where it has one."""
 
@@ -318,6 +336,9 @@ class TrainSettings:
     """Whether advantages are normalised per minibatch."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     """Further hyper-parameters of the algorithm, by the names that its class gives them."""
+    callbacks: tuple[CallbackSettings, ...] = ()
+    """Callbacks of your own, called in this order; one whose `_on_step` returns False stops the
+    training."""
 
     def __post_init__(self) -> None:
         if self.learning_rate is LEARNING_RATE:  # nothing was given

@@ -23,6 +23,7 @@ from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.models import new_model, new_vec_env
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
+from aimbot_lab.training.callbacks.own_callbacks import OwnCallbacks
 from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.callbacks.training_end import (
     StoppedInUpdate,
@@ -74,9 +75,11 @@ class Training:
         *,
         exchange: Exchange | None = None,
         group: ActorGroup | None = None,
+        callbacks: Sequence[BaseCallback] = (),
     ) -> None:
         self.plan, self._exchange = plan, exchange or Alone()
         self._shards = own_shards(plan, self._exchange.place)
+        self._own = OwnCallbacks(plan.train, callbacks)
         th.set_num_threads(plan.train.torch_threads)
         type_of(plan.env).warm_up(plan.env)
         seed = derive_seed(plan.seed, "learner")
@@ -221,6 +224,7 @@ class Training:
                 self._best,
                 self.self_play,
                 self._agreement,
+                self._own,
             ),
             listeners,
             mark=self._set_mark,
@@ -286,6 +290,7 @@ class Training:
             with stoppable_updates(self.model, breaks_off):
                 self.model.learn(left, callback=callback, reset_num_timesteps=fresh)
         except StoppedInUpdate:
+            self._own.on_training_end()
             return False
         except TrainingOver:
             callback.on_training_end()

@@ -58,14 +58,14 @@ def test_values_of_a_search_run_no_other_code_than_its_base_names(
     text = POLE.replace("MODULE", "module: own_module,")
     base = parse_curriculum(text, "pole.yaml", may_run=always)
     assert own.exists()
-    assert with_overrides(base, ["env.kwargs.render_mode=rgb_array"]).unasked is None
+    assert with_overrides(base, ["env.kwargs.render_mode=rgb_array"]).unasked == ()
     for override in ("env.module=other_module", "env.id=other_module:CartPole-v1"):
         refused = with_overrides(base, [override])
-        assert refused.unasked is not None
+        assert refused.unasked
         with pytest.raises(UntrustedCodeError):
             spec_of(refused.config.env)
     plain = parse_curriculum(POLE.replace("MODULE", ""), "pole.yaml", may_run=always)
-    assert with_overrides(plain, ["env.module=other_module"]).unasked is not None
+    assert with_overrides(plain, ["env.module=other_module"]).unasked
     assert not other.exists()
 
 
@@ -85,5 +85,5 @@ def test_reading_a_sweep_imports_nothing_of_its_base(
     assert mark.exists()
     mark.unlink()
     monkeypatch.setenv(TRUST, "")
-    assert find_record(data, "s", None).base.unasked is not None
+    assert find_record(data, "s", None).base.unasked
     assert not mark.exists()

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -74,12 +74,12 @@ def check(
     for path in yaml_files(files or _own_files()):
         faults, loaded = _read(path, overrides, allow_env)
         told = () if loaded is None else loaded.notes
-        if loaded is not None and (code := loaded.unasked) is not None:
+        if loaded is not None and (codes := loaded.unasked):
             if make or path in named:
                 again = partial(_read, path, overrides, allow_env, loaded.source_text)
-                faults, told = _made(again, path, code)
+                faults, told = _made(again, path, codes)
             else:
-                unmade.append(f"{path} ({code.shown})")
+                unmade += [f"{path} ({code.shown})" for code in codes]
         found.append((path, faults))
         notes += [f"{path}: {note}" for note in told]
     lines = [line for _, faults in found for line in faults]
@@ -121,18 +121,20 @@ def _read(
 
 
 def _made(
-    read: Callable[[], "tuple[list[str], LoadedCurriculum | None]"], path: Path, code: NamedCode
+    read: Callable[[], "tuple[list[str], LoadedCurriculum | None]"],
+    path: Path,
+    codes: Sequence[NamedCode],
 ) -> tuple[list[str], tuple[str, ...]]:
-    """The faults that `read` finds in the file at `path` once `code` may run, and its notes.
+    """The faults that `read` finds in the file at `path` once `codes` may run, and its notes.
 
     It runs in a process of its own, which it may end or hold up without harm.
     """
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_make, args=(read, code, theirs))
+    child = context.Process(target=_make, args=(read, codes, theirs))
     child.start()
     theirs.close()
-    where = f"{path}: {code.key}: the {code.shown}"
+    where = f"{path}: {codes[0].key}: the {codes[0].shown}"
     try:
         if not ours.poll(MADE_SECONDS):
             return [f"{where} made no world within {MADE_SECONDS} s"], ()
@@ -149,12 +151,13 @@ def _made(
 
 def _make(
     read: Callable[[], "tuple[list[str], LoadedCurriculum | None]"],
-    code: NamedCode,
+    codes: Sequence[NamedCode],
     answer: "Connection",
 ) -> None:
     os.setsid()  # what it starts ends with it
     os.dup2(2, 1)  # what the code prints is no result of ours
-    allow(code)
+    for code in codes:
+        allow(code)
     faults, loaded = read()
     answer.send_bytes(json.dumps([faults, () if loaded is None else loaded.notes]).encode())
     os._exit(0)  # threads of the code may be at work

@@ -37,6 +37,8 @@ from aimbot_lab.training.checks import (
     MAX_MULTIPLY_ADDS,
     MAX_WEIGHTS,
     actor_faults,
+    callback_code,
+    callback_faults,
     settings_faults,
     update_cost,
 )
@@ -81,14 +83,16 @@ def validate(
 ) -> tuple[CurriculumFile | None, list[Diagnostic]]:
     """The curriculum that `data` describe, None where anything is wrong, and all faults.
 
-    Code that its world names is run where `may_run` says so; elsewhere nothing is held against a
-    world whose shape is not known without it.
+    Code that its world and its callbacks name is run where `may_run` says so; elsewhere nothing is
+    held against a world whose shape is not known without it.
     """
     config, faults = formed(data)
     known = {fault.path for fault in faults}
     lessons, env, parameters, train, self_play = _sections(config or _without(data, known), known)
-    if env is not None and (code := code_of(env)) is not None and may_run(code):
-        allow(code)
+    codes = None if env is None else code_of(env), None if train is None else callback_code(train)
+    for code in codes:
+        if code is not None and may_run(code):
+            allow(code)
     world = named_type(data.get("env"))
     between = list(world_diagnostics(env))
     if between or (env is not None and not knows_spec(env)):
@@ -140,6 +144,7 @@ def learning_diagnostics(
             yield from mask_diagnostics(env, train)
     if not knows(_ALGORITHM):
         yield from option_diagnostics(env, train)
+    yield from (Diagnostic(("train", *key), what) for key, what in callback_faults(train))
     if env is not None and not knows(_NETWORK):
         yield from network_diagnostics(env, train)
     if env is not None and not knows(_ALGORITHM):

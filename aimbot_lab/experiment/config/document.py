@@ -66,9 +66,10 @@ class LoadedCurriculum:
         return self.config.name
 
     @property
-    def unasked(self) -> NamedCode | None:
-        """The code that would have to run to know the shape of its world; None: it is known."""
-        return None if knows_spec(self.config.env) else code_of(self.config.env)
+    def unasked(self) -> tuple[NamedCode, ...]:
+        """The code that would have to run to check what it names; none of a known world."""
+        known = code_of(self.config.env) if knows_spec(self.config.env) else None
+        return tuple(one for one in self.config.codes if one != known and not is_allowed(one))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -197,10 +198,10 @@ def with_overrides(loaded: LoadedCurriculum, overrides: Sequence[str]) -> Loaded
     Raises ConfigurationError as `load_curriculum` does.
     """
     kept = loaded.files
-    own = code_of(loaded.config.env)
+    sources = {own.source for own in loaded.config.codes if is_allowed(own)}
 
     def may_run(code: NamedCode) -> bool:
-        return own is not None and is_allowed(own) and code.source == own.source
+        return code.source in sources
 
     decides = any(one.partition("=")[0].startswith(_DECIDE) for one in overrides)
     data = loaded.open_settings if decides else plain_settings(loaded.config)

@@ -8,15 +8,23 @@ from annotated_types import Ge, Le, MinLen
 
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, Name
 from aimbot_lab.experiment.config.parameters import EnvironmentParameter, with_parameters
+from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
-from aimbot_lab.training.checks import with_scaling
+from aimbot_lab.training.checks import callback_code, with_scaling
 from aimbot_lab.training.networks.network import network_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import EvaluationSettings, TrainSettings
-from aimbot_lab.worlds.registry import AnyWorld, default_settings, knows_spec, spec_of, type_of
+from aimbot_lab.worlds.registry import (
+    AnyWorld,
+    code_of,
+    default_settings,
+    knows_spec,
+    spec_of,
+    type_of,
+)
 
 ONLY_LESSON = Lesson(name="all steps")  # of a file without lessons
 
@@ -53,6 +61,12 @@ class CurriculumFile:
     def learned_env(self) -> WorldSettings:
         """The world as it is trained in: `env`, with the learner's past selves under self-play."""
         return self_play_env(self.env, self.self_play)
+
+    @property
+    def codes(self) -> tuple[NamedCode, ...]:
+        """The code that a training of it runs: that of its world, and of its callbacks."""
+        found = code_of(self.env), callback_code(self.train)
+        return tuple(one for one in found if one is not None)
 
     @property
     def one_core(self) -> tuple[str, ...]:

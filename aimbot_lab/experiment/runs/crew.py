@@ -215,7 +215,7 @@ def prepared(
     observer.stage("preparing the simulator (compiled once, then kept)")
     parts = config.seed, config.env, config.lessons, config.train
     plan = TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)
-    training = Training(plan, exchange=exchange, group=actors)
+    training = Training(plan, exchange=exchange, group=actors, callbacks=request.callbacks)
     with closed_on_failure(training.close):
         for remark in training.remarks:
             observer.notice(remark)

@@ -27,9 +27,10 @@ TORCH_THREADS = "train.torch_threads"  # harmless where the engine is the projec
 
 SECONDS = 5.0  # a question to git may take, on a slow disk
 
-UNSET = str(None)
+UNSET = str(None), ""
+CALLBACKS = "train.callbacks"
 MAX_PARAMS = 90  # a page shows a hundred; those of --init-from come on top
-NOT_TRAINING_SETTINGS = frozenset({"seed", "tracking", "evaluation"})
+NOT_TRAINING_SETTINGS = frozenset({"seed", "tracking", "evaluation", CALLBACKS})
 ENDED: Mapping[str, str] = MappingProxyType(
     {"FINISHED": "goal reached", "FAILED": "steps spent", "KILLED": "stopped"}
 )
@@ -185,5 +186,5 @@ def _params(config: CurriculumFile) -> dict[str, str]:
             criteria = asdict(lesson.completion_criteria)
             asked = {name: criteria[name] for name in CRITERIA}
             params |= flat_settings(asked, f"lessons.{number}.completion_criteria")
-    given = [(name, value) for name, value in params.items() if value != UNSET]
+    given = [(name, value) for name, value in params.items() if value not in UNSET]
     return dict(given[:MAX_PARAMS])

@@ -10,7 +10,7 @@ from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder, KeptCheckpoint
 from aimbot_lab.experiment.runs.crew import Crew
-from aimbot_lab.experiment.runs.description import harmless_settings
+from aimbot_lab.experiment.runs.description import CALLBACKS, harmless_settings
 from aimbot_lab.experiment.runs.run_record import (
     RECORD_NAME,
     RESOLVED_NAME,
@@ -128,7 +128,7 @@ def _refuse_if_altered(run: ResumableRun) -> None:
 def _may_be_made(changes: Sequence[Change], config: CurriculumFile) -> bool:
     """Whether none of `changes`, which led to `config`, can change the result."""
     allowed = harmless_settings(config.train) | {BUDGET}
-    return all(change.key in allowed for change in changes)
+    return all(change.key in allowed or change.key.startswith(CALLBACKS) for change in changes)
 
 
 def find_resumable(

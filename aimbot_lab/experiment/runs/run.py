@@ -121,7 +121,7 @@ def _opened(
         training = prepared(request, observer, crew.exchange, actors=crew.actors)
         with closed_on_failure(training.close):
             crew.order()
-            note_code(request.data_folder, request.curriculum.config.env)
+            note_code(request.data_folder, request.curriculum.config)
             observer.stage("opening the tracking store (made once, then kept)")
             if request.resume is None:
                 return training, None, _open(request, on_outage=on_outage)

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.named_code import MayRun, NamedCode, is_allowed, never
@@ -27,7 +28,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import put_file
 from aimbot_lab.tracking.run_folder import RunFolder, run_folders
 from aimbot_lab.tracking.tracker import RunStatus
-from aimbot_lab.worlds.registry import code_of, kept_spec, stored_spec
+from aimbot_lab.worlds.registry import kept_spec, knows_spec, stored_spec
 
 if TYPE_CHECKING:
     from aimbot_lab.training.agents.agent_files import SavedAgent
@@ -179,7 +180,7 @@ def stored_curriculum(fetch: Callable[[str], Path], *, may_run: MayRun = never) 
     """
     path = fetch(RESOLVED_NAME)
     loaded = load_curriculum(path, find=fetch, may_run=may_run)
-    if loaded.unasked is None:
+    if knows_spec(loaded.config.env):
         return loaded
     try:
         data = read_bounded(fetch(SPEC_NAME), MAX_SPEC_BYTES)
@@ -200,14 +201,12 @@ def spec_text(env: WorldSettings) -> str | None:
     return None if document is None else json.dumps(document, indent=1) + "\n"
 
 
-def note_code(data_folder: DataFolder, env: WorldSettings) -> None:
-    """Note the code that a training in `env` begins with, which this process runs."""
-    code = code_of(env)
-    if code is None or not is_allowed(code):
-        return
-    with suppress(OSError):  # a full disk: it will have to be trusted anew
-        data_folder.code.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (data_folder.code / code.sha256).write_text(f"{code.shown}\n", encoding="utf-8")
+def note_code(data_folder: DataFolder, config: CurriculumFile) -> None:
+    """Note the code that a training of `config` begins with, which this process runs."""
+    for code in filter(is_allowed, config.codes):
+        with suppress(OSError):  # a full disk: it will have to be trusted anew
+            data_folder.code.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (data_folder.code / code.sha256).write_text(f"{code.shown}\n", encoding="utf-8")
 
 
 def noted_in(data_folder: DataFolder) -> MayRun:
@@ -290,6 +289,7 @@ class RunRequest:
     tags: Mapping[str, str] = field(default_factory=dict)  # of a new run, beside its own
     start: InitialAgent | None = None  # the agent that a new run begins with
     take_over: bool = False  # resume it even though another process may still train it
+    callbacks: Sequence[Any] = ()  # of stable-baselines3, beside those that the curriculum names
 
     @property
     def run_name(self) -> str:

@@ -121,7 +121,7 @@ def _choice(key: str, path: Path) -> OfferedCurriculum:
             lessons=[one.name for one in config.lessons],
             targets=[*targets],
             total_steps=config.train.total_steps,
-            code="" if loaded.unasked is None else loaded.unasked.shown,
+            code=", ".join(one.shown for one in loaded.unasked),
         )
     return OfferedCurriculum(key, name, about, shipped, main=False, faults=faults)
 

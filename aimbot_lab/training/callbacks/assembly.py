@@ -21,6 +21,7 @@ from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.evaluation_callback import EvaluationCallback, greedy_play
 from aimbot_lab.training.callbacks.lesson_callback import CheckpointCallback, LessonCallback
 from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
+from aimbot_lab.training.callbacks.own_callbacks import OwnCallbacks
 from aimbot_lab.training.callbacks.report_callback import (
     BestAgentCallback,
     EpisodeTally,
@@ -91,6 +92,7 @@ KEPT: Mapping[type[BaseCallback], str] = MappingProxyType(
         StatisticsCallback: "statistics",
         NoiseCallback: "noise",
         SelfPlayCallback: "lesson_played",
+        OwnCallbacks: "own",
     }
 )
 """Callbacks with a state, and its name in a checkpoint; older ones lack some of them."""
@@ -107,6 +109,7 @@ class Learner:
     best: BestAgent
     self_play: SelfPlay | None
     agreement: Agreement
+    own: OwnCallbacks
 
 
 @dataclass(frozen=True)
@@ -185,6 +188,9 @@ class TrainingCallbacks:
             own.append(
                 KeptEpisodesCallback(learner.env, learner.progress, lessons=lessons, sink=replays)
             )
+        if learner.own.named:
+            learner.own.join(self.lessons.stop, listeners.observer, listeners.sink)
+            own.append(learner.own)
         first = adjustments(learner.plan.train, learner.model.policy)
         last = [self.report, self.evaluation, self.best, self._checkpoints]
         return [*first, self.lessons, *own, *last]

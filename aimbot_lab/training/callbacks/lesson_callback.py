@@ -182,6 +182,10 @@ class LessonCallback(BaseCallback):
         self.stopped = False
         self._set_scenario()
 
+    def stop(self) -> None:
+        """End the training in this step."""
+        self.stopped = True
+
     def _answers(self, links: RunLinks) -> dict[str, Answer]:
         """What answers requests that are not about weights, by their kinds."""
         answers: dict[str, Answer] = {"stop": self._stop}

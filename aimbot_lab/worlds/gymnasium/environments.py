@@ -5,10 +5,8 @@ with the interface of the old gym are reported in a line with what Gymnasium wan
 """
 
 import inspect
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, assert_never
 
@@ -25,6 +23,7 @@ from aimbot_lab.foundation.errors import (
 )
 from aimbot_lab.foundation.intervals import Measure
 from aimbot_lab.foundation.metric_names import EVAL_RETURN
+from aimbot_lab.foundation.named_code import imported
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, WorldSpec
@@ -50,7 +49,7 @@ SHIMMY = "which is the old gym's interface (shimmy.GymV21CompatibilityV0 wraps i
 def new_environment(settings: GymnasiumSettings) -> Env:
     """One environment. Raises ConfigurationError, in a line, where it can't be made."""
     if settings.module is not None:
-        _import(settings.module)
+        imported(settings.module, "env.module: ")
     limit = (
         {}
         if settings.max_episode_steps is None
@@ -75,13 +74,6 @@ def tried_environment(settings: GymnasiumSettings) -> Iterator[Env]:
                 yield env
             finally:
                 env.close()
-
-
-def _import(module: str) -> None:
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # a module in the working directory
-    with blamed(f"env.module: {module} can't be imported:", ConfigurationError):
-        import_module(module)
 
 
 def _attribute(env: Env, name: str) -> Any:
