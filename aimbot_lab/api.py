@@ -16,8 +16,6 @@ from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.tracking.run_summary import ALLOWED, is_agent_name
 
 if TYPE_CHECKING:
-    from stable_baselines3.common.callbacks import BaseCallback
-
     from aimbot_lab.experiment.analysis.comparison import Comparison
     from aimbot_lab.experiment.analysis.configurations import ComparedConfigurations
     from aimbot_lab.experiment.analysis.evaluation import Evaluated
@@ -72,16 +70,19 @@ def train(
     name: str | None = None,
     tags: Mapping[str, str] | None = None,
     init_from: str | None = None,
-    callbacks: "Sequence[BaseCallback]" = (),
+    callbacks: Sequence[Any] = (),
+    progress: bool = False,
     data_dir: DataDir = None,
 ) -> "RunResult":
     """Train by the curriculum in `file`, each `KEY=VALUE` of `overrides` put in, and track it.
 
     The run is called `name`, else as MLFLOW_RUN_NAME says, else as the curriculum. `init_from` is a
     run, or a folder with an agent, to begin with. `callbacks` are called beside those that the file
-    names; a run that is resumed does without them. A run whose steps were spent before its last
+    names; a run that is resumed does without them. With `progress` lines on standard error, which a
+    notebook shows, say where it stands. A run whose steps were spent before its last
     lesson passed returns too, with status FAILED, and one that a callback stopped, with KILLED.
     """
+    from aimbot_lab.cli.view import PlainView
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.experiment.runs.agents import find_initial_agent
     from aimbot_lab.experiment.runs.run import run_curriculum
@@ -100,7 +101,8 @@ def train(
         start=start,
         callbacks=callbacks,
     )
-    return run_curriculum(request, SilentObserver(), should_stop=lambda: False)
+    observer = PlainView() if progress else SilentObserver()
+    return run_curriculum(request, observer, should_stop=lambda: False)
 
 
 def evaluate(
