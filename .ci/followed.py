@@ -165,9 +165,8 @@ class Socket:
 
 async def move(folder: Path) -> dict[str, str]:
     """The files that a page's message passes in the panel; the run is stopped then."""
-    from aimbot_lab.panel.server.lab import Lab
+    from aimbot_lab.panel.server.lab import Lab, Session, do
     from aimbot_lab.panel.server.serve import PARTS
-    from aimbot_lab.panel.server.session import Session, do
     from aimbot_lab.tracking.data_folder import DataFolder
 
     lab = Lab(DataFolder(folder), here=folder)

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.result_lines import parse_lines
+from aimbot_lab.foundation.episodes import EpisodeBatch, parse_lines
 
 
 def ended_batch(

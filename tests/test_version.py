@@ -36,7 +36,7 @@ def test_the_place_of_the_package_and_what_is_compiled_or_explained_in_it_do_not
 
 
 @pytest.mark.parametrize(
-    "name", ["curriculum/mix.py", "worlds/duel/data/layouts.yaml", "shipped/named_files.py"]
+    "name", ["curriculum/settings.py", "worlds/duel/data/layouts.yaml", "shipped/named_files.py"]
 )
 def test_a_byte_of_code_or_data_counts(copied: Path, name: str) -> None:
     with (copied / name).open("a") as file:
@@ -46,7 +46,7 @@ def test_a_byte_of_code_or_data_counts(copied: Path, name: str) -> None:
 
 def test_a_file_that_comes_goes_or_has_another_name_counts(copied: Path) -> None:
     whole = hashed()
-    (copied / "curriculum" / "mix.py").rename(copied / "curriculum" / "mixture.py")
+    (copied / "curriculum" / "rules.py").rename(copied / "curriculum" / "mixture.py")
     renamed = hashed()
     (copied / "curriculum" / "mixture.py").unlink()
     assert len({whole, renamed, hashed()}) == 3

@@ -13,9 +13,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from aimbot_lab.adapters.spaces import ActionKind, ObservationCodec, action_codec
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import EpisodeBatch, result_line
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,

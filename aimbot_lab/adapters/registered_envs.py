@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from aimbot_lab.adapters.gymnasium_env import WorldEnv, WorldVectorEnv
 from aimbot_lab.adapters.spaces import ActionKind
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.samplers import ParameterValue, Sampler
+from aimbot_lab.foundation.settings import ParameterValue, Sampler
 from aimbot_lab.foundation.world import BatchWorld, Scenario
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.worlds.registry import DEFAULT, WORLDS, make_world, world_types

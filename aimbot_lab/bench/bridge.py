@@ -22,11 +22,10 @@ from aimbot_lab.bench.turns import Report, Say, Table, by_turns, seconds_by_turn
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.mlagents import LabEnvironment
-from aimbot_lab.mlagents.action_codec import ActionCodec
 from aimbot_lab.mlagents.base_env import BehaviorSpec
 from aimbot_lab.mlagents.builds import OVER, Build, Launch
 from aimbot_lab.mlagents.grpc_link import play
-from aimbot_lab.mlagents.info_codec import InfoCodec
+from aimbot_lab.mlagents.info_codec import ActionCodec, InfoCodec, behavior_spec
 from aimbot_lab.mlagents.messages import (
     OK,
     RESET,
@@ -35,7 +34,6 @@ from aimbot_lab.mlagents.messages import (
     read_build_message,
     write_trainer_message,
 )
-from aimbot_lab.mlagents.sensors import behavior_spec
 from aimbot_lab.worlds.registry import default_type
 
 START = 300.0  # seconds for a build to begin: it may compile its kernels first

@@ -21,12 +21,11 @@ from aimbot_lab.bench.train import FILE, Stopwatch, only, train_in_turns, traini
 from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, mean_ratio, seconds_by_turns
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.replay.episode import RowRecorder, as_replay
-from aimbot_lab.replay.files import replay_text
+from aimbot_lab.replay.episode import RowRecorder, as_replay, replay_text
 from aimbot_lab.tracking.control_channel import LOOK_SECONDS as CHANNEL_SECONDS
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.tracker import MemoryTracker
-from aimbot_lab.training.callbacks.live_publication import LivePublication
+from aimbot_lab.training.callbacks.assembly import LivePublication
 from aimbot_lab.training.callbacks.rollout_times import rollout_times
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan

@@ -24,21 +24,20 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldType
-from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.fused.core.arrays import Floats
-from aimbot_lab.training.fused.gradient import PIECE
+from aimbot_lab.training.fused.engine import PIECE
 from aimbot_lab.training.fused.layout import HeadShape
 from aimbot_lab.training.plain_ppo import PlainOutcome, learn_plain_ppo
 from aimbot_lab.training.processes.exchange import rank_from_environment
 from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.run_hooks import UNLINKED, RunLinks, SilentObserver
-from aimbot_lab.training.self_play.past_selves import PastSelves
 from aimbot_lab.training.self_play.pool import SnapshotPool
+from aimbot_lab.training.self_play.session import PastSelves
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import default_type, world_types

@@ -13,10 +13,19 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from aimbot_lab.cli.run_text import RETURN_HEAD, measured_text, promotion_line, time_left
 from aimbot_lab.cli.stopping import quiet_keys
-from aimbot_lab.cli.sweep_text import fresh, number, short_names, state_line, value
-from aimbot_lab.cli.text import duration
+from aimbot_lab.cli.text import (
+    RETURN_HEAD,
+    duration,
+    fresh,
+    measured_text,
+    number,
+    promotion_line,
+    short_names,
+    state_line,
+    time_left,
+    value,
+)
 from aimbot_lab.foundation.shown_text import (
     one_line,
     shown_rate,

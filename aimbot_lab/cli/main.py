@@ -17,11 +17,11 @@ from aimbot_lab.cli.commands.record import record, replay
 from aimbot_lab.cli.commands.run import resume, run
 from aimbot_lab.cli.commands.runs import delete, runs, weights
 from aimbot_lab.cli.commands.sweep import sweep
-from aimbot_lab.cli.completion import completion
-from aimbot_lab.cli.streams import guard_streams
+from aimbot_lab.cli.options import completion
+from aimbot_lab.cli.text import guard_streams
 from aimbot_lab.foundation.errors import LabError, reason_and_place
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
-from aimbot_lab.tracking.address import without_password
+from aimbot_lab.tracking.data_folder import without_password
 from aimbot_lab.version import full_version
 
 INTERRUPTED = 130

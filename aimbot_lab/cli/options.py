@@ -1,21 +1,28 @@
-"""Options that several commands share."""
+"""Options that commands share, and how a shell completes them."""
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import wraps
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, get_completion_class
 
-from aimbot_lab.cli.streams import print_apart
+from aimbot_lab.cli.text import print_apart
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.named_code import allow_everything
-from aimbot_lab.tracking.address import ENVIRONMENT_VARIABLE, without_password
-from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.registry import allow_everything
+from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, own_files, shipped_names
+from aimbot_lab.tracking.data_folder import (
+    ADDRESS_VARIABLE,
+    DataFolder,
+    locate_data_folder,
+    without_password,
+)
 from aimbot_lab.tracking.run_summary import (
     ALLOWED,
     BEST,
@@ -29,6 +36,76 @@ from aimbot_lab.tracking.tracker import checked_key
 if TYPE_CHECKING:
     from aimbot_lab.experiment.config.settings import CurriculumFile
     from aimbot_lab.foundation.world_type import WorldType
+
+PROGRAM = "aimbot-lab"
+VARIABLE = "_AIMBOT_LAB_COMPLETE"  # by which the program knows that a shell asks
+SHELLS = ("bash", "zsh", "fish")
+MAX_COMPLETIONS = 50
+SHORT_ID = 12
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[Any]]]
+
+
+@click.command(short_help="Print a shell's completion script.")
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the script by which SHELL completes commands, options, names, files and run ids.
+
+    For good, put one of these lines into ~/.bashrc, ~/.zshrc or ~/.config/fish/config.fish:
+
+    \b
+      eval "$(aimbot-lab completion bash)"
+      eval "$(aimbot-lab completion zsh)"
+      aimbot-lab completion fish | source
+
+    \b
+    Example:
+      aimbot-lab completion bash
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    root = click.get_current_context().find_root().command
+    click.echo(kind(root, {}, PROGRAM, VARIABLE).source())
+
+
+def complete_files(*kinds: str) -> Completer:
+    """Names of the user's own and the shipped files of these kinds, else whatever files match.
+
+    A kind is "curriculum" or "sweep".
+    """
+
+    def complete(_context: Any, _parameter: Any, begun: str) -> list[CompletionItem[Any]]:
+        names = [name for name in file_names(*kinds) if name.startswith(begun)]
+        return [CompletionItem(name) for name in names] or [CompletionItem(begun, type="file")]
+
+    return complete
+
+
+def file_names(*kinds: str) -> list[str]:
+    """The names of the user's own and the shipped files of these kinds, each once."""
+    known = [kind for kind in (CURRICULUM, SWEEP) if kind.noun in kinds]
+    own = [Path(file).stem for kind in known for file in own_files(kind)]
+    return list(dict.fromkeys([*own, *(name for kind in known for name in shipped_names(kind))]))
+
+
+def complete_runs(context: click.Context, _parameter: Any, begun: str) -> list[CompletionItem[Any]]:
+    """Ids of runs in the data folder, newest first, and `latest`."""
+    found: list[str] = []
+    with suppress(LabError, OSError):
+        found = [*_run_ids(context.params.get("data_dir"))]
+    words = ["latest", *(run_id[:SHORT_ID] for run_id in found[:MAX_COMPLETIONS])]
+    longer = [run_id for run_id in found if len(begun) > SHORT_ID]
+    return [CompletionItem(word) for word in [*words, *longer] if word.startswith(begun)]
+
+
+def _run_ids(data_dir: Path | None) -> Iterator[str]:
+    folder = locate_data_folder(data_dir)
+    held: dict[str, float] = {}
+    for place in (folder.artifacts, folder.runs):
+        with suppress(OSError), os.scandir(place) as entries:
+            held.update((one.name, one.stat().st_mtime) for one in entries)
+    yield from sorted(filter(_RUN_ID.fullmatch, held), key=lambda name: (-held[name], name))
+
 
 Result = TypeVar("Result")
 MAX_PROCESSES = 64
@@ -51,7 +128,7 @@ def _without_password(
     """
     if value is None or (shown := without_password(value)) == value:
         return value
-    os.environ[ENVIRONMENT_VARIABLE] = value
+    os.environ[ADDRESS_VARIABLE] = value
     return shown
 
 

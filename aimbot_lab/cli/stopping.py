@@ -1,12 +1,14 @@
-"""What a person does to a command that runs: Ctrl-C, SIGTERM and a closed terminal, and its keys.
-
-Ctrl-C or SIGTERM once stops and saves, twice aborts; a closed terminal stops and saves.
-"""
+"""How signals stop a command, and processes that end with it."""
 
 import os
+import runpy
 import signal
+import subprocess
+import sys
 import termios
-from collections.abc import Callable, Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -111,3 +113,51 @@ def _is_in_foreground(descriptor: int) -> bool:
         return os.tcgetpgrp(descriptor) == os.getpgrp()
     except OSError:
         return False
+
+
+SECONDS_TO_END = 5.0  # between the asking and the killing
+LAB = "--lab"
+
+
+def tied(arguments: Sequence[str]) -> list[str]:
+    """What runs `arguments` tied to the end of its standard input; it leads a group of its own."""
+    return [sys.executable, "-P", "-m", "aimbot_lab.cli.stopping", *arguments]
+
+
+def tied_lab(words: Sequence[str]) -> list[str]:
+    """What runs `aimbot-lab` with `words`, tied to the end of its standard input."""
+    return [sys.executable, "-m", "aimbot_lab.cli.stopping", LAB, *words]
+
+
+def main() -> int:
+    """The exit code of the command in `sys.argv`."""
+    if sys.argv[1:2] == [LAB]:
+        del sys.argv[1]
+        _at_the_end_of_stdin(lambda: os.kill(os.getpid(), signal.SIGTERM))
+        runpy.run_module("aimbot_lab", run_name="__main__", alter_sys=True)  # which exits
+    # Not ignored, which the command would inherit: who ends the group waits for all of it.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: None)
+    _at_the_end_of_stdin(_end_group)
+    code = subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL)
+    return code if code >= 0 else 128 - code
+
+
+def _at_the_end_of_stdin(end: Callable[[], None]) -> None:
+    """Call `end`, in a thread, once the starter is gone."""
+
+    def watch() -> None:
+        while os.read(0, 1):
+            pass
+        end()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _end_group() -> None:
+    os.killpg(0, signal.SIGTERM)
+    time.sleep(SECONDS_TO_END)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

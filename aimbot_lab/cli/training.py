@@ -22,11 +22,14 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.commands.judging import compared_configurations, show_configurations
-from aimbot_lab.cli.run_text import LOOK, SHORT_ID, show_result
-from aimbot_lab.cli.stopping import STOPPING, STOPPING_TOGETHER, handled_signals, stop_on_signals
-from aimbot_lab.cli.streams import print_together
-from aimbot_lab.cli.text import print_json
-from aimbot_lab.cli.tied_process import tied_lab
+from aimbot_lab.cli.stopping import (
+    STOPPING,
+    STOPPING_TOGETHER,
+    handled_signals,
+    stop_on_signals,
+    tied_lab,
+)
+from aimbot_lab.cli.text import LOOK, SHORT_ID, print_json, print_together, show_result
 from aimbot_lab.cli.view import training_view
 from aimbot_lab.cluster.connection import ADDRESS, HeadLostError
 from aimbot_lab.foundation.errors import LabError
@@ -184,7 +187,7 @@ def _report(line: str) -> None:
 
 def _newest_step(folder: DataFolder, key: str, resumed: str | None) -> int | None:
     """The step of the newest checkpoint of the run that is trained; None without one."""
-    from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+    from aimbot_lab.experiment.runs.run_record import CheckpointFolder
 
     run = _begun_run(folder, key)
     run_id = resumed if run is None else run.run_id

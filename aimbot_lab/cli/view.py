@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aimbot_lab.cli.run_text import progress_line, promotion_line
-from aimbot_lab.cli.sweep_text import fresh, params_text, state_line, value
+from aimbot_lab.cli.text import fresh, params_text, progress_line, promotion_line, state_line, value
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from aimbot_lab.cluster.connection import connected
+from aimbot_lab.training.actors.actor import ActorHost, Answer
 from aimbot_lab.training.actors.block import ActorPlan, BlockRequest
-from aimbot_lab.training.actors.group import ActorHost, Answer
 from aimbot_lab.training.processes.cores import one_thread
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.sweep.worker import WorkerArguments, WorkerPool
-from aimbot_lab.tracking.address import without_password
+from aimbot_lab.tracking.data_folder import without_password
 from aimbot_lab.tracking.tracker import Notify
 from aimbot_lab.version import code_hash
 

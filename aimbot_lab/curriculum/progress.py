@@ -4,17 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from aimbot_lab.curriculum.current_lesson import CurrentLesson, GreedyProof
-from aimbot_lab.curriculum.episodes import Outcome, Reader, StartOrder
-from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
-from aimbot_lab.curriculum.mix import LiveMix, WeightChange, cell_shares
-from aimbot_lab.curriculum.records import CurriculumRecord, Piece
+from aimbot_lab.curriculum.current_lesson import (
+    CurrentLesson,
+    ForgettingMonitor,
+    GreedyProof,
+    Regression,
+)
+from aimbot_lab.curriculum.evidence import ALL_CELLS, Outcome, Reader, StartOrder
 from aimbot_lab.curriculum.reports import (
     CellReport,
     Check,
+    CurriculumRecord,
     CurriculumView,
     Decision,
     LessonReport,
+    Piece,
     cell_reports,
     floors,
     held_back,
@@ -24,8 +28,14 @@ from aimbot_lab.curriculum.reports import (
     view,
 )
 from aimbot_lab.curriculum.rules import MlAgentsMemory
-from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, checked_chain
-from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS
+from aimbot_lab.curriculum.settings import (
+    ForgettingSettings,
+    Lesson,
+    LiveMix,
+    WeightChange,
+    cell_shares,
+    checked_chain,
+)
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario

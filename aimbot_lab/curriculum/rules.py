@@ -15,9 +15,15 @@ from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 
-from aimbot_lab.curriculum.episodes import Order, Outcome
-from aimbot_lab.curriculum.evidence import RESTART_EVERY, Evidence, EvidenceTest
-from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, RateWindow
+from aimbot_lab.curriculum.evidence import (
+    ALL_CELLS,
+    RESTART_EVERY,
+    Evidence,
+    EvidenceTest,
+    Order,
+    Outcome,
+    RateWindow,
+)
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.intervals import WinRate
 from aimbot_lab.foundation.ratings import expected_score

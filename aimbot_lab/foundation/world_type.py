@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from aimbot_lab.foundation.named_code import NamedCode, is_allowed, require_allowed
-from aimbot_lab.foundation.replays import WorldReplays
-from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.foundation.scenes import WorldScenes
-from aimbot_lab.foundation.terminal_play import TerminalPlay
+from aimbot_lab.foundation.display import TerminalPlay, WorldReplays, WorldScenes
+from aimbot_lab.foundation.registry import NamedCode, is_allowed, require_allowed
+from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,

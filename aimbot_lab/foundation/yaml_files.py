@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.files import read_bounded
 
 MAX_LEVELS = 40  # of lists and mappings in each other, unless a kind of file has fewer
 

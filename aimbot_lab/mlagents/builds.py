@@ -18,7 +18,6 @@ from typing import NamedTuple, Protocol
 
 from aimbot_lab.foundation.errors import ConfigurationError, reason
 from aimbot_lab.foundation.shown_text import one_line, shortened
-from aimbot_lab.mlagents.action_codec import ActionCodec
 from aimbot_lab.mlagents.base_env import ActionSpec, BehaviorSpec
 from aimbot_lab.mlagents.exception import (
     UnityCommunicationException,
@@ -27,8 +26,7 @@ from aimbot_lab.mlagents.exception import (
     UnityTimeOutException,
 )
 from aimbot_lab.mlagents.grpc_link import BuildServer
-from aimbot_lab.mlagents.handshake import ASKED, action_specs, check_build, trainers_answer
-from aimbot_lab.mlagents.info_codec import InfoCodec, observation_specs
+from aimbot_lab.mlagents.info_codec import ActionCodec, InfoCodec, observation_specs
 from aimbot_lab.mlagents.messages import (
     OK,
     SHUT_DOWN,
@@ -38,6 +36,7 @@ from aimbot_lab.mlagents.messages import (
     read_build_message,
     write_trainer_message,
 )
+from aimbot_lab.mlagents.session import ASKED, action_specs, check_build, trainers_answer
 
 SUFFIXES = (".x86_64", ".x86", ".exe", ".app")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy")

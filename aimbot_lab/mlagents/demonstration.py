@@ -18,12 +18,10 @@ from aimbot_lab.foundation.world import (
     Observations,
     WorldSpec,
 )
-from aimbot_lab.mlagents.action_codec import ActionCodec
 from aimbot_lab.mlagents.base_env import ActionTuple, BehaviorSpec, DecisionSteps, TerminalSteps
-from aimbot_lab.mlagents.handshake import introduction
-from aimbot_lab.mlagents.info_codec import InfoCodec
+from aimbot_lab.mlagents.info_codec import ActionCodec, InfoCodec, behavior_spec, sensors_of
 from aimbot_lab.mlagents.messages import new_message, parsed, write_varint
-from aimbot_lab.mlagents.sensors import behavior_spec, sensors_of
+from aimbot_lab.mlagents.session import introduction
 
 HEADER = 33  # bytes before the behavior
 VERSION = 1  # of the format

@@ -15,8 +15,7 @@ from aimbot_lab.mlagents.base_env import (
     checked_action,
 )
 from aimbot_lab.mlagents.exception import UnityActionException, UnityEnvironmentException
-from aimbot_lab.mlagents.player import BehaviorPlayer, Steps
-from aimbot_lab.mlagents.player_channels import PlayerChannels, ReceivedParameters
+from aimbot_lab.mlagents.player import BehaviorPlayer, PlayerChannels, ReceivedParameters, Steps
 from aimbot_lab.mlagents.side_channel.side_channel import SideChannel, by_id, deliver, take_queued
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
 

@@ -1,18 +1,23 @@
-"""What all agents of a behavior tell in a step, as builds send it.
-
-A list of AgentInfo holds those whose episodes ended (`done`) and those that need an action. It is
-written, and read where others write it likewise, as rows of bytes of one length, all agents at
-once: numbers that protobuf would leave out where they are 0 are written, and ids are padded to five
-bytes. Protobuf reads all other lists.
-"""
+"""Agents' infos and actions as ML-Agents' messages, and the sensors that are in them."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.world import BoolArray, Float32Array
+from aimbot_lab.foundation.world import (
+    BoolArray,
+    Float32Array,
+    Int64Array,
+    ObservationBlock,
+    Observations,
+    WorldSpec,
+    columns_of,
+)
 from aimbot_lab.mlagents.base_env import (
+    ActionSpec,
+    ActionTuple,
     BehaviorSpec,
     DecisionSteps,
     DimensionProperty,
@@ -37,6 +42,157 @@ from aimbot_lab.mlagents.messages import (
     write_packed,
     write_varint,
 )
+
+MOVABLE = DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
+
+
+def behavior_spec(spec: WorldSpec, *, channels_first: bool = True) -> BehaviorSpec:
+    """The behavior of agents in a world with `spec`: its sensors, and its actions."""
+    sensors = sensors_of(spec, channels_first=channels_first)
+    actions = ActionSpec(spec.continuous, tuple(int(size) for size in spec.branches))
+    return BehaviorSpec([sensor.spec for sensor in sensors], actions)
+
+
+class Sensor(NamedTuple):
+    """What agents are shown as one observation."""
+
+    spec: ObservationSpec
+    columns: Int64Array | None  # of the world's observation; None: all of them
+    picture: str | None = None  # the block whose shades, from 0 to 1, are shown instead
+
+    def of(self, observations: Observations) -> Float32Array:
+        """[n, ...] of the world's observations [n]."""
+        if self.picture is not None:
+            shades = observations[self.picture].astype(np.float32) / np.float32(255)
+            first = self.spec.dimension_property[0] != MOVABLE
+            return np.ascontiguousarray(np.moveaxis(shades, 3, 1)) if first else shades
+        columns = columns_of(observations)
+        return columns if self.columns is None else columns[:, self.columns]
+
+
+def sensors_of(spec: WorldSpec, *, channels_first: bool = True) -> tuple[Sensor, ...]:
+    """The sensors of a world with `spec`, by name, as Unity sorts them.
+
+    A picture is [C, H, W] with `channels_first`, as trainers from 1.0 on read it, and [H, W, C]
+    without, as those of before. Earlier observations stand before later ones: in a picture as
+    further channels, elsewhere as further numbers.
+    """
+    columns = dict(_columns(spec))
+    made = [_picture(block, channels_first=channels_first) for block in spec.pictures]
+    names = dict.fromkeys(block.sensor for block in columns if block.sensor)
+    for name in names:
+        ages = [c for block, c in columns.items() if block.sensor == name]
+        full = name if len(ages) == 1 else f"StackingSensor_size{len(ages)}_{name}"
+        together = np.concatenate(ages)
+        made.append(Sensor(_flat(full, len(together)), together))
+    rest = [c for block, c in columns.items() if block.sensor is None]
+    if rest:
+        size = sum(map(len, rest))
+        made.append(
+            Sensor(_flat(f"VectorSensor_size{size}", size), np.concatenate(rest) if made else None)
+        )
+    return tuple(sorted(made, key=lambda sensor: sensor.spec.name))
+
+
+def _columns(spec: WorldSpec) -> Iterator[tuple[ObservationBlock, Int64Array]]:
+    first = 0
+    for block in spec.observation_blocks:
+        if block.kind != "image":
+            yield block, np.arange(first, first + block.columns)
+        first += block.columns
+
+
+def _flat(name: str, size: int) -> ObservationSpec:
+    return ObservationSpec((size,), (DimensionProperty.NONE,), ObservationType.DEFAULT, name)
+
+
+def _picture(block: ObservationBlock, *, channels_first: bool) -> Sensor:
+    height, width, channels = block.shape
+    shape, properties = block.shape, (MOVABLE, MOVABLE, DimensionProperty.NONE)
+    if channels_first:
+        shape, properties = (channels, height, width), (DimensionProperty.NONE, MOVABLE, MOVABLE)
+    name = block.sensor or block.name
+    spec = ObservationSpec(shape, properties, ObservationType.DEFAULT, name)
+    return Sensor(spec, None, block.name)
+
+
+DEPRECATED, CONTINUOUS, DISCRETE = 1, 6, 7  # numbers of fields
+ONE_BYTE = 0x80  # below which a choice takes one byte
+
+
+class ActionCodec:
+    """Reads and writes ListAgentAction messages of one kind of actions.
+
+    Where all choices are below 128, each action has the same length, and all are one array.
+    """
+
+    def __init__(self, spec: ActionSpec) -> None:
+        self._spec = spec
+        self._layouts = [_layout(spec, deprecated=repeated) for repeated in (True, False)]
+
+    def decode(self, data: bytes) -> ActionTuple:
+        """The actions in `data`, a ListAgentAction. Raises WireError for those of another kind."""
+        for layout in self._layouts:
+            found = _decode_rows(data, layout)
+            if found is not None:
+                return found
+        return self._decode_any(data)
+
+    def _decode_any(self, data: bytes) -> ActionTuple:
+        """The same for any order of fields, packed or not, with fields that are not declared."""
+        sizes = self._spec.continuous_size, self._spec.discrete_size
+        actions = parsed("ListAgentAction", data).value
+        continuous = np.zeros((len(actions), sizes[0]), np.float32)
+        discrete = np.zeros((len(actions), sizes[1]), np.int32)
+        for row, action in enumerate(actions):
+            floats, choices = action.continuous_actions, action.discrete_actions
+            if (len(floats), len(choices)) != sizes:
+                raise WireError(
+                    f"action {row} has {len(floats)} continuous numbers and {len(choices)} "
+                    f"choices; it must have {sizes[0]} and {sizes[1]}"
+                )
+            continuous[row], discrete[row] = floats, choices
+        return ActionTuple(continuous, discrete)
+
+    def encode(self, action: ActionTuple) -> bytes:
+        """`action` as a ListAgentAction. Raises WireError for choices that are not 0 to 127."""
+        choices = action.discrete
+        if choices.size and not 0 <= choices.min() <= choices.max() < ONE_BYTE:
+            raise WireError(f"choices to send must be 0 to {ONE_BYTE - 1}")
+        layout = self._layouts[-1]
+        rows = np.tile(layout.row, (len(choices), 1))
+        floats = np.ascontiguousarray(action.continuous, "<f4")
+        rows[:, layout.places["continuous"]] = floats.view(np.uint8)
+        rows[:, layout.places["discrete"]] = choices
+        return rows.tobytes()
+
+
+def _layout(spec: ActionSpec, *, deprecated: bool) -> RowLayout:
+    floats, choices = 4 * spec.continuous_size, spec.discrete_size
+    repeated = floats + 4 * choices if deprecated else 0
+    layout = RowLayout()
+    for number, name, size in (
+        (DEPRECATED, "deprecated", repeated),
+        (CONTINUOUS, "continuous", floats),
+        (DISCRETE, "discrete", choices),
+    ):
+        head = tag(number, LENGTH) + write_varint(size) if size else b""
+        layout.add(name, head, size=size)
+    layout.close()
+    return layout
+
+
+def _decode_rows(data: bytes, layout: RowLayout) -> ActionTuple | None:
+    """The actions in `data`, if each is laid out like this."""
+    count, rest = divmod(len(data), len(layout.row))
+    if rest:
+        return None
+    rows = np.frombuffer(data, np.uint8).reshape(count, len(layout.row))
+    choices = rows[:, layout.places["discrete"]]
+    if not layout.alike(rows).all() or (choices >= ONE_BYTE).any():
+        return None
+    return ActionTuple(floats_of(rows[:, layout.places["continuous"]]), choices)
+
 
 REWARD, DONE, MAX_STEP, ID, MASK = 7, 8, 9, 10, 11  # numbers of fields
 OBSERVATION, GROUP_ID, GROUP_REWARD = 13, 14, 15

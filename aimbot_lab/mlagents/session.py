@@ -1,22 +1,21 @@
-"""A world as a build that a trainer of ML-Agents talks to, whatever carries the messages.
+"""The trainer's side: the handshake, then steps and resets."""
 
-The build speaks first; each of its messages is answered by one of the trainer's. In order: a
-greeting; an empty message, which the trainer answers when it resets; then what agents observed.
-"""
-
+import json
 import struct
 import uuid
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario, close_world
-from aimbot_lab.mlagents.action_codec import ActionCodec
+from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.foundation.spec_document import spec_document, spec_from
+from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario, WorldSpec, close_world
 from aimbot_lab.mlagents.base_env import (
+    ActionSpec,
     ActionTuple,
     BehaviorSpec,
     DecisionSteps,
@@ -25,14 +24,11 @@ from aimbot_lab.mlagents.base_env import (
     TerminalSteps,
     checked_action,
 )
-from aimbot_lab.mlagents.exception import NotFiniteError, UnityActionException
-from aimbot_lab.mlagents.handshake import (
-    DESCRIPTION,
-    describe,
-    greeting,
-    introduction,
-    reads_channels_first,
-    trainers_seed,
+from aimbot_lab.mlagents.exception import (
+    NotFiniteError,
+    UnityActionException,
+    UnityEnvironmentException,
+    UnitySideChannelException,
 )
 from aimbot_lab.mlagents.info_codec import (
     COMPRESSION,
@@ -40,7 +36,9 @@ from aimbot_lab.mlagents.info_codec import (
     NAME,
     OBSERVATION,
     SHAPE,
+    ActionCodec,
     InfoCodec,
+    behavior_spec,
 )
 from aimbot_lab.mlagents.messages import (
     OK,
@@ -52,6 +50,8 @@ from aimbot_lab.mlagents.messages import (
     BuildMessage,
     Bytes,
     TrainerMessage,
+    WireError,
+    new_message,
     parsed,
     read_trainer_message,
     tag,
@@ -60,12 +60,149 @@ from aimbot_lab.mlagents.messages import (
     write_packed,
     write_varint,
 )
-from aimbot_lab.mlagents.player import BehaviorPlayer, Steps, teams_of
-from aimbot_lab.mlagents.player_channels import PlayerChannels, ReceivedParameters
-from aimbot_lab.mlagents.sensors import behavior_spec
+from aimbot_lab.mlagents.player import (
+    BehaviorPlayer,
+    PlayerChannels,
+    ReceivedParameters,
+    Steps,
+    teams_of,
+)
 from aimbot_lab.mlagents.side_channel.side_channel import framed, unframed
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
+
+COMMUNICATION = "1.5.0"  # version of the protocol
+PACKAGE = "2.0.1"  # of Unity's package that speaks it as we do
+TRAINER = "0.30.0"  # of ML-Agents' Python package; builds of later ones see pictures otherwise
+ABILITIES = (
+    *("baseRLCapabilities", "concatenatedPngObservations", "compressedChannelMapping"),
+    *("hybridActions", "trainingAnalytics", "variableLengthObservation", "multiAgentGroups"),
+)
+DESCRIPTION = uuid.UUID("6b6f6f8c-3c5e-4f0f-9a3f-5d1c2a7e9b10")
+ASKED = "AIMBOT_LAB_DESCRIBE"
+"""The variable in a player's environment by which a trainer of ours asks for it."""
+TOLD = (
+    *("observation_names", "observation_low", "observation_high", "blocks", "targets"),
+    *("difficulties", "parameters", "action_names", "decision_seconds", "time_unit", "max_steps"),
+    *("has_draws", "time_column", "episode_columns", "result_columns", "turn_per_unit"),
+)
+
+
+def greeting() -> bytes:
+    """The InitOutput that a build begins with."""
+    output = new_message("InitOutput")
+    output.name = "AcademySingleton"
+    output.communication_version, output.package_version = COMMUNICATION, PACKAGE
+    for ability in ABILITIES:
+        setattr(output.capabilities, ability, True)
+    return _written(output)
+
+
+def introduction(behaviors: Iterable[str], spec: BehaviorSpec) -> bytes:
+    """The InitOutput that comes with the first agents of `behaviors`."""
+    output = new_message("InitOutput")
+    for name in behaviors:
+        brain = output.brain_parameters.add()
+        brain.brain_name, brain.is_training = name, True
+        actions = brain.action_spec
+        actions.num_continuous_actions = spec.action_spec.continuous_size
+        actions.num_discrete_actions = spec.action_spec.discrete_size
+        actions.discrete_branch_sizes.extend(spec.action_spec.discrete_branches)
+    return _written(output)
+
+
+def trainers_seed(initialization: bytes) -> int:
+    """The seed in the trainer's InitInput.
+
+    Raises UnityEnvironmentException for a trainer of another major version, WireError for other
+    bytes.
+    """
+    given = _init_input(initialization)
+    _require_version(given, "the trainer", "this build")
+    return int(given.seed)
+
+
+def reads_channels_first(initialization: bytes) -> bool:
+    """Whether the trainer of this InitInput reads pictures as [C, H, W], as those from 1.0 on do.
+
+    Trainers of 0.x read [H, W, C]; one that names no version is taken for a new one.
+    """
+    return not str(_init_input(initialization).package_version).startswith("0.")
+
+
+def _init_input(initialization: bytes) -> Any:
+    return parsed("InitInput", initialization, "the trainer's first message can't be read")
+
+
+def check_build(initialization: bytes) -> None:
+    """Raise UnityEnvironmentException for a build whose InitOutput is of another major version."""
+    given = parsed("InitOutput", initialization, "the build's first message can't be read")
+    _require_version(given, "the build", "this trainer")
+
+
+def _require_version(given: Any, other: str, own: str) -> None:
+    version = str(given.communication_version)
+    if version.partition(".")[0] != COMMUNICATION.partition(".")[0]:
+        raise UnityEnvironmentException(
+            f"{other} speaks version {version!a:.20} of the protocol, {own} "
+            f"{COMMUNICATION}: the numbers before the point must be the same"
+        )
+
+
+def trainers_answer(seed: int) -> bytes:
+    """The InitInput that answers a build's greeting, with a seed of 31 bits."""
+    given = new_message("InitInput")
+    given.seed, given.num_areas = seed, 1
+    given.communication_version, given.package_version = COMMUNICATION, TRAINER
+    for ability in ABILITIES:
+        setattr(given.capabilities, ability, True)
+    return _written(given)
+
+
+def action_specs(initialization: bytes) -> dict[str, ActionSpec]:
+    """The actions of the behaviors that an InitOutput introduces.
+
+    Raises WireError for other bytes and behaviors without an action.
+    """
+    given = parsed("InitOutput", initialization, "what a build says of its behaviors can't be read")
+    found = {}
+    for brain in given.brain_parameters:
+        spec = brain.action_spec
+        branches = tuple(int(size) for size in spec.discrete_branch_sizes)
+        if not spec.num_continuous_actions and not branches:
+            raise WireError(
+                f"behavior {brain.brain_name!a:.60} has no actions, or those of a version of "
+                "ML-Agents before 1.3"
+            )
+        found[str(brain.brain_name)] = ActionSpec(int(spec.num_continuous_actions), branches)
+    return found
+
+
+def _written(message: Any) -> bytes:
+    return bytes(message.SerializeToString())
+
+
+def describe(spec: WorldSpec, *, raw: bool = False) -> bytes:
+    """`spec` as a message over `DESCRIPTION`, whose agents take `raw` actions."""
+    document = spec_document(spec)
+    turn, (_, high) = spec.turn_per_unit, spec.action_ranges
+    document["turn_per_unit"] = None if turn is None else turn * (1.0 if raw else float(high[0]))
+    return json.dumps(document).encode("utf-8")
+
+
+def described(message: bytes) -> dict[str, Any]:
+    """Fields of a WorldSpec that `message` tells.
+
+    Raises UnitySideChannelException where it is no such description.
+    """
+    try:
+        spec = spec_from(json.loads(message))
+    except ValueError as error:
+        raise UnitySideChannelException(
+            f"what a build says of its world can't be read: {shortened(one_line(repr(error)), 80)}"
+        ) from error
+    return {name: getattr(spec, name) for name in TOLD}
+
 
 DATA, MAPPING, PNG = 3, 5, 1  # fields of an observation, and its kind of compression
 SHADES = 3  # of a pixel of each file

@@ -16,6 +16,7 @@ from aimbot_lab.experiment.config.document import with_overrides
 from aimbot_lab.experiment.runs.result import markdown_table
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 from aimbot_lab.foundation.errors import AbortedError, StoreError
+from aimbot_lab.foundation.files import replace_file
 from aimbot_lab.foundation.shown_text import markdown_text, one_line
 from aimbot_lab.sweep.record import PARENT, SweepRecord
 from aimbot_lab.sweep.report import (
@@ -32,10 +33,8 @@ from aimbot_lab.sweep.settings import BEST_CONFIRMED, BEST_SEARCHED, BEST_SO_FAR
 from aimbot_lab.sweep.space import overrides
 from aimbot_lab.sweep.storage import Presence, sweep_folder
 from aimbot_lab.sweep.worker import WorkerArguments, WorkerPool
-from aimbot_lab.tracking.address import choose_address
-from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.durable import replace_file
-from aimbot_lab.tracking.opening import RunDescription, open_run, rejoin_run
+from aimbot_lab.tracking.data_folder import DataFolder, choose_address
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run, rejoin_run
 from aimbot_lab.tracking.tracker import Notify, RunStatus, Tracker
 
 HEAD = ("trial", "in the search", "on fresh seeds", "95 %", "over the defaults", "95 % together")

@@ -10,12 +10,18 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins, starts_with
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.config.pydantic_errors import section_diagnostics
-from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_mapping, read_text
+from aimbot_lab.experiment.config.schema import section_diagnostics
+from aimbot_lab.experiment.config.yaml_reader import (
+    Diagnostic,
+    Origins,
+    YamlDocument,
+    read_mapping,
+    read_text,
+    starts_with,
+)
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.named_code import MayRun, never
+from aimbot_lab.foundation.registry import MayRun, never
 from aimbot_lab.shipped.named_files import SWEEP, find_file, is_path
 from aimbot_lab.sweep.settings import WIN_RATE, SweepFile, sweep_diagnostics
 from aimbot_lab.sweep.space import (

@@ -25,8 +25,8 @@ from optuna.distributions import (
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.document import LoadedCurriculum, with_overrides
+from aimbot_lab.experiment.config.yaml_reader import Diagnostic
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.settings import Choices, Dimension, FloatRange, IntRange, SweepFile

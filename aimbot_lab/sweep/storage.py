@@ -24,11 +24,10 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.foundation.files import exclusive
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.tracking.address import without_login, without_password
-from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
-from aimbot_lab.tracking.durable import exclusive
-from aimbot_lab.tracking.ownership import Owner, this_process
+from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri, without_login, without_password
+from aimbot_lab.tracking.run_folder import Owner, this_process
 
 FOLDER = "sweeps"
 STUDY_FILE = "study.db"

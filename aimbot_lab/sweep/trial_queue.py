@@ -10,7 +10,7 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from aimbot_lab.sweep.storage import Lease, Storage, read_lease
-from aimbot_lab.tracking.ownership import Owner
+from aimbot_lab.tracking.run_folder import Owner
 
 MAX_DEATHS = 5  # of workers on one trial; it takes its worker with it, more likely than not
 LEASE, DEATHS, REASON = "lease", "deaths", "reason"

@@ -15,7 +15,7 @@ from aimbot_lab.sweep.settings import TRAINING_VALUE, TRIAL_VALUE, SweepFile
 from aimbot_lab.sweep.space import Params, override_text, overrides
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.opening import RunDescription, open_run, rejoin_run
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run, rejoin_run
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
 

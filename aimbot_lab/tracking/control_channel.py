@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aimbot_lab.tracking.durable import disk_error, put_file, swap_file
+from aimbot_lab.foundation.files import disk_error, put_file, swap_file
 
 _FOLDER = "mail"
 _REQUEST, _ANSWER = ".request", ".answer"

@@ -1,21 +1,28 @@
-"""The project's own folder: the embedded store, artifacts, and journals of running runs."""
+"""Where numbers go: the data folder, MLflow's address, and why a store does not answer."""
 
 import os
+import re
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
-from urllib.parse import quote
+from types import MappingProxyType
+from typing import Annotated
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from pydantic import AfterValidator, StringConstraints
+
+from aimbot_lab.foundation import settings
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 
 FOLDER_NAME = ".aimbot-lab"
 DATABASE_NAME = "mlflow.db"
-ENVIRONMENT_VARIABLE = "AIMBOT_LAB_DATA_DIR"
+FOLDER_VARIABLE = "AIMBOT_LAB_DATA_DIR"
 _PROJECT_MARKS = (".git", "pyproject.toml")
 _UNFINISHED_COPY = ".artifact.uploading.*"  # MLflow's name for one
 _LEAST_ROOM = 1024 * 1024  # bytes; an empty store is about that large
-_CHOOSE_ANOTHER = f"choose another with --data-dir or {ENVIRONMENT_VARIABLE}"
+_CHOOSE_ANOTHER = f"choose another with --data-dir or {FOLDER_VARIABLE}"
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ def _chosen(explicit: Path | None) -> Path:
     if explicit is not None:
         _refuse_unset(explicit)
         return explicit
-    if from_environment := os.environ.get(ENVIRONMENT_VARIABLE):
+    if from_environment := os.environ.get(FOLDER_VARIABLE):
         return Path(from_environment)
     here = Path.cwd()
     upwards = (folder for folder in (here, *here.parents) if _is_home(folder))
@@ -178,3 +185,296 @@ def sqlite_uri(path: Path) -> str:
     )
     scheme = "sqlite" if encoded == str(path) else "sqlite+pysqlite"
     return f"{scheme}:///{encoded}"
+
+
+ADDRESS_VARIABLE = "MLFLOW_TRACKING_URI"
+_SERVERS = ("http", "https")
+_DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
+_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(.*)")
+# Scheme and user of an address, and up to the last @ before the path its password. One that is
+# not an address, because a / in the password was not encoded, is recognised by its missing port.
+_PASSWORD = re.compile(
+    r"([a-zA-Z][\w+.-]*:/{1,2}[^\s/?#:@[]*):(?:[^\s/?#]*|(?!\d+[/?#,;])[^\s@'\"]*)@"
+)
+_PASSWORD_OPTION = re.compile(r"([?&]\w*password=)[^\s&#'\"]*")
+_LOGIN = re.compile(r":.*@")
+_LOGIN_LEFT_OUT = re.compile(r"(?<=://)[^/?#]*:\*\*\*@")
+_LEFT_OUT = re.compile(r"(?<=[^/]):\*\*\*(?=@)|(?<=[?&])\w*password=\*\*\*&?")
+
+
+@dataclass(frozen=True)
+class TrackingAddress:
+    """A store's address; `uri` may hold a password, `shown` never does."""
+
+    uri: str
+    embedded: bool
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is a tracking server, reached over HTTP."""
+        return urlsplit(self.uri).scheme in _SERVERS
+
+    @property
+    def shown(self) -> str:
+        """The address as it may be printed."""
+        return without_password(self.uri)
+
+    def require_database(self) -> None:
+        """Raise ConfigurationError for the address of a SQLite file that is not there.
+
+        For callers that only read: connecting would make one.
+        """
+        file = self.sqlite_file
+        if file is not None and not self.embedded and not file.exists():
+            raise ConfigurationError(f"tracking store {self.shown}: there is no file {file}")
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        """The file of a SQLite database, None for any other store."""
+        found = _SQLITE.fullmatch(self.uri)
+        return Path(unquote(found[2].partition("?")[0])) if found else None
+
+
+def choose_address(
+    data_folder: DataFolder, *, explicit: str | None = None, setting: str | None = None
+) -> TrackingAddress:
+    """The first that is given: `explicit`, `setting`, MLFLOW_TRACKING_URI, the embedded store.
+
+    Raises ConfigurationError for an address that can't be used.
+    """
+    uri = explicit or setting or os.environ.get(ADDRESS_VARIABLE)
+    if not uri:
+        return embedded_address(data_folder)
+    try:
+        uri = checked_uri(uri)
+    except ValueError as error:
+        if explicit or setting:
+            raise ConfigurationError(str(error)) from error
+        way_back = f"{ADDRESS_VARIABLE}= (empty) means the data folder's own store"
+        raise ConfigurationError(
+            f"environment variable {ADDRESS_VARIABLE}: {error}; {way_back}"
+        ) from error
+    return TrackingAddress(_with_password(uri), embedded=uri == data_folder.tracking_uri)
+
+
+def kept_address(data_folder: DataFolder, kept: str | None) -> TrackingAddress:
+    """The address that was `kept` without its password; None means the embedded store."""
+    if kept is None:
+        return embedded_address(data_folder)
+    return TrackingAddress(_with_password(kept), embedded=False)
+
+
+def embedded_address(data_folder: DataFolder) -> TrackingAddress:
+    """The address of the store inside `data_folder`."""
+    return TrackingAddress(data_folder.tracking_uri, embedded=True)
+
+
+def without_password(text: str) -> str:
+    """`text` with the password of every address in it replaced by `***`."""
+    return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
+
+
+def without_login(text: str) -> str:
+    """`text`, which has one address that may be no address, without all that may be its login."""
+    return _LOGIN.sub(":***@", without_password(text))
+
+
+def _with_password(uri: str) -> str:
+    """`uri` as it connects where `***` stands in the place of its password.
+
+    MLFLOW_TRACKING_URI has the password, if it is the same address. Else the login is left to
+    others: that at a server to MLFLOW_TRACKING_USERNAME, _PASSWORD and _TOKEN, that at a database
+    to its driver.
+    """
+    given = os.environ.get(ADDRESS_VARIABLE, "")
+    if uri == without_password(given):
+        return given
+    server = urlsplit(uri).scheme in _SERVERS
+    return _LOGIN_LEFT_OUT.sub("", uri) if server else _LEFT_OUT.sub("", uri)
+
+
+def checked_uri(uri: str) -> str:
+    """`uri` with a relative SQLite path made absolute. Raises ValueError where it can't be used."""
+    parts = _split(uri)
+    kind = parts.scheme.partition("+")[0]
+    if kind not in _SERVERS + _DATABASES:
+        allowed = ", ".join(f"{scheme}://" for scheme in _SERVERS + _DATABASES)
+        shown = without_login(uri)
+        raise ValueError(f"tracking address {shown!r} is not usable; it must begin with {allowed}")
+    if kind == "sqlite":
+        found = _SQLITE.fullmatch(uri)
+        path = found[2] if found else ""
+        if not path or path.startswith((":memory:", "file:")):
+            raise ValueError(
+                f"tracking address {uri!r} must name a file: sqlite:///FOLDER/mlflow.db"
+            )
+        return uri if path.startswith("/") else f"{sqlite_uri(Path.cwd())}/{path}"
+    if not parts.hostname:
+        raise ValueError(f"tracking address {without_login(uri)!r} names no host")
+    try:
+        _ = parts.port
+    except ValueError:
+        # What stands there may be a part of a password, and is not shown.
+        raise ValueError(
+            "the port of the tracking address is not a number from 0 to 65535 (a / or # in a "
+            "password must be written as %2F or %23)"
+        ) from None
+    return uri
+
+
+def _split(uri: str) -> SplitResult:
+    try:
+        return urlsplit(uri)
+    except ValueError as error:
+        reason = without_login(str(error))
+        raise ValueError(f"the tracking address is not an address: {reason}") from None
+
+
+_OTHER_SCHEMA = ("out-of-date database schema", "Can't locate revision")
+# urllib3: (Caused by NewConnectionError("HTTPConnection(host='a', port=1): why it failed"))
+_CAUSE = re.compile(r"Caused by \w+\([\"'](?:\w+\([^)]*\): )?(.*?)[\"']\)+$")
+_TIMED_OUT = re.compile(r"timed out\.? \(\w+ timeout=([\d.]+)\)")
+_AUTOFLUSH = re.compile(r"^\(raised as a result of [^)]*\) ")  # advice of SQLAlchemy to us
+# MLflow: ... from ADDRESS: ##### File NAME ##### why it failed
+_ARTIFACT = re.compile(r"##### File (.+?) ##### (.*)")
+_PACKAGES: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("s3", "r2", "b2"), "boto3"),
+        "gs": "google-cloud-storage",
+        "wasbs": "azure-storage-blob azure-identity",
+        "abfss": "azure-storage-file-datalake azure-identity",
+        "sftp": "paramiko pysftp",
+    }
+)
+"""What MLflow needs to reach files, by the scheme of their address."""
+_BY_THE_SERVER = ("mlflow-artifacts", "http", "https")  # which hands such files out itself
+_OF_ONE_FILE = range(405, 500)  # answers that others need not get, such as 413: too large
+_OF_ALL_FILES = (408, 429)
+LOGIN = (
+    "the server refuses the login (401); set MLFLOW_TRACKING_USERNAME and "
+    "MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN (no password is stored)"
+)
+_LOGIN_FAILED = re.compile(r"error code 401|401 Client Error")
+_DATABASE_LOGIN = re.compile(r"no password supplied|password authentication failed")
+_SET_ADDRESS = "; set MLFLOW_TRACKING_URI to the address with its password (none is stored)"
+_FORBIDDEN = re.compile(r"error code 403 .*?Response body: '?(.*?)'?$")
+_MISSING = re.compile(r"\b404\b|No such artifact|NoSuchKey|BlobNotFound")
+_TAILS = (" [SQL:", " (Background on", " Response body:")
+
+
+class StoreRefusedError(StoreError):
+    """The store is there and will never take this entry."""
+
+
+class RunRefusedError(StoreError):
+    """The store is there, and takes nothing of this run until it is restored."""
+
+
+class FilesHeldError(StoreError):
+    """The store is there, and takes no file now, though it takes the rest."""
+
+
+class NoArtifactError(FilesHeldError):
+    """The files of a run are there, and this one is not among them."""
+
+
+def store_error(error: Exception, address: TrackingAddress, *, refused: bool) -> StoreError:
+    """`error`, which came from the store at `address`; `refused` if it will never be otherwise."""
+    text = _text(error)
+    if any(mark in text for mark in _OTHER_SCHEMA):
+        return StoreError(
+            f"tracking store {address.shown}: made by another version of MLflow; "
+            f"back it up, then run `mlflow db upgrade {address.shown}`"
+        )
+    kind = StoreRefusedError if refused else StoreError
+    return kind(f"tracking store {address.shown}: {_reason(text) or type(error).__name__}")
+
+
+def file_error(error: Exception, address: TrackingAddress, place: str) -> LabError:
+    """`error`, which came from the files at `place` of a run in the store at `address`."""
+    if isinstance(error, LabError):
+        return error
+    scheme = urlsplit(place).scheme
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if scheme in _BY_THE_SERVER and status is None:
+        return store_error(error, address, refused=False)
+    reason = _reason(_text(error)) or type(error).__name__
+    if isinstance(error, ImportError):
+        package = _PACKAGES.get(scheme, getattr(error, "name", None))
+        reason += f"; pip install {package}" if package else ""
+    kind: type[StoreError] = NoArtifactError if _MISSING.search(_text(error)) else FilesHeldError
+    if status in _OF_ONE_FILE and status not in _OF_ALL_FILES:
+        kind = StoreRefusedError
+    return kind(f"tracking store {address.shown}: files at {without_password(place)}: {reason}")
+
+
+def _text(error: Exception) -> str:
+    """What `error` says, in one line."""
+    return _AUTOFLUSH.sub("", without_password(" ".join(str(error).split())))
+
+
+def _reason(text: str) -> str:
+    """The part of an error's text that a person can use."""
+    if _LOGIN_FAILED.search(text):
+        return LOGIN
+    if _DATABASE_LOGIN.search(text):
+        text += _SET_ADDRESS
+    if waited := _TIMED_OUT.search(text):
+        return f"no answer within {float(waited[1]):g} s"
+    if quoted := _CAUSE.search(text):
+        return quoted[1]
+    if artifact := _ARTIFACT.search(text):
+        text = f"artifact {artifact[1]}: {artifact[2]}"
+    if refused := _FORBIDDEN.search(text):
+        return f"the server refuses (403): {refused[1][:200]}{_host_hint(refused[1])}"
+    for tail in _TAILS:
+        text = text.partition(tail)[0]
+    return text[:300]
+
+
+def _host_hint(said: str) -> str:
+    """What to do where MLflow's server does not know the name by which it was asked."""
+    if "Invalid Host header" not in said:
+        return ""
+    return "; start it with --allowed-hosts NAME:PORT, as the address names it"
+
+
+USUAL_EXPERIMENT = "aimbot-lab"
+EXPERIMENT_VARIABLE = "MLFLOW_EXPERIMENT_NAME"
+_MAX_NAME = 250  # characters
+
+
+def _not_blank(name: str) -> str:
+    if not name.strip():
+        raise ValueError("must not be blank")
+    return name
+
+
+ExperimentName = Annotated[
+    str, StringConstraints(min_length=1, max_length=_MAX_NAME), AfterValidator(_not_blank)
+]
+
+
+def _usual_experiment() -> str:
+    name = os.environ.get(EXPERIMENT_VARIABLE, "")
+    if len(name) > _MAX_NAME:
+        raise ConfigurationError(
+            f"environment variable {EXPERIMENT_VARIABLE}: must have at most {_MAX_NAME} characters"
+        )
+    return name if name.strip() else USUAL_EXPERIMENT
+
+
+@settings.dataclass(frozen=True, kw_only=True, config=settings.STRICT)
+class TrackingSettings:
+    """The experiment that runs are gathered in, and the store that keeps them."""
+
+    experiment: ExperimentName = field(default_factory=_usual_experiment)
+    """Name of the MLflow experiment; by default MLFLOW_EXPERIMENT_NAME, else aimbot-lab."""
+    uri: str | None = None
+    """Address of a tracking server or database that replaces the store in the data folder."""
+    tensorboard: bool = False
+    """Whether the run also keeps its numbers as a TensorBoard event file, among its artifacts."""
+
+    def __post_init__(self) -> None:
+        if self.uri is not None:
+            checked_uri(self.uri)

@@ -10,26 +10,37 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
-from aimbot_lab.tracking.address import choose_address, kept_address
-from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.durable import exclusive
+from aimbot_lab.foundation.files import exclusive
+from aimbot_lab.tracking.data_folder import (
+    DataFolder,
+    FilesHeldError,
+    RunRefusedError,
+    StoreRefusedError,
+    choose_address,
+    kept_address,
+)
 from aimbot_lab.tracking.journal import (
     EndEntry,
     Entry,
+    EntrySink,
     FileEntry,
     Journal,
     MetricsEntry,
+    Refuse,
     TagsEntry,
+    deliver_batch,
     growing_entries,
+    send_files,
+    send_group,
 )
 from aimbot_lab.tracking.journal_tracker import now_ms
-from aimbot_lab.tracking.ownership import this_process
 from aimbot_lab.tracking.run_folder import (
     LATEST,
     RunFolder,
     find_run_folder,
     left_over_folders,
     refuse_unless_free,
+    this_process,
 )
 from aimbot_lab.tracking.run_summary import (
     OWN_TRAINING,
@@ -38,8 +49,6 @@ from aimbot_lab.tracking.run_summary import (
     RunSummary,
     is_own_training,
 )
-from aimbot_lab.tracking.sender import EntrySink, Refuse, deliver_batch, send_files, send_group
-from aimbot_lab.tracking.store_errors import FilesHeldError, RunRefusedError, StoreRefusedError
 from aimbot_lab.tracking.tracker import RunStatus, checked_metrics, checked_name, checked_tags
 
 if TYPE_CHECKING:

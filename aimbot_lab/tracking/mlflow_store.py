@@ -13,10 +13,16 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import TypeVar, cast
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.user_cache import user_cache
-from aimbot_lab.tracking.address import TrackingAddress
-from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
-from aimbot_lab.tracking.durable import exclusive, sync_file
+from aimbot_lab.foundation.files import exclusive, sync_file, user_cache
+from aimbot_lab.tracking.data_folder import (
+    DataFolder,
+    RunRefusedError,
+    StoreRefusedError,
+    TrackingAddress,
+    file_error,
+    sqlite_uri,
+    store_error,
+)
 from aimbot_lab.tracking.journal import (
     EndEntry,
     Entry,
@@ -26,14 +32,8 @@ from aimbot_lab.tracking.journal import (
     TagsEntry,
 )
 from aimbot_lab.tracking.mlflow_app import EXPERIMENT_TAGS, quieten_mlflow
-from aimbot_lab.tracking.ownership import OWNER_TAG
+from aimbot_lab.tracking.run_folder import OWNER_TAG
 from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
-from aimbot_lab.tracking.store_errors import (
-    RunRefusedError,
-    StoreRefusedError,
-    file_error,
-    store_error,
-)
 from aimbot_lab.tracking.tracker import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_PER_CALL
 
 # MLflow reads its switches, telemetry's among them, while it is imported.

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.address import choose_address
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.data_folder import DataFolder, choose_address
 from aimbot_lab.tracking.mlflow_app import APP_NAME, QUIET, TOKEN_VARIABLE, VIEW, is_installed
 from aimbot_lab.tracking.run_summary import RunSummary
 

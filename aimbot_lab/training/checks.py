@@ -11,7 +11,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.named_code import NamedCode, imported, is_allowed, named_code
+from aimbot_lab.foundation.registry import NamedCode, imported, is_allowed, named_code
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.algorithm import Algorithm
@@ -23,17 +23,16 @@ from aimbot_lab.training.algorithms.registry import (
     surely_fused,
 )
 from aimbot_lab.training.networks.network import network_of
-from aimbot_lab.training.networks.parts.network_parts import (
+from aimbot_lab.training.networks.network_parts import (
     memory_shape,
     network_parts,
     network_summary,
     unfused_parts,
 )
 from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
-from aimbot_lab.training.processes.exchange import Rank, share
+from aimbot_lab.training.processes.exchange import Rank, Shards, share
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import REWARD_SCALE, CallbackSettings, TrainSettings
-from aimbot_lab.training.shards import Shards
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 WORDS: Mapping[Any, str] = {

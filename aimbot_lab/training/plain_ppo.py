@@ -20,7 +20,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.samplers import ParameterValue, Uniform
+from aimbot_lab.foundation.settings import ParameterValue, Uniform
 from aimbot_lab.training.algorithms.models import ACTIVATIONS
 from aimbot_lab.training.settings import TrainingPlan, value_at
 from aimbot_lab.worlds.registry import type_of

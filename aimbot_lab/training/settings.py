@@ -24,8 +24,8 @@ from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le,
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.networks.network import AnyNetwork
 from aimbot_lab.training.networks.settings import NetworkSettings
+from aimbot_lab.training.processes.exchange import MAX_SHARDS
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.shards import MAX_SHARDS
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -14,18 +14,16 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BatchWorld, close_world, closed_on_failure
-from aimbot_lab.training.actors.group import ActorGroup, LocalActors
+from aimbot_lab.training.actors.actor import ActorGroup, LocalActors
 from aimbot_lab.training.actors.rollouts import ActorRollouts
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import BestAgent, saved_agents
 from aimbot_lab.training.algorithms.adjustments import schedule_jumps
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.models import new_model, new_vec_env
-from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
-from aimbot_lab.training.callbacks.own_callbacks import OwnCallbacks
-from aimbot_lab.training.callbacks.report_callback import MetricSink
-from aimbot_lab.training.callbacks.training_end import (
+from aimbot_lab.training.callbacks.lesson_callback import (
+    Agreement,
     StoppedInUpdate,
     TrainingOver,
     diverged,
@@ -33,19 +31,22 @@ from aimbot_lab.training.callbacks.training_end import (
     is_finite,
     stoppable_updates,
 )
-from aimbot_lab.training.checkpoint.packing import pack, unpack
-from aimbot_lab.training.checkpoint.sample_parts import sample_parts
-from aimbot_lab.training.checkpoint.state import (
+from aimbot_lab.training.callbacks.own_callbacks import OwnCallbacks
+from aimbot_lab.training.callbacks.report_callback import MetricSink
+from aimbot_lab.training.checkpoint import (
     Space,
     begin_episodes,
     joined,
     model_state,
     of_rows,
     own_part,
+    pack,
     random_state,
     restore_model,
     restore_random,
+    sample_parts,
     state_sha256,
+    unpack,
 )
 from aimbot_lab.training.checks import action_remarks, own_shards
 from aimbot_lab.training.processes.exchange import Alone, Exchange

@@ -18,8 +18,14 @@ from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
-from aimbot_lab.foundation.kernels.spin_sync import BEGIN, STEP, new_queue
-from aimbot_lab.foundation.kernels.thread_pool import StepTask, ThreadPool, next_task
+from aimbot_lab.foundation.kernels.threads import (
+    BEGIN,
+    STEP,
+    StepTask,
+    ThreadPool,
+    new_queue,
+    next_task,
+)
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     COLUMNS,

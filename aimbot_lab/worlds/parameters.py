@@ -1,22 +1,25 @@
-"""Numbers that a scenario may set: their bounds, what is wrong with a value, what draws them."""
+"""Parameters of worlds with kernels, as settings name them and arrays hold them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from math import ceil, floor, inf
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval, Le, Lt
+from pydantic import TypeAdapter
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.kernels.sampler_arrays import proportions, sampler_arrays
-from aimbot_lab.foundation.samplers import (
+from aimbot_lab.foundation.settings import (
     Gaussian,
     ParameterValue,
     as_parameter,
     extremes,
     intervals_of,
 )
-from aimbot_lab.foundation.world_type import Bounds
+from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
+from aimbot_lab.foundation.world_type import Bounds, StepParts, WorldType
 
 OPEN_BOUND = 1e-6  # distance that a sampled value keeps from a bound it must not reach
 
@@ -153,3 +156,46 @@ def level_weights(target: str, weights: Sequence[float], count: int) -> Any:
             f"scenario: {target} has {count} difficulties (got {len(found)} weights)"
         )
     return found
+
+
+class KernelType(WorldType):
+    """What such kinds of worlds have in common."""
+
+    benched = True
+
+    def parameter_texts(self) -> Mapping[str, str]:
+        """What the setting of each parameter's name says about itself."""
+        return {name: setting_text(self.settings, name) for name in self.parameters(None) or ()}
+
+    def reward_bound(self, settings: Any) -> float:
+        """The largest of the reward weights."""
+        return float(max(map(abs, asdict(settings.rewards).values())))
+
+    def warm_up(self, settings: Any) -> None:
+        """Take a step of a single row, which compiles the kernels or reads them from the cache."""
+        world = self.make(replace(settings, num_envs=1))
+        world.set_scenario(Scenario(dict.fromkeys(self.targets(settings), 1.0)))
+        buffers = step_buffers(world)
+        world.reset(0, buffers.observations)
+        shape = len(buffers.rewards), len(world.spec.action_names)
+        world.step(np.zeros(shape, np.float32), buffers)
+
+    def spread_episodes(
+        self, world: Any, scenario: Scenario, *, seed: int, play: Callable[[int], object]
+    ) -> None:
+        """Rows in full play, as the world spreads them over the time of their episodes."""
+        world.spread_episodes(scenario, seed=seed, play=play)
+
+    def step_parts(self, world: Any, scenario: Scenario, buffers: StepBuffers) -> StepParts:
+        """The kernels of a step, each on all rows of `world`, which draws from `scenario`."""
+        del scenario
+        frames = world.frames  # of one with pictures, which kernels write elsewhere
+        parts: StepParts = world.step_parts(buffers if frames is None else frames.buffers)
+        return parts
+
+
+def setting_text(settings: type[Any], name: str) -> str:
+    """What the class `settings` says about its setting `name`, such as `rays.range`."""
+    section, _, key = name.rpartition(".")
+    kind = type_of(settings, section) if section else settings
+    return str(TypeAdapter(kind).json_schema()["properties"][key]["description"])

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.kernels.sampler_kinds import CONSTANT, KINDS
+from aimbot_lab.foundation.kernels.sampler_arrays import CONSTANT, KINDS
 from aimbot_lab.foundation.world import Int64Array
 
 FITS = "fits"  # what a snapshot calls the lines "setting=value" that a world must share

@@ -3,7 +3,7 @@
 import numpy as np
 from arena_stage import new_stage
 
-from aimbot_lab.foundation.samplers import (
+from aimbot_lab.foundation.settings import (
     Gaussian,
     GaussianParameters,
     MultiRangeUniform,

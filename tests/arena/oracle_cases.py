@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from aimbot_lab.foundation.samplers import (
+from aimbot_lab.foundation.settings import (
     Gaussian,
     GaussianParameters,
     MultiRangeUniform,

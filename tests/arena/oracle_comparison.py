@@ -23,7 +23,7 @@ from oracle_view import (
     sight,
 )
 
-from aimbot_lab.foundation.result_lines import parse_result, result_line
+from aimbot_lab.foundation.episodes import parse_result, result_line
 
 PLACE = 1e-9  # m, of the agent's position in the state after one decision; rad, of its yaw
 SINGLE = 4e-6  # m, s: two units in the last place of single precision at 30

@@ -12,7 +12,7 @@ from oracle_episode import Episode, rules_of
 from oracle_placement import begun_episode, check_placement
 from oracle_players import KINDS, Player
 
-from aimbot_lab.foundation.samplers import MultiRangeUniform, ParameterValue, Uniform
+from aimbot_lab.foundation.settings import MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.presets import Preset

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arena_stage import Stage, new_stage
 
-from aimbot_lab.foundation.samplers import Uniform, UniformParameters
+from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds import canvas as paint
 

@@ -5,7 +5,7 @@ import pytest
 from arena_stage import Stage, new_stage, random_play, row_digests
 
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena.core.camera import (
+from aimbot_lab.worlds.arena.core.observation import (
     BASE,
     CEILING,
     FAINT,

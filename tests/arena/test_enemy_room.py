@@ -5,7 +5,7 @@ import pytest
 from arena_stage import new_stage, random_play, row_digests
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.samplers import (
+from aimbot_lab.foundation.settings import (
     Gaussian,
     GaussianParameters,
     MultiRangeUniform,

@@ -7,10 +7,14 @@ import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 from pydantic import ValidationError
 
-from aimbot_lab.foundation.episodes import LOSS, WIN
-from aimbot_lab.foundation.result_lines import (
+from aimbot_lab.foundation.episodes import (
+    LOSS,
+    WIN,
     EpisodeResult,
+    ended_episodes,
     format_result_line,
+    new_log,
+    own_columns,
     parse_line,
     result_line,
 )
@@ -19,9 +23,8 @@ from aimbot_lab.worlds.arena.allocate import new_state, new_tables
 from aimbot_lab.worlds.arena.arena import CELLS, Arena
 from aimbot_lab.worlds.arena.core.state import LOST, REWARD_TERMS, TARGETS, WON, EpisodeLog
 from aimbot_lab.worlds.arena.presets import Preset, preset_faults
-from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings, RewardWeights
-from aimbot_lab.worlds.episode_log import ended_episodes, new_log, own_columns
+from aimbot_lab.worlds.arena.spec import DIFFICULTIES
 
 EXTREMES = (
     {"mouse_limit": 1000.0, "mouse_factor": 10.0, "spin_window": 1000, "spin_threshold": 1e6},

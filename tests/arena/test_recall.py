@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
 
-from aimbot_lab.foundation.samplers import Uniform, UniformParameters
+from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena import allocate
 from aimbot_lab.worlds.arena.arena import row_of, solo_settings

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from arena_stage import Stage, new_stage
 
+from aimbot_lab.foundation.episodes import result_line
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 
 FREE, GOTO, ATTACK, STAY = 0, 1, 2, 4

@@ -12,15 +12,15 @@ from drawn_values import drawn, ranges, uniform
 from hypothesis import strategies as st
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.samplers import (
+from aimbot_lab.foundation.settings import (
     ParameterValue,
 )
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.presets import load_presets
-from aimbot_lab.worlds.arena.scenario import parameter_bounds, parameter_values
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import parameter_bounds, parameter_values
 
 
 def test_each_parameter_is_a_setting_and_takes_effect_under_its_name() -> None:

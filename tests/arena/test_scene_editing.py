@@ -16,7 +16,7 @@ from scene_stage import (
 )
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.result_lines import result_line
+from aimbot_lab.foundation.episodes import result_line
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core.state import TARGET
 from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor

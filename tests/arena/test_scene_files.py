@@ -5,8 +5,8 @@ import pytest
 from arena_stage import new_stage
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.display import Placement
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.scenes import Placement
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.arena.presets import load_presets
 from aimbot_lab.worlds.arena.scenes.files import ArenaEditor, read_scene, scene_of

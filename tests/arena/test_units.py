@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
 
-from aimbot_lab.foundation.unit_block import UnitBlock
-from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.foundation.world import Scenario, UnitBlock
 from aimbot_lab.worlds.arena.core.state import AT
 from aimbot_lab.worlds.arena.core.step import cast_all_rays, observe_all
 from aimbot_lab.worlds.arena.settings import ObservationSettings, RaySettings

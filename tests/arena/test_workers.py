@@ -18,12 +18,13 @@ import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 
 from aimbot_lab.foundation.kernels.jit import kernel
-from aimbot_lab.foundation.kernels.spin_sync import (
+from aimbot_lab.foundation.kernels.threads import (
     ASLEEP,
     DONE,
     POSTED,
     STRIDE,
     WORKING,
+    ThreadPool,
     WorkQueue,
     fall_asleep,
     is_at_work,
@@ -31,7 +32,6 @@ from aimbot_lab.foundation.kernels.spin_sync import (
     post,
     take_rows,
 )
-from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
 from aimbot_lab.worlds.arena.core.step import CHUNK
 
 ROWS = 256

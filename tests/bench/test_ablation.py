@@ -19,7 +19,7 @@ from aimbot_lab.bench.ablation import (
 )
 from aimbot_lab.bench.turns import student_interval
 from aimbot_lab.foundation.intervals import wilson
-from aimbot_lab.training.networks.parts.network_parts import part_faults
+from aimbot_lab.training.networks.network_parts import part_faults
 from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 
 TINY = AblationPlan(task="goto", threshold=0.9, most_steps=512, seeds=2, num_envs=16, n_steps=16)

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from aimbot_lab.tracking.address import embedded_address
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.mlflow_store import connect
 
 LEAN = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_ENABLE_AI_GATEWAY": "false"}

@@ -13,9 +13,8 @@ from typing import Any
 import psutil
 import pytest
 
-from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
-from aimbot_lab.tracking.address import embedded_address
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.experiment.runs.run_record import CheckpointFolder
+from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.mlflow_store import connect
 
 WAIT_S = 240

@@ -84,7 +84,7 @@ class Striker:
 def prepare(rank: int) -> None:
     """Have this process, which trains, keep many checkpoints and strike itself."""
     from aimbot_lab.adapters.sb3 import WorldVecEnv
-    from aimbot_lab.tracking import durable
+    from aimbot_lab.foundation import files
     from aimbot_lab.training.callbacks import lesson_callback
     from aimbot_lab.training.processes import gloo
 
@@ -95,7 +95,7 @@ def prepare(rank: int) -> None:
     striker.stands_at(WorldVecEnv, "step_wait", "rollout")
     striker.stands_at(gloo.Gloo, "sum_up", "minibatch")
     striker.stands_at(gloo.Gloo, "gather", "gathering")
-    striker.stands_within(durable, "append_whole", "checkpoint")
+    striker.stands_within(files, "append_whole", "checkpoint")
 
 
 if __name__ == "__main__":

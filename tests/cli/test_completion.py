@@ -10,8 +10,8 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from test_commands import PATHS, command_at
 
-from aimbot_lab.cli.completion import MAX_RUNS, SHELLS, complete_runs
 from aimbot_lab.cli.main import cli
+from aimbot_lab.cli.options import MAX_COMPLETIONS, SHELLS, complete_runs
 
 OLD, NEW = "a" * 32, "ab" + "0" * 30
 RUN_ARGUMENTS = {"run", "runs", "init_from", "sources"}
@@ -69,9 +69,9 @@ def test_runs_are_completed_newest_first(here: Path) -> None:
     add_run(here / "other", "c" * 32, age=0)
     assert completed("resume", "--data-dir", "other", "") == ["latest", "c" * 12]
     assert completed("resume", "--data-dir", "/dev/null", "") == ["latest"]
-    for number in range(MAX_RUNS + 3):
+    for number in range(MAX_COMPLETIONS + 3):
         add_run(data, f"{number:032x}", age=0)
-    assert len(completed("resume", "")) == MAX_RUNS + 1
+    assert len(completed("resume", "")) == MAX_COMPLETIONS + 1
 
 
 def test_every_argument_that_is_a_run_completes_runs() -> None:

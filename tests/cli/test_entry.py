@@ -1,4 +1,4 @@
-"""The first moments of the program, its streams, and how a training is stopped and aborted."""
+"""The first moments of the program, its text, and how a training is stopped and aborted."""
 
 import json
 import os
@@ -269,7 +269,7 @@ COMMAND = """
 import ctypes, json, os, subprocess, sys
 import click
 from aimbot_lab.cli import main, options
-from aimbot_lab.cli import streams
+from aimbot_lab.cli import text
 from aimbot_lab.cli.text import print_json
 
 @main.cli.command()
@@ -295,7 +295,7 @@ def talk(as_json, together):
     ctypes.CDLL(None).printf(b"in C, held back\\n")
     subprocess.run(["echo", "by another program"])
     if together:
-        streams.print_together()
+        text.print_together()
         subprocess.run(["echo", json.dumps({"steps": 3})])
     else:
         print_json({"steps": 3})

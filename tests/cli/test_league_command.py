@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from tiny_runs import CURRICULUM, invoke, train, write
 
-from aimbot_lab.replay.files import load_replay
+from aimbot_lab.replay.episode import load_replay
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact
 

@@ -11,9 +11,9 @@ from terminal_session import TerminalSession
 from tiny_runs import Told, invoke_plainly
 
 from aimbot_lab.cli.commands.play import _obey, keys_in, screen_text
-from aimbot_lab.foundation.terminal_play import GameRequest
-from aimbot_lab.replay.files import load_replay
-from aimbot_lab.replay.play_session import PlaySession, playable_world
+from aimbot_lab.foundation.display import GameRequest
+from aimbot_lab.replay.episode import load_replay
+from aimbot_lab.replay.terminal import PlaySession, playable_world
 from aimbot_lab.worlds.gorge.gorge import Gorge
 
 WALK = ("--target", "walk", "--difficulty", 1, "--seed", 3)

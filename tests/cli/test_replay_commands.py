@@ -10,9 +10,8 @@ from PIL import Image
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.replay.episode import ReplayError
-from aimbot_lab.replay.files import load_replay, replay_text
-from aimbot_lab.replay.frames import frames_held
+from aimbot_lab.replay.episode import ReplayError, load_replay, replay_text
+from aimbot_lab.replay.film import frames_held
 from tests.replay.recorded_episodes import replay_of
 
 

@@ -22,7 +22,7 @@ import pytest
 from shared_project import WAIT_S, Project, alone, document, kept, project, store
 from struck_program import PLACES, STRIKE, STRUCK
 
-from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.runs.run_record import CheckpointFolder
 
 __all__ = ["alone", "project", "store"]  # fixtures
 

@@ -10,9 +10,8 @@ import pytest
 from rich.console import Console
 
 from aimbot_lab.cli.live import LiveSweepView, LiveView
-from aimbot_lab.cli.run_text import lesson_line, promotion_line
 from aimbot_lab.cli.stopping import STOPPING
-from aimbot_lab.cli.sweep_text import report_text, short_names, state_line
+from aimbot_lab.cli.text import lesson_line, promotion_line, report_text, short_names, state_line
 from aimbot_lab.cli.view import PlainSweepView
 from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport, Measured
 from aimbot_lab.foundation.intervals import wilson

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.runs.run_record import CheckpointFolder
 from aimbot_lab.tracking.data_folder import DataFolder
 
 WAIT_S = 600

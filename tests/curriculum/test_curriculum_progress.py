@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 
-from aimbot_lab.curriculum.episodes import MAX_REASONS, OTHER_REASONS
+from aimbot_lab.curriculum.evidence import MAX_REASONS, OTHER_REASONS
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.errors import ConfigurationError
 

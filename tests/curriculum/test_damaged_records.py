@@ -12,7 +12,7 @@ from test_rule_replay import KINDS, play, world
 
 from aimbot_lab.cli.commands.explain import _document, _texts
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, read_record
+from aimbot_lab.curriculum.reports import EPISODES_NAME, EVENTS_NAME, read_record
 from aimbot_lab.curriculum.rule_replay import RecordedRun, replays
 from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.errors import LabError

@@ -6,8 +6,8 @@ from typing import Literal
 import pytest
 
 from aimbot_lab.curriculum.evidence import STAKES, EvidenceTest
-from aimbot_lab.curriculum.forecast import Forecaster, assumed_win_rates, halfway
 from aimbot_lab.curriculum.rules import CompletionCriteria
+from aimbot_lab.experiment.runs.plan import Forecaster, assumed_win_rates, halfway
 
 
 def criteria(

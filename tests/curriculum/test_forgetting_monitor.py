@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 
-from aimbot_lab.curriculum.episodes import Outcome
-from aimbot_lab.curriculum.evidence import EvidenceTest
-from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
+from aimbot_lab.curriculum.current_lesson import ForgettingMonitor, Regression
+from aimbot_lab.curriculum.evidence import EvidenceTest, Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import ForgettingSettings
 from aimbot_lab.foundation.episodes import Cell

@@ -8,7 +8,7 @@ from curriculum_game import DIFFICULTIES, TWO_CELLS, Game, lesson, line
 
 from aimbot_lab.cli.commands.explain import _texts
 from aimbot_lab.curriculum.current_lesson import episodes_needed
-from aimbot_lab.curriculum.episodes import Outcome
+from aimbot_lab.curriculum.evidence import Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.rule_replay import RecordedRun, replays
 from aimbot_lab.curriculum.rules import CompletionCriteria, evidence_test

@@ -8,8 +8,7 @@ from curriculum_game import DIFFICULTIES, Game, lesson, line
 from pydantic import ValidationError
 
 from aimbot_lab.curriculum import rules
-from aimbot_lab.curriculum.episodes import Outcome
-from aimbot_lab.curriculum.evidence import EvidenceTest
+from aimbot_lab.curriculum.evidence import EvidenceTest, Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.rules import (
     MEASURES,
@@ -20,7 +19,7 @@ from aimbot_lab.curriculum.rules import (
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults, lesson_scenario
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Uniform
+from aimbot_lab.foundation.settings import Gaussian, MultiRangeUniform, Uniform
 
 REWARD = {"measure": "reward", "threshold": 2.0, "reward_range": (-10.0, 10.0)}
 

@@ -10,8 +10,13 @@ from curriculum_game import DIFFICULTIES, lesson
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
-from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
+from aimbot_lab.foundation.episodes import (
+    LOSS,
+    WIN,
+    EpisodeBatch,
+    EpisodeResult,
+    format_result_line,
+)
 from tests.episode_batches import ended_batch
 
 STEPS = 40  # of a trace

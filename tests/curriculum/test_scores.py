@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.records import read_record
+from aimbot_lab.curriculum.reports import read_record
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults
-from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, EpisodeResult, format_result_line
 from aimbot_lab.foundation.intervals import are_alike, wilson
-from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
 from aimbot_lab.foundation.shown_text import shown_difference, shown_rate
 
 TARGETS = {"greedy": 0, "self": 0}

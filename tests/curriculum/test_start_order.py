@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aimbot_lab.curriculum.episodes import Outcome, StartOrder
+from aimbot_lab.curriculum.evidence import Outcome, StartOrder
 from aimbot_lab.curriculum.rules import CompletionCriteria, EvidenceRule, MlAgentsMemory
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from tests.episode_batches import ended_batch

@@ -7,8 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
-from aimbot_lab.curriculum.episodes import Outcome
-from aimbot_lab.curriculum.evidence import EvidenceTest
+from aimbot_lab.curriculum.evidence import EvidenceTest, Outcome
 from aimbot_lab.curriculum.reports import LessonReport, cell_reports, lesson_report
 from aimbot_lab.curriculum.rules import CompletionCriteria, MlAgentsMemory
 from aimbot_lab.curriculum.settings import Lesson

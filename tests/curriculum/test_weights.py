@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aimbot_lab.curriculum.mix import MixWeights, WeightChange
+from aimbot_lab.curriculum.settings import MixWeights, WeightChange
 from aimbot_lab.foundation.errors import ConfigurationError
 
 LEVELS = st.integers(1, 5)

@@ -8,8 +8,8 @@ import pytest
 from duel_stage import begun, scenario
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.episodes import result_line
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError
-from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.duel.core.state import OF_SEATS
 from aimbot_lab.worlds.duel.duel import Duel

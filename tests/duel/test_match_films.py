@@ -6,17 +6,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.scenes import Fighter
+from aimbot_lab.foundation.display import Fighter
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.replay.episode import Replay, RowRecorder, as_replay, replay_steps
-from aimbot_lab.replay.files import load_replay, replay_text
-from aimbot_lab.replay.frames import FrameStyle, Grid, frames, grid_frames
+from aimbot_lab.replay.episode import (
+    Replay,
+    RowRecorder,
+    as_replay,
+    load_replay,
+    replay_steps,
+    replay_text,
+)
+from aimbot_lab.replay.film import FrameStyle, Grid, frames, grid_frames
 from aimbot_lab.worlds.duel.draw import match_view
 from aimbot_lab.worlds.duel.duel import Duel
 from aimbot_lab.worlds.duel.film import COLOURS, DRAWN, PAPER, cast_walls, seen_picture
 from aimbot_lab.worlds.duel.opposed import OpposedWorld
-from aimbot_lab.worlds.duel.replay_words import seat_names, verdict
 from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.duel.spec import seat_names, verdict
 from aimbot_lab.worlds.duel.world_type import DUEL
 from tests.replay.recorded_episodes import replay_of
 

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import LOSS, EpisodeBatch
+from aimbot_lab.foundation.episodes import LOSS, EpisodeBatch, EpisodeResult, format_result_line
 from aimbot_lab.foundation.episodes import WIN as WIN_OUTCOME
-from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
 from aimbot_lab.foundation.world import Scenario, StepBuffers, WorldSpec
 from tests.episode_batches import ended_batch
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum
-from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.runs.run_record import (
+    CheckpointFolder,
     ResumableRun,
     RunRecord,
     configuration_hash,
@@ -13,7 +13,7 @@ from aimbot_lab.experiment.runs.run_record import (
     write_record,
 )
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.ownership import this_process, write_owner
+from aimbot_lab.tracking.run_folder import this_process, write_owner
 from aimbot_lab.training.run_hooks import Checkpoint
 
 CURRICULUM = """

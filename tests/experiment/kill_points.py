@@ -17,9 +17,10 @@ from killed_runs import curriculum, forked, fresh_folder, in_fork, tracked
 
 import aimbot_lab.experiment.runs.run as run_module
 from aimbot_lab.experiment.config.document import LoadedCurriculum
-from aimbot_lab.experiment.runs import checkpoints, run_record
+from aimbot_lab.experiment.runs import run_record
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs
-from aimbot_lab.tracking import durable, journal, run_folder, sender
+from aimbot_lab.foundation import files
+from aimbot_lab.tracking import journal, run_folder
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.journal_tracker import JournalTracker
@@ -44,13 +45,13 @@ POINTS: Mapping[str, KillPoint] = {
     "record: all but run.json": KillPoint(run_record, "put_file", 3),
     "record: not yet under its name": KillPoint(Path, "rename", file="checkpoints.new"),
     "record: whole": KillPoint(run_module, "write_record", when="after"),
-    "first checkpoint: nothing written": KillPoint(checkpoints, "put_file", file="step-"),
+    "first checkpoint: nothing written": KillPoint(run_record, "put_file", file="step-"),
     "first checkpoint: half written": KillPoint(
-        durable, "append_whole", when="within", file="aimbot-lab checkpoint"
+        files, "append_whole", when="within", file="aimbot-lab checkpoint"
     ),
     "first checkpoint: not yet renamed": KillPoint(Path, "replace", file="step-"),
     "first checkpoint: renamed": KillPoint(Path, "replace", when="after", file="step-"),
-    "first checkpoint: whole": KillPoint(checkpoints, "put_file", when="after", file="step-"),
+    "first checkpoint: whole": KillPoint(run_record, "put_file", when="after", file="step-"),
     "last lesson passed: agent not saved": KillPoint(run_module, "log_agents", seed=PASSES),
     "last lesson passed: agent saved": KillPoint(
         run_module, "log_agents", when="after", seed=PASSES
@@ -64,14 +65,14 @@ POINTS: Mapping[str, KillPoint] = {
     ),
     "last lesson passed: end stored": KillPoint(run_folder.RunFolder, "settle", seed=PASSES),
     "steps spent: not noted, nor an agent saved": KillPoint(
-        checkpoints, "put_file", when="after", file="step-000000032768"
+        run_record, "put_file", when="after", file="step-000000032768"
     ),
     "steps spent: not noted": KillPoint(run_module, "note_spent_steps"),
     "steps spent: noted": KillPoint(run_module, "note_spent_steps", when="after"),
     "steps spent: files that grew are kept": KillPoint(
         journal.Journal, "append", when="after", file="FileEntry(kept='growing/events"
     ),
-    "steps spent: end kept, not stored": KillPoint(sender.Sender, "finish"),
+    "steps spent: end kept, not stored": KillPoint(journal.Sender, "finish"),
     "steps spent: end stored": KillPoint(run_folder.RunFolder, "settle"),
     "steps spent: settled, not released": KillPoint(run_folder.RunFolder, "release"),
 }

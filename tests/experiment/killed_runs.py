@@ -27,10 +27,9 @@ from aimbot_lab.experiment.runs.resume import check_resume, newest_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.experiment.runs.run_record import RunRequest
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.tracking.address import embedded_address
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.mlflow_store import connect
-from aimbot_lab.training.callbacks.lesson_replays import FOLDER as REPLAYS
+from aimbot_lab.training.callbacks.assembly import FOLDER as REPLAYS
 from aimbot_lab.training.run_hooks import SilentObserver
 
 CURRICULUM = """

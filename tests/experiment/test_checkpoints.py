@@ -17,9 +17,9 @@ from broken_curriculum import GOOD
 from failing_system import FailingSystem, Killed, full_disk, kill
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.checkpoints import GENERATIONS, MAGIC, CheckpointFolder
+from aimbot_lab.experiment.runs.run_record import GENERATIONS, MAGIC, CheckpointFolder
 from aimbot_lab.foundation.errors import LabError, RunLostError
-from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.run_hooks import Checkpoint
 from aimbot_lab.training.self_play.pool import SnapshotPool
 from aimbot_lab.training.settings import TrainingPlan

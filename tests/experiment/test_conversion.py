@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from test_environment_parameters import COURSE
 
-from aimbot_lab.curriculum.forecast import Forecaster
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
-from aimbot_lab.experiment.runs.plan import plan_curriculum
+from aimbot_lab.experiment.runs.plan import Forecaster, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.settings import Linear
 

@@ -7,7 +7,7 @@ from broken_curriculum import faults
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.foundation.samplers import Uniform
+from aimbot_lab.foundation.settings import Uniform
 
 TWO_LESSONS = """\
 name: two

@@ -6,7 +6,7 @@ import pytest
 from broken_curriculum import GOOD, faults
 
 from aimbot_lab.experiment.config.document import load_curriculum, parse_curriculum, with_overrides
-from aimbot_lab.experiment.runs.description import describe_run
+from aimbot_lab.experiment.runs.result import describe_run
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.settings import Cosine, Linear
 from aimbot_lab.worlds.registry import seats_in

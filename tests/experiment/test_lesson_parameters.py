@@ -8,8 +8,8 @@ from broken_curriculum import FITS, GOOD, KINDS, faults, with_parameters
 
 from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.foundation.kernels.sampler_kinds import CONSTANT
-from aimbot_lab.foundation.samplers import (
+from aimbot_lab.foundation.kernels.sampler_arrays import CONSTANT
+from aimbot_lab.foundation.settings import (
     Gaussian,
     GaussianParameters,
     MultiRangeUniform,
@@ -20,8 +20,8 @@ from aimbot_lab.foundation.samplers import (
 )
 from aimbot_lab.worlds.arena.allocate import preset_tables
 from aimbot_lab.worlds.arena.presets import SHIPPED_FILES, load_presets
-from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, parameter_values, scenario_tables
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import DIFFICULTIES, parameter_values, scenario_tables
 
 SAMPLED = """{
   rewards.win: 10,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs import checkpoints
+from aimbot_lab.experiment.runs import run_record
 from aimbot_lab.experiment.runs.result import RunResult
 from aimbot_lab.experiment.runs.resume import check_resume, find_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
@@ -14,7 +14,7 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import metric_history
-from aimbot_lab.training.checkpoint.state import CODE
+from aimbot_lab.training.checkpoint import CODE
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.version import code_hash
 
@@ -99,9 +99,9 @@ def test_code_that_changed_since_the_checkpoint_is_told_unless_none_is_known(
         _, told = extended(data_folder, ended.run_id, steps)
         return [line for line in told if "unbroken" in line]
 
-    monkeypatch.setattr(checkpoints, "code_hash", lambda: "0ddc0de5")
+    monkeypatch.setattr(run_record, "code_hash", lambda: "0ddc0de5")
     assert changes(600) == []
-    monkeypatch.setattr(checkpoints, "code_hash", lambda: None)  # as older versions
+    monkeypatch.setattr(run_record, "code_hash", lambda: None)  # as older versions
     change = f"code of aimbot-lab 0ddc0de5 is now {code_hash()}"
     assert changes(700) == [f"the result may differ from an unbroken run's: {change}"]
     record = data_folder.run_folder(ended.run_id) / "checkpoints" / "run.json"

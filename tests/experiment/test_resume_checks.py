@@ -8,7 +8,6 @@ import pytest
 from begun_runs import CURRICULUM, begun, kept_checkpoint, set_alive
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.runs.crew import Crew
 from aimbot_lab.experiment.runs.resume import (
     check_resume,
@@ -16,13 +15,14 @@ from aimbot_lab.experiment.runs.resume import (
     restore,
 )
 from aimbot_lab.experiment.runs.run_record import (
+    CheckpointFolder,
     configuration_hash,
     note_spent_steps,
     resumable_runs,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.training.checkpoint.state import versions
+from aimbot_lab.training.checkpoint import versions
 from aimbot_lab.training.run_hooks import Checkpoint
 from aimbot_lab.worlds.registry import settings_with
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.cli.run_text import resume_command, summary, view_command
+from aimbot_lab.cli.text import resume_command, summary, view_command
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.evaluation.episodes import CellScore, Score
 from aimbot_lab.evaluation.temperature import ADVISED, COOLER
@@ -18,16 +18,19 @@ from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores, e
 from aimbot_lab.experiment.analysis.recording import MAX_FILMS, film_record
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.agents import TrackedAgent
-from aimbot_lab.experiment.runs.description import (
+from aimbot_lab.experiment.runs.result import (
+    RunResult,
     describe_run,
     flat_settings,
     git_tags,
     harmless_settings,
+    note,
+    outcome,
+    with_section,
 )
-from aimbot_lab.experiment.runs.result import RunResult, note, outcome, with_section
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.history import Addition
-from aimbot_lab.tracking.opening import RunDescription
+from aimbot_lab.tracking.journal_tracker import RunDescription
 from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from tests.replay.recorded_episodes import replay_of
@@ -127,7 +130,7 @@ def test_the_way_to_look_of_a_training_of_several_can_be_pasted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
-    for script in ("cli/tied_process.py", "__main__.py"):
+    for script in ("cli/stopping.py", "__main__.py"):
         monkeypatch.setattr("sys.argv", [f"/lib/aimbot_lab/{script}", "run"])
         assert view_command("sqlite:///x/mlflow.db", None) == f"{sys.executable} -m aimbot_lab ui"
 

@@ -18,11 +18,10 @@ from aimbot_lab.experiment.runs.run_record import (
     write_record,
 )
 from aimbot_lab.foundation.errors import LabError, StoreError
-from aimbot_lab.tracking import ownership, run_folder
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking import run_folder
+from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
 from aimbot_lab.tracking.history import list_runs
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.worlds.registry import settings_with
 
@@ -57,7 +56,7 @@ def take_over(
     loaded = load_curriculum(data_folder.root.parent / "small.yaml")
     request = RunRequest(loaded, data_folder, resume=run, take_over=True)
     monkeypatch.setattr(crew, "Training", lambda *_, **__: trained(resume))
-    monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)  # the owner is in this very thread
+    monkeypatch.setattr(run_folder, "_WAIT_SECONDS", 0.0)  # the owner is in this very thread
     told: list[str] = []
     with pytest.raises(LabError):
         run_module._opened(request, SilentObserver(), Crew(), on_outage=told.append)

@@ -14,9 +14,9 @@ import mpmath
 import numba
 import numpy as np
 
-from aimbot_lab.foundation.kernels.fast_math import any_exp
 from aimbot_lab.foundation.kernels.jit import kernel
-from aimbot_lab.foundation.kernels.portable_math import log, sin_cos, whole_power
+from aimbot_lab.foundation.kernels.lanes import any_exp
+from aimbot_lab.foundation.kernels.rng import log, sin_cos, whole_power
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings

@@ -5,9 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.kernels.fast_math import exp, log, tanh
 from aimbot_lab.foundation.kernels.jit import kernel
-from aimbot_lab.foundation.kernels.matmul import LANES, dot, multiply
+from aimbot_lab.foundation.kernels.lanes import LANES, dot, exp, log, multiply, tanh
 
 Floats = np.ndarray
 

@@ -5,8 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, Cell, EpisodeBatch
-from aimbot_lab.foundation.result_lines import (
+from aimbot_lab.foundation.episodes import (
+    DRAW,
+    LOSS,
+    WIN,
+    Cell,
+    EpisodeBatch,
     UnparsedLineError,
     parse_lines,
     parse_result,

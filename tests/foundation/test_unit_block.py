@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.unit_block import UnitBlock, unit_faults
+from aimbot_lab.foundation.world import UnitBlock, unit_faults
 
 BLOCK = UnitBlock(
     kind="foes",

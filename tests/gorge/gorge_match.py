@@ -16,7 +16,7 @@ from gorge_oracle import (
     steps_to,
 )
 
-from aimbot_lab.foundation.samplers import Uniform, UniformParameters
+from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.gorge.gorge import Gorge
 from aimbot_lab.worlds.gorge.settings import GorgeRewardWeights, GorgeSettings, ScoreSettings

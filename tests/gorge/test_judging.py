@@ -10,9 +10,8 @@ import pytest
 
 import aimbot_lab.envs  # noqa: F401  registers the ids
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.foundation.result_lines import parse_result
-from aimbot_lab.replay.episode import replay_steps
-from aimbot_lab.replay.files import load_replay
+from aimbot_lab.foundation.episodes import parse_result
+from aimbot_lab.replay.episode import load_replay, replay_steps
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.trial import measure
 from aimbot_lab.sweep.trial_runs import TrialTraining

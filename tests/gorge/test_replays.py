@@ -12,14 +12,17 @@ from aimbot_lab.evaluation.episodes import endless, first_episodes
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay.episode import (
+    SEAL,
     Replay,
     ReplayError,
+    _seal,
     as_replay,
+    load_replay,
     recorded_episodes,
     replay_steps,
+    replay_text,
 )
-from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
-from aimbot_lab.replay.frames import FrameStyle, frames
+from aimbot_lab.replay.film import FrameStyle, frames
 from aimbot_lab.replay.terminal import Screen, screens
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.world_type import GORGE

@@ -17,7 +17,6 @@ import numpy as np
 from aimbot_lab.mlagents import ActionTuple
 from aimbot_lab.mlagents.builds import OVER, Behaviors
 from aimbot_lab.mlagents.grpc_link import BuildServer
-from aimbot_lab.mlagents.handshake import ASKED, trainers_answer
 from aimbot_lab.mlagents.messages import (
     OK,
     RESET,
@@ -26,6 +25,7 @@ from aimbot_lab.mlagents.messages import (
     read_build_message,
     write_trainer_message,
 )
+from aimbot_lab.mlagents.session import ASKED, trainers_answer
 from aimbot_lab.mlagents.side_channel.incoming_message import IncomingMessage
 from aimbot_lab.mlagents.side_channel.side_channel import unframed
 

@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from aimbot_lab.foundation.episodes import parse_line
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.result_lines import parse_line
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.mlagents import ActionTuple, DecisionSteps, LabEnvironment, TerminalSteps
-from aimbot_lab.mlagents.action_codec import ActionCodec
 from aimbot_lab.mlagents.exception import NotFiniteError, UnityException
-from aimbot_lab.mlagents.info_codec import InfoCodec
+from aimbot_lab.mlagents.info_codec import ActionCodec, InfoCodec, behavior_spec
 from aimbot_lab.mlagents.messages import (
     BuildMessage,
     TrainerMessage,
@@ -19,8 +18,7 @@ from aimbot_lab.mlagents.messages import (
     read_build_message,
     write_trainer_message,
 )
-from aimbot_lab.mlagents.player_channels import reports_over
-from aimbot_lab.mlagents.sensors import behavior_spec
+from aimbot_lab.mlagents.player import reports_over
 from aimbot_lab.mlagents.session import PlayerSession
 from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
     EnvironmentParametersChannel,

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.experiment.ml_agents.players import ORIGINAL, export_player
-from aimbot_lab.foundation.result_lines import parse_line
+from aimbot_lab.foundation.episodes import parse_line
 from aimbot_lab.mlagents import LabEnvironment
 from aimbot_lab.worlds.arena.settings import CameraSettings, ObservationSettings
 from aimbot_lab.worlds.registry import make_world, settings_with

@@ -10,14 +10,13 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import ObservationBlock, WorldSpec
 from aimbot_lab.mlagents import LabEnvironment
 from aimbot_lab.mlagents.base_env import DimensionProperty
-from aimbot_lab.mlagents.info_codec import InfoCodec
+from aimbot_lab.mlagents.info_codec import InfoCodec, behavior_spec, sensors_of
 from aimbot_lab.mlagents.messages import (
     TrainerMessage,
     new_message,
     read_build_message,
     write_trainer_message,
 )
-from aimbot_lab.mlagents.sensors import behavior_spec, sensors_of
 from aimbot_lab.mlagents.session import PlayerSession, in_threes, png_file
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, ObservationSettings

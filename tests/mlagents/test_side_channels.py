@@ -12,15 +12,15 @@ import yaml
 import aimbot_lab.mlagents
 from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.foundation.result_lines import parse_line
-from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Uniform, UniformParameters
+from aimbot_lab.foundation.episodes import parse_line
+from aimbot_lab.foundation.settings import Gaussian, MultiRangeUniform, Uniform, UniformParameters
 from aimbot_lab.mlagents import LabEnvironment
 from aimbot_lab.mlagents.exception import (
     UnityCommunicationException,
     UnityEnvironmentException,
     UnitySideChannelException,
 )
-from aimbot_lab.mlagents.player_channels import ReceivedParameters, read_parameter
+from aimbot_lab.mlagents.player import ReceivedParameters, read_parameter
 from aimbot_lab.mlagents.side_channel import IncomingMessage, OutgoingMessage
 from aimbot_lab.mlagents.side_channel.engine_configuration_channel import (
     EngineConfig,

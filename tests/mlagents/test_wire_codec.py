@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from aimbot_lab.mlagents import ActionSpec, ActionTuple
-from aimbot_lab.mlagents.action_codec import ActionCodec
 from aimbot_lab.mlagents.exception import UnityException
-from aimbot_lab.mlagents.info_codec import InfoCodec, observation_specs
+from aimbot_lab.mlagents.info_codec import ActionCodec, InfoCodec, observation_specs
 from aimbot_lab.mlagents.messages import (
     BuildMessage,
     TrainerMessage,

@@ -52,7 +52,7 @@ class Silu(NetworkType):
     def features(self, settings, observations, *, spec):
         from torch import nn
 
-        from aimbot_lab.training.networks.features import ScaledFeatures
+        from aimbot_lab.training.networks.encoders import ScaledFeatures
 
         scaled = ScaledFeatures(observations)
         return nn.Sequential(scaled, nn.Linear(scaled.features_dim, settings.units), nn.SiLU())

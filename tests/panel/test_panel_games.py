@@ -9,10 +9,9 @@ import pytest
 from panel_server import PanelUnderTest
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.display import Placement
+from aimbot_lab.foundation.episodes import EpisodeBatch, result_line
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.result_lines import result_line
-from aimbot_lab.foundation.scenes import Placement
 from aimbot_lab.panel.server.actors import (
     GameActor,
     find_actor,
@@ -20,8 +19,8 @@ from aimbot_lab.panel.server.actors import (
     present_agent,
 )
 from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame, Keys, SceneGame, played_by
-from aimbot_lab.panel.server.loading import Loader
-from aimbot_lab.replay.files import load_replay
+from aimbot_lab.panel.server.messages import Loader
+from aimbot_lab.replay.episode import load_replay
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.worlds.registry import type_of
 

@@ -18,10 +18,10 @@ from aimbot_lab.panel.server.actors import (
     set_up,
 )
 from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame, Keys
-from aimbot_lab.panel.server.loading import Loader
+from aimbot_lab.panel.server.messages import Loader
 from aimbot_lab.panel.server.replays import PlayedReplay
 from aimbot_lab.panel.server.run_list import RunLine
-from aimbot_lab.replay.files import load_replay
+from aimbot_lab.replay.episode import load_replay
 
 
 class Lab:

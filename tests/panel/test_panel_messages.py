@@ -13,11 +13,9 @@ from panel_server import PanelUnderTest
 from starlette.websockets import WebSocketState
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.loading import Feed, in_thread
-from aimbot_lab.panel.server.messages import Done, Nothing, written
+from aimbot_lab.panel.server.lab import MAX_WAITING, TOO_SLOW, Ask, Lab, PagePart, Session, do
+from aimbot_lab.panel.server.messages import Done, Feed, Nothing, in_thread, written
 from aimbot_lab.panel.server.serve import PARTS, message_schemas
-from aimbot_lab.panel.server.session import MAX_WAITING, TOO_SLOW, Ask, PagePart, Session, do
 from aimbot_lab.tracking.data_folder import DataFolder
 
 

@@ -16,9 +16,8 @@ from panel_server import Answer
 
 from aimbot_lab.cli.commands import pages
 from aimbot_lab.panel.server.lab import MlflowPage
-from aimbot_lab.panel.server.loading import Loader
-from aimbot_lab.tracking.address import embedded_address
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.panel.server.messages import Loader
+from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.mlflow_store import MlflowStore, connect
 
 pytestmark = pytest.mark.slow  # MLflow's server takes its time to start

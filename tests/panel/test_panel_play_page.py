@@ -17,10 +17,10 @@ from floor_page import Floor
 from panel_server import PanelUnderTest
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.scenes import Placement
+from aimbot_lab.foundation.display import Placement
 from aimbot_lab.panel.server.actors import GameActor, match_target, playable_settings, set_up
 from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame, Keys, SceneGame
-from aimbot_lab.panel.server.loading import Loader
+from aimbot_lab.panel.server.messages import Loader
 from aimbot_lab.worlds.registry import type_of
 
 pytestmark = needs_chromium

@@ -10,13 +10,12 @@ from panel_server import PanelUnderTest
 
 from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.messages import written
+from aimbot_lab.panel.server.replays import ResultLine, in_one, readable
 from aimbot_lab.panel.server.run_report import command, report_of, result_of, thinned
-from aimbot_lab.panel.server.scene_document import ResultLine, in_one, readable
 from aimbot_lab.tracking import history
-from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.run_summary import MetricPoint
-from aimbot_lab.tracking.settings import TrackingSettings
 
 
 @pytest.mark.parametrize(

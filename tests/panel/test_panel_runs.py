@@ -17,16 +17,15 @@ import pytest
 from panel_server import Page, running_panel
 from planted_sweep import KEYS, add_trial, planted
 
-from aimbot_lab.panel.server import loading
-from aimbot_lab.panel.server.loading import Loader
+from aimbot_lab.panel.server import messages
+from aimbot_lab.panel.server.lab import Session
+from aimbot_lab.panel.server.messages import Loader
 from aimbot_lab.panel.server.parts.watch import _Theatre
 from aimbot_lab.panel.server.run_list import Listed, LiveRun, RunLine, RunList
-from aimbot_lab.panel.server.session import Session
 from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.ownership import this_process
-from aimbot_lab.tracking.run_folder import create_run_folder
+from aimbot_lab.tracking.run_folder import create_run_folder, this_process
 
 TRIAL, OWN = "a" * 32, "b" * 32
 
@@ -247,7 +246,7 @@ def test_no_two_threads_import_at_the_same_time_and_each_module_once() -> None:
 
 
 def test_the_modules_that_are_loaded_so_exist() -> None:
-    for name in (*loading.KERNELS, *loading.STORE, *loading.AGENTS, *loading.SWEEPS):
+    for name in (*messages.KERNELS, *messages.STORE, *messages.AGENTS, *messages.SWEEPS):
         assert find_spec(name) is not None
 
 

@@ -16,7 +16,7 @@ import pytest
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.panel.server import trainings as offered
-from aimbot_lab.panel.server.loading import Loader
+from aimbot_lab.panel.server.messages import Loader
 from aimbot_lab.panel.server.trainings import Curricula, Started, Trainings
 from aimbot_lab.shipped.named_files import CURRICULUM, shipped_names
 from aimbot_lab.tracking import history

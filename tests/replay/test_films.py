@@ -12,19 +12,21 @@ import pytest
 from PIL import Image
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.replay import frames as caption_panel
+from aimbot_lab.replay import film as caption_panel
 from aimbot_lab.replay.episode import lesson_title, player_words, replay_steps
-from aimbot_lab.replay.film import Film, check_film, write_film
-from aimbot_lab.replay.frames import (
+from aimbot_lab.replay.film import (
     PANEL_SHARE,
+    Film,
     FrameStyle,
     Grid,
     bar_scale,
+    check_film,
     colours,
     frame_count,
     frames,
     frames_held,
     grid_frames,
+    write_film,
 )
 from aimbot_lab.replay.terminal import Screen, half_blocks, screens
 from aimbot_lab.worlds.arena.core.state import AT, REWARD_TERMS

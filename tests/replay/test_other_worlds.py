@@ -12,17 +12,20 @@ import pytest
 from aimbot_lab.experiment.analysis.recording import RecordingRequest, record_agent
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.replay import files
+from aimbot_lab.replay import episode
 from aimbot_lab.replay.episode import (
+    SEAL,
     Replay,
     ReplayError,
     RowRecorder,
+    _seal,
     as_replay,
+    load_replay,
     replay_steps,
+    replay_text,
     summarize,
 )
-from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
-from aimbot_lab.replay.frames import FAINT, FrameStyle, colours, frames
+from aimbot_lab.replay.film import FAINT, FrameStyle, colours, frames
 from aimbot_lab.replay.terminal import Screen, screens
 from aimbot_lab.worlds import registry
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
@@ -37,7 +40,7 @@ CARTPOLE = GymnasiumSettings(id="CartPole-v1", num_envs=1, win=WinRule(return_ab
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The race, as if a package had brought it."""
     known = replace(registry.WORLDS, own={**registry.WORLDS.own, "race": RACE})
-    for module in (registry, files):
+    for module in (registry, episode):
         monkeypatch.setattr(module, "WORLDS", known)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.samplers import Uniform
+from aimbot_lab.foundation.settings import Uniform
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.replay.episode import (
     ReplayError,

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aimbot_lab.replay.episode import ReplayError, as_replay
-from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
+from aimbot_lab.replay.episode import SEAL, ReplayError, _seal, as_replay, load_replay, replay_text
 from tests.replay.recorded_episodes import ABOUT, played, replay_of
 
 

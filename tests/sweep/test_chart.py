@@ -16,7 +16,7 @@ from aimbot_lab.sweep.report import Pace, confirmation_cost, report, search_cost
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import this_process
 from aimbot_lab.tracking.tracker import MemoryTracker
 
 NOTE = "mlflow.note.content"

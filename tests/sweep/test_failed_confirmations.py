@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 from sweep_files import PLANTED, changed, write_sweep
 
 from aimbot_lab.cli.commands.sweep import _shown, begun
-from aimbot_lab.cli.sweep_text import report_text, status_text
+from aimbot_lab.cli.text import report_text, status_text
 from aimbot_lab.cli.view import PlainSweepView
 from aimbot_lab.sweep import record as record_module
 from aimbot_lab.sweep.coordinator import SweepResult, SweepSnapshot, best_text
@@ -21,7 +21,7 @@ from aimbot_lab.sweep.storage import StorageAddress, choose_storage
 from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import this_process
 from aimbot_lab.version import code_hash
 
 WHY = "RuntimeError: simulator lost\x1b the connection"

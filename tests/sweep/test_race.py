@@ -26,7 +26,7 @@ from aimbot_lab.sweep.trial_runs import (
     WorkerContext,
 )
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import this_process
 
 ALL_STEPS = 3000
 

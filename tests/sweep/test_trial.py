@@ -21,7 +21,7 @@ from aimbot_lab.sweep.trial_runs import (
     WorkerContext,
 )
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import this_process
 
 HALVING = changed(
     SWEEP, ("trials: 3", "trials: 9\npruner: {kind: halving, first_steps: 500, reduction: 2}")

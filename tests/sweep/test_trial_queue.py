@@ -29,7 +29,7 @@ from aimbot_lab.sweep.storage import (
 from aimbot_lab.sweep.trial_queue import DEATHS, MAX_DEATHS, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import find_run
-from aimbot_lab.tracking.ownership import Owner, this_process
+from aimbot_lab.tracking.run_folder import Owner, this_process
 
 
 @pytest.fixture

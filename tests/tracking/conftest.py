@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from dead_runs import leave_folder
 
-from aimbot_lab.tracking.address import embedded_address
-from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal import FileEntry, Journal, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
+from aimbot_lab.tracking.journal import EntrySink, FileEntry, Journal, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
-from aimbot_lab.tracking.ownership import OWNER_TAG, this_process
-from aimbot_lab.tracking.run_folder import RunFolder
-from aimbot_lab.tracking.sender import EntrySink
+from aimbot_lab.tracking.run_folder import OWNER_TAG, RunFolder, this_process
 from aimbot_lab.tracking.tracker import Notify, silent
 
 if TYPE_CHECKING:

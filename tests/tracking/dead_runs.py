@@ -5,8 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.ownership import LEASE_SECONDS, Owner, read_owner, write_owner
-from aimbot_lab.tracking.run_folder import RunFolder, create_run_folder
+from aimbot_lab.tracking.run_folder import (
+    LEASE_SECONDS,
+    Owner,
+    RunFolder,
+    create_run_folder,
+    read_owner,
+    write_owner,
+)
 
 
 def leave_folder(data_folder: DataFolder, owner: Owner) -> RunFolder:

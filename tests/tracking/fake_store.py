@@ -7,8 +7,8 @@ import pytest
 
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking import journal
+from aimbot_lab.tracking.data_folder import StoreRefusedError
 from aimbot_lab.tracking.journal import MetricsEntry
-from aimbot_lab.tracking.store_errors import StoreRefusedError
 
 
 class FakeStore:

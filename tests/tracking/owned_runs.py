@@ -3,9 +3,9 @@
 import json
 import platform
 
-from aimbot_lab.tracking import ownership as owner_module
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking import run_folder as owner_module
+from aimbot_lab.tracking.data_folder import TrackingSettings
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 
 
 def seen_from(monkeypatch, *, host=None, namespace=None, boot=None):

@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking.address import choose_address
-from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
+from aimbot_lab.tracking.data_folder import (
+    DataFolder,
+    TrackingSettings,
+    choose_address,
+    locate_data_folder,
+)
 from aimbot_lab.tracking.history import download_artifact, list_runs
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from fake_store import FakeStore
 
 from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.tracking import journal
 from aimbot_lab.tracking import journal as journal_module
-from aimbot_lab.tracking import sender
 from aimbot_lab.tracking.journal import (
     EndEntry,
     FileEntry,
@@ -18,10 +18,10 @@ from aimbot_lab.tracking.journal import (
     TagsEntry,
     count_waiting,
     decode,
+    deliver_batch,
     encode,
 )
 from aimbot_lab.tracking.run_folder import left_over_folders
-from aimbot_lab.tracking.sender import deliver_batch
 from aimbot_lab.tracking.tracker import Outage
 
 
@@ -297,7 +297,7 @@ def test_an_outage_is_told_when_it_begins_and_when_it_is_over(begin):
 
 
 def test_a_store_that_hangs_is_told_before_it_fails(begin, monkeypatch):
-    monkeypatch.setattr(sender, "SLOW", 0.0)
+    monkeypatch.setattr(journal, "SLOW", 0.0)
     told, store = [], FakeStore()
     store.open.clear()
     tracker = begin(store, told.append)
@@ -320,7 +320,7 @@ def test_a_store_that_works_is_not_talked_about(begin):
 
 
 def test_the_last_wait_says_what_it_waits_for(begin, monkeypatch):
-    monkeypatch.setattr(sender, "PATIENCE", 0.01)
+    monkeypatch.setattr(journal, "PATIENCE", 0.01)
     told = []
     tracker = begin(FakeStore(outages=1_000_000), told.append)
     tracker.log_metrics(0, {"x": 1.0})

@@ -7,10 +7,16 @@ import pytest
 from event_reader import scalars
 from fake_store import FakeStore
 
+from aimbot_lab.tracking.data_folder import TrackingSettings
 from aimbot_lab.tracking.journal import MetricsEntry, growing_file
-from aimbot_lab.tracking.journal_tracker import EVENTS_NAME, crc32c, metrics_record
-from aimbot_lab.tracking.opening import RunDescription, open_run, reopen_run
-from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.journal_tracker import (
+    EVENTS_NAME,
+    RunDescription,
+    crc32c,
+    metrics_record,
+    open_run,
+    reopen_run,
+)
 
 ON = TrackingSettings(tensorboard=True)
 # Written by RecordWriter and Event of tensorboard 2.21.

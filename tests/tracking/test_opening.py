@@ -16,11 +16,10 @@ from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import data_folder as data_folder_module
 from aimbot_lab.tracking import journal_tracker
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
 from aimbot_lab.tracking.history import list_runs
-from aimbot_lab.tracking.opening import RunDescription, check_destination, open_run
-from aimbot_lab.tracking.ownership import read_owner
-from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.journal_tracker import RunDescription, check_destination, open_run
+from aimbot_lab.tracking.run_folder import read_owner
 from aimbot_lab.tracking.tracker import MemoryTracker, checked_run_name
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.version import code_hash
@@ -29,7 +28,7 @@ SETTINGS = TrackingSettings(experiment="goto")
 
 
 def raw_run(data_folder, run_id):
-    from aimbot_lab.tracking.address import embedded_address
+    from aimbot_lab.tracking.data_folder import embedded_address
     from aimbot_lab.tracking.mlflow_store import connect
 
     return connect(data_folder, embedded_address(data_folder)).client.get_run(run_id)
@@ -146,7 +145,7 @@ def test_the_schema_of_another_mlflow_is_one_line_that_names_the_remedy(data_fol
 
 
 def test_a_deleted_experiment_is_one_line_that_names_the_remedy(data_folder):
-    from aimbot_lab.tracking.address import embedded_address
+    from aimbot_lab.tracking.data_folder import embedded_address
     from aimbot_lab.tracking.mlflow_store import connect
 
     store = connect(data_folder, embedded_address(data_folder))
@@ -282,8 +281,8 @@ def test_checking_imports_nothing_slow(tmp_path):
 import sys
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.opening import check_destination
-from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.journal_tracker import check_destination
+from aimbot_lab.tracking.data_folder import TrackingSettings
 check_destination(DataFolder(Path(sys.argv[1])), TrackingSettings())
 assert not {"mlflow", "sqlalchemy", "torch", "numpy"} & set(sys.modules)
 """
@@ -346,8 +345,8 @@ def test_passwords_reach_neither_artifacts_nor_the_description(tmp_path, monkeyp
 
 @pytest.mark.filterwarnings("ignore:Query string argument")
 def test_an_open_run_shows_its_address_without_the_password(data_folder):
-    from aimbot_lab.tracking.opening import RunDescription, open_run
-    from aimbot_lab.tracking.settings import TrackingSettings
+    from aimbot_lab.tracking.data_folder import TrackingSettings
+    from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 
     uri = f"sqlite:///{data_folder.database}?timeout=5&password=secret"
     tracker = open_run(data_folder, TrackingSettings(uri=uri), RunDescription("shown"))

@@ -14,16 +14,22 @@ from owned_runs import begun, journal_of, seen_from
 
 from aimbot_lab.cli.commands.runs import MAX_WAITING, runs
 from aimbot_lab.foundation.errors import RunLostError, StoreError
+from aimbot_lab.foundation.files import exclusive
 from aimbot_lab.tracking import history as reaper
-from aimbot_lab.tracking import ownership
+from aimbot_lab.tracking import run_folder
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.durable import exclusive
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.journal import EndEntry, GrowingFiles, Journal, MetricsEntry
-from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
-from aimbot_lab.tracking.opening import claim_run, reopen_run
-from aimbot_lab.tracking.ownership import OWNER_TAG, read_owner, this_process
-from aimbot_lab.tracking.run_folder import WaitingRun, create_run_folder, run_folders, waiting_runs
+from aimbot_lab.tracking.journal_tracker import RunAddress, claim_run, reopen_run, start_tracker
+from aimbot_lab.tracking.run_folder import (
+    OWNER_TAG,
+    WaitingRun,
+    create_run_folder,
+    read_owner,
+    run_folders,
+    this_process,
+    waiting_runs,
+)
 
 DEAD = this_process("deadbeef", None)
 
@@ -141,8 +147,8 @@ def test_who_comes_while_another_reaps_does_not_wait(data_folder, dead_run):
 
 
 def test_who_was_taken_over_writes_nothing_any_more(data_folder, monkeypatch, store):
-    monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)  # the old owner is in this very thread
-    monkeypatch.setattr(ownership, "RENEWAL_SECONDS", 3600.0)  # it looks when it is asked to
+    monkeypatch.setattr(run_folder, "_WAIT_SECONDS", 0.0)  # the old owner is in this very thread
+    monkeypatch.setattr(run_folder, "RENEWAL_SECONDS", 3600.0)  # it looks when it is asked to
     old = begun(data_folder)
     run_id = old.run_id
     old.grow("a.csv", "1\n", place=0)
@@ -172,7 +178,7 @@ def test_who_was_taken_over_writes_nothing_any_more(data_folder, monkeypatch, st
 
 
 def test_what_waited_is_not_sent_by_who_was_taken_over(data_folder, monkeypatch):
-    monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(run_folder, "_WAIT_SECONDS", 0.0)
     folder = create_run_folder(data_folder, this_process("old", None)).named("a" * 32)
     store = FakeStore()
     store.open.clear()
@@ -201,7 +207,7 @@ def test_who_takes_over_waits_until_the_old_owner_has_let_go(data_folder):
         old.release()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ownership.time, "sleep", lambda _: look())
+        patch.setattr(run_folder.time, "sleep", lambda _: look())
         claimed = claim_run(data_folder, "a" * 32, take_over=True)
     assert looks == [False]
     assert [path.name for path in claimed.path.glob("lock-*")] == [claimed.owner.lock]

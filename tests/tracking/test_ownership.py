@@ -13,15 +13,17 @@ from dead_runs import leave_elsewhere, let_lease_end
 from owned_runs import seen_from
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking import ownership
+from aimbot_lab.tracking import run_folder
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
-from aimbot_lab.tracking.opening import claim_run, reopen_run
-from aimbot_lab.tracking.ownership import read_owner, this_process, write_owner
+from aimbot_lab.tracking.journal_tracker import claim_run, reopen_run
 from aimbot_lab.tracking.run_folder import (
     create_run_folder,
     find_run_folder,
     living_folders,
+    read_owner,
     run_folders,
+    this_process,
+    write_owner,
 )
 
 ME = this_process("token", None)
@@ -100,7 +102,7 @@ def test_a_file_system_without_locks_leaves_it_to_numbers_and_leases(data_folder
     def refuse(*_):
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(ownership.fcntl, "flock", refuse)
+    monkeypatch.setattr(run_folder.fcntl, "flock", refuse)
     folder = create_run_folder(data_folder, this_process("x", None))
     assert not folder.owner.locked
     assert not folder.is_free
@@ -151,7 +153,7 @@ def test_a_folder_that_can_not_be_held_is_not_left_behind(data_folder, monkeypat
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(ownership, "write_owner", full)
+    monkeypatch.setattr(run_folder, "write_owner", full)
     with pytest.raises(StoreError, match="No space left"):
         create_run_folder(data_folder, this_process("x", None))
     assert list(data_folder.runs.iterdir()) == []
@@ -206,7 +208,7 @@ def test_a_killed_process_frees_its_run_by_its_death(data_folder):
     script = f"""
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.ownership import this_process
+from aimbot_lab.tracking.run_folder import this_process
 from aimbot_lab.tracking.run_folder import create_run_folder
 create_run_folder(DataFolder(Path({str(data_folder.root)!r})), this_process("x", None))
 print("held", flush=True)
@@ -241,16 +243,16 @@ def test_a_machine_elsewhere_is_believed_until_its_lease_is_over(data_folder, de
 def test_a_lease_is_measured_by_the_clock_of_the_disk(data_folder, dead_run, monkeypatch):
     owner = leave_elsewhere(dead_run.path, dead_run.owner)
     monkeypatch.setattr(time, "time", lambda: 0.0)
-    left = ownership.lease_left(dead_run.path, owner)
-    assert 0.9 * ownership.LEASE_SECONDS < left <= ownership.LEASE_SECONDS
+    left = run_folder.lease_left(dead_run.path, owner)
+    assert 0.9 * run_folder.LEASE_SECONDS < left <= run_folder.LEASE_SECONDS
 
 
 def test_a_lease_is_renewed_by_a_living_owner(data_folder, monkeypatch):
-    monkeypatch.setattr(ownership, "RENEWAL_SECONDS", 0.001)
+    monkeypatch.setattr(run_folder, "RENEWAL_SECONDS", 0.001)
     folder = create_run_folder(data_folder, this_process("living", None))
     let_lease_end(folder.path)
     deadline = time.monotonic() + 300
-    while ownership.lease_left(folder.path, folder.owner) < 1.0:
+    while run_folder.lease_left(folder.path, folder.owner) < 1.0:
         assert time.monotonic() < deadline
     folder.remove()
 

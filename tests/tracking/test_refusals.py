@@ -12,7 +12,14 @@ from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 from aimbot_lab.cli.commands.runs import runs
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking import mlflow_store
-from aimbot_lab.tracking.address import TrackingAddress
+from aimbot_lab.tracking.data_folder import (
+    FilesHeldError,
+    NoArtifactError,
+    StoreRefusedError,
+    TrackingAddress,
+    TrackingSettings,
+    file_error,
+)
 from aimbot_lab.tracking.history import close_orphan_runs
 from aimbot_lab.tracking.journal import (
     EndEntry,
@@ -21,17 +28,10 @@ from aimbot_lab.tracking.journal import (
     MetricsEntry,
     TagsEntry,
     count_waiting,
+    deliver_batch,
 )
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.ownership import OWNER_TAG, this_process
-from aimbot_lab.tracking.sender import deliver_batch
-from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.tracking.store_errors import (
-    FilesHeldError,
-    NoArtifactError,
-    StoreRefusedError,
-    file_error,
-)
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+from aimbot_lab.tracking.run_folder import OWNER_TAG, this_process
 
 
 @pytest.fixture

@@ -7,12 +7,17 @@ import pytest
 from dead_runs import leave_elsewhere
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.tracking.data_folder import TrackingSettings
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.journal import EndEntry, Journal, MetricsEntry, ResumeEntry
-from aimbot_lab.tracking.opening import RunDescription, open_run, reopen_run
-from aimbot_lab.tracking.ownership import OWNER_TAG, this_process, write_owner
-from aimbot_lab.tracking.run_folder import find_run_folder, waiting_runs
-from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run, reopen_run
+from aimbot_lab.tracking.run_folder import (
+    OWNER_TAG,
+    find_run_folder,
+    this_process,
+    waiting_runs,
+    write_owner,
+)
 
 
 @pytest.fixture

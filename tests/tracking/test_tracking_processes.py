@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.tracking.address import embedded_address
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.mlflow_store import connect
 
@@ -18,8 +17,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+from aimbot_lab.tracking.data_folder import TrackingSettings
 folder = DataFolder(Path(sys.argv[1]))
 tracker = open_run(folder, TrackingSettings(), RunDescription("child"))
 """
@@ -87,7 +86,7 @@ def test_several_processes_may_come_first_at_the_same_time(tmp_path):
 @pytest.mark.parametrize(
     "call",
     [
-        "import aimbot_lab.tracking.opening, aimbot_lab.tracking.ui",
+        "import aimbot_lab.tracking.journal_tracker, aimbot_lab.tracking.ui",
         "from aimbot_lab.tracking.history import close_orphan_runs as close; "
         "assert close(folder) == []",
         "from aimbot_lab.tracking.history import *; assert list_runs(folder) == []",

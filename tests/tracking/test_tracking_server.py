@@ -16,20 +16,21 @@ from pydantic import ValidationError
 import aimbot_lab.tracking.mlflow_app
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import mlflow_store
-from aimbot_lab.tracking.address import (
+from aimbot_lab.tracking.data_folder import (
+    LOGIN,
+    DataFolder,
     TrackingAddress,
+    TrackingSettings,
     choose_address,
     embedded_address,
     kept_address,
+    store_error,
     without_password,
 )
-from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.mlflow_app import APP_NAME, EXPERIMENT_TAGS, TOKEN_VARIABLE, create_app
-from aimbot_lab.tracking.ownership import OWNER_TAG
+from aimbot_lab.tracking.run_folder import OWNER_TAG
 from aimbot_lab.tracking.run_summary import RunSummary
-from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.tracking.store_errors import LOGIN, store_error
 from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
 
 FOLDER = DataFolder(Path("/data"))

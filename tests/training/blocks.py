@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.training.actors.actor import Answer
 from aimbot_lab.training.actors.block import ActorPlan, Block, BlockRequest
-from aimbot_lab.training.actors.group import Answer
-from aimbot_lab.training.callbacks.agreement import packed_episodes
-from aimbot_lab.training.checkpoint.packing import pack
+from aimbot_lab.training.callbacks.lesson_callback import packed_episodes
+from aimbot_lab.training.checkpoint import pack
 
 
 def ended(

@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
-from aimbot_lab.training.shards import Shards, permutations, usual_count
+from aimbot_lab.training.processes.exchange import Shards, permutations, usual_count
 
 STEPS, ROWS, UPDATES = 80, 8, 3
 BRANCHES = (3, 4)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from aimbot_lab.training.actors.actor import ActorHost, Answer
 from aimbot_lab.training.actors.block import ActorPlan
-from aimbot_lab.training.actors.group import ActorHost, Answer
-from aimbot_lab.training.checkpoint.state import random_state, restore_random
+from aimbot_lab.training.checkpoint import random_state, restore_random
 
 
 class OwnActors:

@@ -20,11 +20,11 @@ from typing import Any
 
 from tiny_training import Sink
 
-from aimbot_lab.curriculum.records import EPISODES_NAME
+from aimbot_lab.curriculum.reports import EPISODES_NAME
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.training.algorithms.registry import shard_count
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.processes.exchange import rank_from_environment
 from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver

@@ -16,8 +16,8 @@ from test_shared_training import Record
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.training.actors import rollouts
+from aimbot_lab.training.actors.actor import LocalActors
 from aimbot_lab.training.actors.block import Block
-from aimbot_lab.training.actors.group import LocalActors
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import ActorSettings, TrainingPlan, TrainSettings

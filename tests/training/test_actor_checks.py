@@ -16,10 +16,9 @@ from test_shared_training import plan
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
-from aimbot_lab.training.actors.block import BlockRequest
-from aimbot_lab.training.actors.correction import v_trace
-from aimbot_lab.training.actors.group import Answer
-from aimbot_lab.training.actors.rollouts import actor_plans, patience_with
+from aimbot_lab.training.actors.actor import Answer
+from aimbot_lab.training.actors.block import ActorCounts, BlockRequest
+from aimbot_lab.training.actors.rollouts import actor_plans, patience_with, v_trace
 from aimbot_lab.training.actors.supply import (
     LEAST_SECONDS,
     TIMES_THE_SLOWEST,
@@ -27,7 +26,6 @@ from aimbot_lab.training.actors.supply import (
     InStep,
     Patience,
 )
-from aimbot_lab.training.actors.world import ActorCounts
 from aimbot_lab.training.checks import check_sharing
 from aimbot_lab.training.settings import ActorSettings
 from aimbot_lab.training.training import Training

@@ -9,7 +9,7 @@ from own_actors import OwnActors
 from test_shared_training import VARIANTS, Record, learned, plan, without_times
 
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.training.actors.group import LocalActors
+from aimbot_lab.training.actors.actor import LocalActors
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import ActorSettings

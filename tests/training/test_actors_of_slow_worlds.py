@@ -22,12 +22,11 @@ from test_shared_training import Record
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
-from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
+from aimbot_lab.foundation.registry import EVERYTHING, TRUST
 from aimbot_lab.training.actors import rollouts, supply
+from aimbot_lab.training.actors.actor import Answer, LocalActors, _Process
 from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block
-from aimbot_lab.training.actors.correction import correct
-from aimbot_lab.training.actors.group import Answer, LocalActors, _Process
-from aimbot_lab.training.actors.rollouts import actor_plans
+from aimbot_lab.training.actors.rollouts import actor_plans, correct
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver

@@ -17,7 +17,7 @@ from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.tracking.run_summary import is_agent_name, saved_agents
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent_files import WEIGHTS, load_agent
-from aimbot_lab.training.callbacks.live_publication import (
+from aimbot_lab.training.callbacks.assembly import (
     AGENT_SECONDS,
     MAX_SHARE,
     STATUS_SECONDS,

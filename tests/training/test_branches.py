@@ -10,7 +10,11 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.onnx_export import sample
 from aimbot_lab.training.algorithms.models import new_policy
-from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead, SeparateBranches
+from aimbot_lab.training.networks.hybrid_policy import (
+    HybridDistribution,
+    MaskedHead,
+    SeparateBranches,
+)
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.settings import TrainSettings as Train
 from aimbot_lab.worlds.arena.settings import ArenaSettings

@@ -9,7 +9,7 @@ from test_memory import memory_plan, recall
 from units_training import with_rollout
 
 from aimbot_lab.training.algorithms.ppo_update import evaluated
-from aimbot_lab.training.networks.parts.memory import MemoryShape
+from aimbot_lab.training.networks.remembering_policy import MemoryShape
 
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
 ROWS, STEPS, LENGTH = 4, 8, 4

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
-from aimbot_lab.curriculum.episodes import Outcome
+from aimbot_lab.curriculum.evidence import Outcome
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.intervals import WinRate, wilson
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.callbacks.report_callback import EpisodeTally, WinTally
-from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.processes.exchange import LostError
 from aimbot_lab.training.processes.supervisor import (
     MAX_RESTARTS,

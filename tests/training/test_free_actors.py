@@ -13,8 +13,11 @@ from test_shared_training import ROLLOUT, Record, plan
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.training.actors.block import ActorPlan, Block, BlockRequest
-from aimbot_lab.training.actors.episodes import (
+from aimbot_lab.training.actors.block import (
+    ActorCounts,
+    ActorPlan,
+    Block,
+    BlockRequest,
     GlobalNumbers,
     RunningEpisodes,
     SettledEpisodes,
@@ -22,7 +25,6 @@ from aimbot_lab.training.actors.episodes import (
 )
 from aimbot_lab.training.actors.rollouts import actor_plans
 from aimbot_lab.training.actors.supply import BlockPool, FreeRunning, Patience
-from aimbot_lab.training.actors.world import ActorCounts
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import ActorSettings

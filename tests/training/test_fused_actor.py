@@ -14,7 +14,7 @@ from test_fused_update import KINDS
 from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.kernels.thread_pool import ThreadPool
+from aimbot_lab.foundation.kernels.threads import ThreadPool
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.fused.actor import FusedActor
@@ -26,8 +26,8 @@ from aimbot_lab.training.fused.layout import (
     net_views,
     new_networks,
 )
-from aimbot_lab.training.fused.sight import shown_to
-from aimbot_lab.training.networks.features import EgocentricFeatures
+from aimbot_lab.training.fused.policy import shown_to
+from aimbot_lab.training.networks.encoders import EgocentricFeatures
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training

@@ -15,8 +15,7 @@ from units_training import units_plan, with_rollout
 
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.ppo_update import evaluated
-from aimbot_lab.training.networks.parts.memory import MemoryShape
-from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
+from aimbot_lab.training.networks.remembering_policy import MemoryShape, RememberingPolicy
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training

@@ -19,7 +19,7 @@ from test_unit_encoders import ENEMIES, observations
 from tiny_training import Sink
 from units_training import ENCODED, ROWS, STEPS, learned, units_plan, with_rollout
 
-from aimbot_lab.training.fused.sight import shown_to
+from aimbot_lab.training.fused.policy import shown_to
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training

@@ -9,8 +9,8 @@ import torch as th
 from fused_gradients import apart, autograds, fused_gradient_of, whole_rollout
 from guessing import ROWS, STEPS, differences, learned, new_model
 
-from aimbot_lab.training.fused import gradient as fused_gradient
-from aimbot_lab.training.fused.gradient import FusedGradient
+from aimbot_lab.training.fused import engine as fused_gradient
+from aimbot_lab.training.fused.engine import FusedGradient
 
 TOLERANCE = 1e-6  # of weights after three updates of six gradient steps
 KINDS: list[tuple[str, dict[str, Any]]] = [

@@ -7,8 +7,7 @@ import pytest
 
 from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.files import load_replay
+from aimbot_lab.replay.episode import Replay, load_replay
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver, TrainingOutcome
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training

@@ -24,7 +24,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.checkpoint.state import lone_tensors, state_sha256
+from aimbot_lab.training.checkpoint import lone_tensors, state_sha256
 from aimbot_lab.training.checks import WORDS, known_options, settings_faults, with_scaling
 from aimbot_lab.training.networks.settings import PictureSettings
 from aimbot_lab.training.run_hooks import UNLINKED, Checkpoint, RunLinks, SilentObserver

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aimbot_lab.curriculum.mix import WeightChange
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, WeightChange
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError

@@ -10,8 +10,7 @@ from units_training import learned, units_plan, with_rollout
 
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.ppo_update import evaluated
-from aimbot_lab.training.networks.parts.memory import MemoryShape
-from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
+from aimbot_lab.training.networks.remembering_policy import MemoryShape, RememberingPolicy
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
 
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")

@@ -9,8 +9,12 @@ from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
 from aimbot_lab.training.algorithms.ppo_update import entropy_loss, policy_loss, value_loss
-from aimbot_lab.training.networks.parts.memory import Chunks, Lstm, MemoryShape
-from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
+from aimbot_lab.training.networks.remembering_policy import (
+    Chunks,
+    Lstm,
+    MemoryShape,
+    RememberingPolicy,
+)
 
 ROWS, STEPS, SIZE = 5, 12, 8
 ACTIONS = {

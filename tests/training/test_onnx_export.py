@@ -28,7 +28,7 @@ from aimbot_lab.training.agents.onnx_export import (
 )
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
-from aimbot_lab.training.networks.branches import FORBIDDEN
+from aimbot_lab.training.networks.hybrid_policy import FORBIDDEN
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training

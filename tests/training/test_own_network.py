@@ -17,7 +17,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.training.agents import agent_files
 from aimbot_lab.training.agents.agent_files import load_agent
-from aimbot_lab.training.networks.features import ScaledFeatures
+from aimbot_lab.training.networks.encoders import ScaledFeatures
 from aimbot_lab.training.networks.network import NETWORKS, NetworkType
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training

@@ -9,7 +9,7 @@ import torch as th
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.checkpoint import pack, unpack
 
 ARRAYS = [
     np.arange(6, dtype=np.float32).reshape(2, 3)[:, ::2],  # not contiguous

@@ -16,10 +16,14 @@ from units_training import units_plan
 from aimbot_lab.adapters.spaces import ObservationCodec, observation_space
 from aimbot_lab.foundation.world import ObservationBlock, WorldSpec
 from aimbot_lab.training.algorithms.buffers import HybridRolloutBuffer
-from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.networks.network import MLP
-from aimbot_lab.training.networks.parts.part_shapes import picture_weights, resolved_picture
-from aimbot_lab.training.networks.settings import NetworkSettings, PictureSettings
+from aimbot_lab.training.networks.settings import (
+    NetworkSettings,
+    PictureSettings,
+    picture_weights,
+    resolved_picture,
+)
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, ObservationSettings

@@ -14,7 +14,7 @@ HOMES = (
     "training/settings.py",
     "bench/",
     "experiment/ml_agents/",  # which turns trainer files into these
-    "experiment/config/pydantic_errors.py",  # which names what was renamed
+    "experiment/config/schema.py",  # which names what was renamed
 )
 FILES = [
     path

@@ -14,8 +14,7 @@ from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.checkpoint.packing import pack, unpack
-from aimbot_lab.training.checkpoint.state import state_sha256
+from aimbot_lab.training.checkpoint import pack, state_sha256, unpack
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.settings import Cosine, Linear, SamplesSettings, TrainingPlan

@@ -10,14 +10,14 @@ from test_greedy_episodes import walking
 from tiny_training import ROWS, Sink, plan
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
-from aimbot_lab.curriculum.episodes import Outcome, StartOrder
-from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
+from aimbot_lab.curriculum.evidence import Outcome, StartOrder
+from aimbot_lab.curriculum.reports import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.foundation.errors import LabError, RunFailedError
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.training.callbacks.lesson_callback import stoppable_updates
 from aimbot_lab.training.callbacks.report_callback import EpisodeTally, ReportCallback
-from aimbot_lab.training.callbacks.training_end import stoppable_updates
-from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.checks import update_cost
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver, TrainingOutcome
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan

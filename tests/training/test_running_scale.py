@@ -13,9 +13,9 @@ from tiny_training import ROWS, Sink, plan
 from aimbot_lab.evaluation.temperature import LIKELIEST
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
-from aimbot_lab.training.networks.features import RunningScale, ScaledFeatures, moments
+from aimbot_lab.training.networks.encoders import RunningScale, ScaledFeatures, moments
 from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.self_play.scores import RunningRating, expected
+from aimbot_lab.training.self_play.pool import RunningRating, expected
 from aimbot_lab.training.settings import ALGOS, NetworkSettings
 from aimbot_lab.training.training import Training
 

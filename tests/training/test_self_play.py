@@ -16,10 +16,10 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.fused.actor_stack import ActorStack
+from aimbot_lab.training.fused.actor import ActorStack
 from aimbot_lab.training.networks.settings import MemorySettings, UnitsSettings
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
-from aimbot_lab.training.self_play.scores import RecentScores
+from aimbot_lab.training.self_play.pool import RecentScores
 from aimbot_lab.training.self_play.session import (
     Standing,
     candidates,

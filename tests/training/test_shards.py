@@ -8,10 +8,16 @@ import torch as th
 from guessing import ROWS, STEPS, new_model
 
 from aimbot_lab.training.algorithms.registry import shard_count
-from aimbot_lab.training.fused.core.row_noise import fill_noise
-from aimbot_lab.training.fused.gradient import MAX_LANES, deal
+from aimbot_lab.training.fused.core.act import fill_noise
+from aimbot_lab.training.fused.engine import MAX_LANES, deal
+from aimbot_lab.training.processes.exchange import (
+    Shards,
+    asked_count,
+    divides,
+    permutations,
+    usual_count,
+)
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.training.shards import Shards, asked_count, divides, permutations, usual_count
 
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
 

@@ -18,7 +18,7 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.callbacks.evaluation_callback import EvaluationCallback
-from aimbot_lab.training.checkpoint.packing import unpack
+from aimbot_lab.training.checkpoint import unpack
 from aimbot_lab.training.checks import check_sharing
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
 from aimbot_lab.training.processes.exchange import Exchange, Rank, Summed, sum_of_leaves

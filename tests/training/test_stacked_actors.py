@@ -14,10 +14,9 @@ from aimbot_lab.foundation.kernels.packed import COMPILED
 from aimbot_lab.foundation.world import Float32Array, WorldSpec
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.models import new_policy
-from aimbot_lab.training.fused.actor_stack import ActorStack, Past
+from aimbot_lab.training.fused.actor import ActorStack, Past
 from aimbot_lab.training.fused.engine import FusedEngine
 from aimbot_lab.training.networks.settings import MemorySettings, UnitsSettings
-from aimbot_lab.training.self_play.past_selves import PastSelves
 from aimbot_lab.training.self_play.players import (
     FIRST_PLACES,
     AllByKernel,
@@ -25,6 +24,7 @@ from aimbot_lab.training.self_play.players import (
     new_players,
 )
 from aimbot_lab.training.self_play.pool import SnapshotPool
+from aimbot_lab.training.self_play.session import PastSelves
 from aimbot_lab.training.settings import MAX_FUSED_UNITS, NetworkSettings, TrainSettings
 from aimbot_lab.worlds.registry import WORLDS, spec_of
 

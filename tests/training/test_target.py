@@ -13,7 +13,7 @@ from aimbot_lab.adapters.spaces import learner_codec
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.ppo_update import evaluated
-from aimbot_lab.training.networks.parts.target_head import TargetChoice, TargetHead
+from aimbot_lab.training.networks.hybrid_policy import TargetChoice, TargetHead
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.worlds.registry import make_world, spec_of
 

@@ -6,8 +6,7 @@ import torch as th
 from units_training import ENCODED, units_plan
 
 from aimbot_lab.training.algorithms.models import new_policy
-from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
-from aimbot_lab.training.networks.parts.units import UnitEncoder, pooled_over
+from aimbot_lab.training.networks.encoders import EncodedFeatures, UnitEncoder, pooled_over
 from aimbot_lab.worlds.registry import spec_of
 
 PLAN = units_plan(target="attention", aim="hybrid")

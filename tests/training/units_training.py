@@ -7,8 +7,7 @@ from torch import nn
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.networks.features import ScaledFeatures
-from aimbot_lab.training.networks.parts.units import UnitFeatures
+from aimbot_lab.training.networks.encoders import ScaledFeatures, UnitFeatures
 from aimbot_lab.training.networks.settings import NetworkSettings, UnitsSettings
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import TrainingPlan, TrainSettings

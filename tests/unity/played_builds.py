@@ -7,11 +7,9 @@ import numpy as np
 
 from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, step_buffers
 from aimbot_lab.mlagents import ActionSpec, ActionTuple, BehaviorSpec, DecisionSteps, TerminalSteps
-from aimbot_lab.mlagents.action_codec import ActionCodec
 from aimbot_lab.mlagents.base_env import DimensionProperty, ObservationSpec, ObservationType
 from aimbot_lab.mlagents.exception import UnityEnvironmentException
-from aimbot_lab.mlagents.handshake import describe, described, introduction, trainers_answer
-from aimbot_lab.mlagents.info_codec import InfoCodec, observation_specs
+from aimbot_lab.mlagents.info_codec import ActionCodec, InfoCodec, observation_specs
 from aimbot_lab.mlagents.messages import (
     OK,
     BuildMessage,
@@ -19,7 +17,13 @@ from aimbot_lab.mlagents.messages import (
     read_build_message,
     write_trainer_message,
 )
-from aimbot_lab.mlagents.session import PlayerSession
+from aimbot_lab.mlagents.session import (
+    PlayerSession,
+    describe,
+    described,
+    introduction,
+    trainers_answer,
+)
 from aimbot_lab.mlagents.side_channel.side_channel import framed
 from aimbot_lab.worlds.unity.settings import UnitySettings
 from aimbot_lab.worlds.unity.shape import BuildShape

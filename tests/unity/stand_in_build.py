@@ -10,7 +10,7 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.mlagents.grpc_link import play
 from aimbot_lab.mlagents.messages import read_build_message, write_build_message
-from aimbot_lab.mlagents.player_channels import text_message
+from aimbot_lab.mlagents.player import text_message
 from aimbot_lab.mlagents.session import PlayerSession
 from aimbot_lab.mlagents.side_channel.outgoing_message import OutgoingMessage
 from aimbot_lab.mlagents.side_channel.side_channel import framed

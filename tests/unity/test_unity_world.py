@@ -7,7 +7,7 @@ import pytest
 
 from aimbot_lab.foundation.episodes import LOSS, WIN
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
-from aimbot_lab.foundation.samplers import Uniform, UniformParameters
+from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import (
     Scenario,
     StepBuffers,
@@ -15,7 +15,7 @@ from aimbot_lab.foundation.world import (
     new_notices,
     save_commands,
 )
-from aimbot_lab.mlagents.player_channels import stat_message, text_message
+from aimbot_lab.mlagents.player import stat_message, text_message
 from aimbot_lab.mlagents.side_channel.outgoing_message import OutgoingMessage
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.replays import RowArrays, WorldReplays
+from aimbot_lab.foundation.display import RowArrays, WorldReplays
 from aimbot_lab.foundation.settings import STRICT, Ge, Int, dataclass
 from aimbot_lab.foundation.world import BatchWorld, StepBuffers, WorldSpec
 from aimbot_lab.foundation.world_type import MakePlayer, RandomAgent, WorldType

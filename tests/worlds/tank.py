@@ -17,9 +17,9 @@ from aimbot_lab.foundation.argument_checks import (
     checked_actions,
     whole_seed,
 )
+from aimbot_lab.foundation.display import RowArrays, WorldReplays
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.replays import RowArrays, WorldReplays
 from aimbot_lab.foundation.settings import STRICT, Ge, Int, dataclass
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Scenario, StepBuffers, WorldSpec
 from aimbot_lab.foundation.world_type import MakePlayer, RandomAgent, WorldType

@@ -13,7 +13,7 @@ from aimbot_lab.adapters.gymnasium_env import WorldEnv, WorldVectorEnv
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.samplers import Uniform, UniformParameters
+from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings

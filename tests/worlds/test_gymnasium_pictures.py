@@ -13,12 +13,12 @@ from aimbot_lab.evaluation.episodes import play
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.named_code import always
+from aimbot_lab.foundation.registry import always
 from aimbot_lab.foundation.world import Scenario, new_notices, new_observations, step_buffers
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.onnx_export import export_onnx
-from aimbot_lab.training.checkpoint.packing import unpack
+from aimbot_lab.training.checkpoint import unpack
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training

@@ -15,7 +15,7 @@ import torch as th
 from corridor import TASK, Corridor, corridors
 from pole_curriculum import planned
 
-from aimbot_lab.foundation.samplers import Uniform, UniformParameters
+from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario, new_notices, step_buffers
 from aimbot_lab.foundation.world_type import RandomAgent
 from aimbot_lab.replay.episode import (

@@ -17,7 +17,7 @@ from gymnasium.envs.registration import EnvSpec
 from aimbot_lab.adapters.spaces import LearnerActions, learner_codec
 from aimbot_lab.foundation.argument_checks import checked_actions
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
-from aimbot_lab.foundation.samplers import MultiRangeUniform
+from aimbot_lab.foundation.settings import MultiRangeUniform
 from aimbot_lab.foundation.world import Scenario, WorldSpec, new_step_buffers
 from aimbot_lab.worlds.gymnasium.environments import environment_shape
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, MaskRule, WinRule

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.world import ObservationBlock
-from aimbot_lab.worlds.registry import default_settings, spec_of
-from aimbot_lab.worlds.spec_checks import spec_faults
+from aimbot_lab.worlds.registry import default_settings, spec_faults, spec_of
 from tests.worlds.race import race_spec
 
 SPEC = race_spec(2)

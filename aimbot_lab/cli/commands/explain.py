@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.completion import complete_runs
+from aimbot_lab.cli.options import complete_runs
 from aimbot_lab.cli.text import print_json, table
 from aimbot_lab.foundation.shown_text import log_odds_text, shown_rate, terminal_lines
 from aimbot_lab.tracking.data_folder import locate_data_folder
@@ -140,8 +140,7 @@ def _lacking(replay: "RuleReplay | None") -> str:
 
 
 def _event(event: dict[str, Any]) -> str:
-    from aimbot_lab.curriculum.current_lesson import GreedyCheck
-    from aimbot_lab.curriculum.forgetting_monitor import Regression
+    from aimbot_lab.curriculum.current_lesson import GreedyCheck, Regression
 
     where = f"at step {event['step']:,}, after {event['episodes']:,} episodes"
     if event["kind"] == "weights":

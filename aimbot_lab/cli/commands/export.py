@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.completion import complete_runs
+from aimbot_lab.cli.options import complete_runs
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 
@@ -218,8 +218,8 @@ def player(
     """
     from aimbot_lab.experiment.ml_agents.players import player_session
     from aimbot_lab.mlagents.grpc_link import play
-    from aimbot_lab.mlagents.handshake import ASKED
-    from aimbot_lab.mlagents.player_channels import reports_over
+    from aimbot_lab.mlagents.player import reports_over
+    from aimbot_lab.mlagents.session import ASKED
     from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
 
     describes = ASKED in os.environ

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.completion import complete_runs
+from aimbot_lab.cli.options import complete_runs
 from aimbot_lab.cli.text import check_output, print_json, shortened_number, table, write_output
 from aimbot_lab.cli.view import progress
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
     from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.foundation.intervals import Measure
-    from aimbot_lab.league.league import LeagueRequest, PlannedLeague
-    from aimbot_lab.league.result import League
+    from aimbot_lab.league.league import League, LeagueRequest, PlannedLeague
 
 HEAD = ("player", "target", "difficulty")
 WIN_HEAD = ("win rate [95 %]", "wins")
@@ -383,8 +382,7 @@ def league(
       aimbot-lab league latest
       aimbot-lab league 3f2a 9c01 --games 400 -o league.html
     """
-    from aimbot_lab.league.league import LeagueRequest, plan_league
-    from aimbot_lab.league.result import league_page
+    from aimbot_lab.league.league import LeagueRequest, league_page, plan_league
 
     if output is not None:
         check_output(output)
@@ -412,7 +410,7 @@ def _played(plan: "PlannedLeague", request: "LeagueRequest") -> "League":
 
 
 def _show_league(found: "League") -> None:
-    from aimbot_lab.league.result import HEAD, rating_rows, score_rows
+    from aimbot_lab.league.league import HEAD, rating_rows, score_rows
 
     click.echo(table(HEAD, rating_rows(found)))
     click.echo()

@@ -21,9 +21,8 @@ from types import FrameType
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.stopping import handled_signals
-from aimbot_lab.cli.tied_process import tied
+from aimbot_lab.cli.options import complete_runs
+from aimbot_lab.cli.stopping import handled_signals, tied
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened, terminal_lines
 from aimbot_lab.tracking.run_summary import RunSummary

@@ -17,15 +17,14 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.stopping import handled_signals
-from aimbot_lab.cli.streams import document_stream
-from aimbot_lab.cli.text import check_output, write_output
-from aimbot_lab.foundation.bounded_file import read_bounded
+from aimbot_lab.cli.text import check_output, document_stream, write_output
 from aimbot_lab.foundation.errors import AbortedError, ConfigurationError
+from aimbot_lab.foundation.files import read_bounded
 from aimbot_lab.foundation.shown_text import one_line, shortened
 
 if TYPE_CHECKING:
-    from aimbot_lab.foundation.terminal_play import GameView
-    from aimbot_lab.replay.play_session import PlaySession
+    from aimbot_lab.foundation.display import GameView
+    from aimbot_lab.replay.terminal import PlaySession
 
 
 MAX_SEED = 2**31 - 1
@@ -84,8 +83,8 @@ def play(
       aimbot-lab play --target walk --difficulty 2 --save walk.json
       aimbot-lab play --commands moves.txt --visualize
     """
-    from aimbot_lab.foundation.terminal_play import GameRequest
-    from aimbot_lab.replay.play_session import PlaySession, playable_world
+    from aimbot_lab.foundation.display import GameRequest
+    from aimbot_lab.replay.terminal import PlaySession, playable_world
 
     printed = {name: given.pop(name) for name in ("visualize", "as_json")}
     game = playable_world(world)
@@ -104,7 +103,7 @@ def play(
     else:
         play_commands(session, words, **printed)
     if save is not None:
-        from aimbot_lab.replay.files import replay_text
+        from aimbot_lab.replay.episode import replay_text
 
         write_output(replay_text(session.replay()), save, option="--save")
         click.echo(f"the replay is {save}", err=True)

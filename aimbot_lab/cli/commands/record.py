@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.completion import complete_runs
+from aimbot_lab.cli.options import complete_runs
 from aimbot_lab.cli.text import check_output, print_json, table, write_output
 from aimbot_lab.cli.view import progress
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.foundation.world import Picture
     from aimbot_lab.replay.episode import EpisodeSummary, Replay
-    from aimbot_lab.replay.frames import Grid
+    from aimbot_lab.replay.film import Grid
 
 REPLAY_SUFFIX, DEMO_SUFFIX = ".json", ".demo"
 SIZE, SMALL_SIZE = 480, 320  # of one picture, of each of several
@@ -37,7 +37,7 @@ class GridType(click.ParamType[Any]):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> "Grid":
         """The grid that `value` says."""
-        from aimbot_lab.replay.frames import Grid
+        from aimbot_lab.replay.film import Grid
 
         match = re.fullmatch(r"([1-8])x([1-8])", value)
         if match is None:
@@ -121,7 +121,7 @@ def record(
         check_film(output)
     agent, replays = _replays(sources, place, one=one, grid=grid, **chosen)
     if one:
-        from aimbot_lab.replay.files import replay_text
+        from aimbot_lab.replay.episode import replay_text
 
         if len(replays) != 1:
             raise ConfigurationError("--output: a .json file holds one episode: --episodes 1")
@@ -173,7 +173,7 @@ def _replays(
     """The agent, where a run's is filmed, and the episodes to show."""
     files = [Path(source) for source in sources if Path(source).is_file()]
     if len(files) == len(sources):
-        from aimbot_lab.replay.files import load_replay
+        from aimbot_lab.replay.episode import load_replay
 
         if chosen["against"] is not None:
             raise ConfigurationError("--against: a replay has its players; it is for a RUN")
@@ -253,8 +253,14 @@ def _matches(
 def _film(
     replays: "Sequence[Replay]", output: Path, *, grid: "Grid", size: int | None, speed: float
 ) -> None:
-    from aimbot_lab.replay.film import Film, write_film
-    from aimbot_lab.replay.frames import FrameStyle, colours, frame_count, grid_frames
+    from aimbot_lab.replay.film import (
+        Film,
+        FrameStyle,
+        colours,
+        frame_count,
+        grid_frames,
+        write_film,
+    )
 
     small = grid.panes > 1 or output.suffix.lower() == ".gif"
     style = FrameStyle(size or (SMALL_SIZE if small else SIZE))
@@ -299,8 +305,7 @@ def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_j
       aimbot-lab replay episode.json
       aimbot-lab replay episode.json --frames pictures
     """
-    from aimbot_lab.replay.episode import summarize
-    from aimbot_lab.replay.files import load_replay
+    from aimbot_lab.replay.episode import load_replay, summarize
 
     if not file.is_file():
         raise ConfigurationError(f"{file}: no such replay; aimbot-lab record makes one")
@@ -358,7 +363,7 @@ def _own_screen() -> Iterator[None]:
 def _write_frames(found: "Replay", folder: Path, size: int) -> None:
     from PIL import Image
 
-    from aimbot_lab.replay.frames import FrameStyle, frames
+    from aimbot_lab.replay.film import FrameStyle, frames
 
     count = 0
     try:

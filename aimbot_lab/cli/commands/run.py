@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.completion import complete_files, complete_runs
-from aimbot_lab.cli.run_text import SHORT_ID
-from aimbot_lab.cli.text import print_json, terminal_width
+from aimbot_lab.cli.options import complete_files, complete_runs
+from aimbot_lab.cli.text import SHORT_ID, print_json, terminal_width
 from aimbot_lab.cli.training import (
     begun_run,
     is_one_of_several,
@@ -22,15 +21,19 @@ from aimbot_lab.cli.training import (
     train,
     train_seeds,
 )
-from aimbot_lab.foundation.named_code import always
+from aimbot_lab.foundation.registry import always
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import checked_run_name
 
 if TYPE_CHECKING:
-    from aimbot_lab.curriculum.forecast import Expectation
     from aimbot_lab.experiment.config.document import LoadedCurriculum
-    from aimbot_lab.experiment.runs.plan import CurriculumPlan, PlannedCell, PlannedLesson
+    from aimbot_lab.experiment.runs.plan import (
+        CurriculumPlan,
+        Expectation,
+        PlannedCell,
+        PlannedLesson,
+    )
     from aimbot_lab.experiment.runs.resume import Change
     from aimbot_lab.experiment.runs.run_record import InitialAgent, RunRequest
     from aimbot_lab.training.processes.exchange import Rank
@@ -191,7 +194,7 @@ def _requested(
     curriculum = load_curriculum(
         file, (*overrides, *seeds), allowed_env=given["allow_env"], may_run=always
     )
-    from aimbot_lab.tracking.opening import check_destination
+    from aimbot_lab.tracking.journal_tracker import check_destination
 
     checked_run_name(curriculum.name if given["name"] is None else given["name"])
     place = given["place"]

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.run_text import SHORT_ID
-from aimbot_lab.cli.text import duration, print_json, table
+from aimbot_lab.cli.options import complete_runs
+from aimbot_lab.cli.text import SHORT_ID, duration, print_json, table
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line
@@ -253,7 +252,7 @@ def weights(
       aimbot-lab weights 3f2a goto
       aimbot-lab weights 3f2a goto 3=0.5 --lock 1,2
     """
-    from aimbot_lab.curriculum.mix import WeightChange
+    from aimbot_lab.curriculum.settings import WeightChange
 
     change = WeightChange(target, tuple(map(_move, moves)), lock, unlock)
     folder = running_run(locate_data_folder(data_dir), run)

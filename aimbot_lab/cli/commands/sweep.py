@@ -10,14 +10,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.completion import complete_files, file_names
+from aimbot_lab.cli.options import complete_files, file_names
 from aimbot_lab.cli.stopping import stop_on_signals
-from aimbot_lab.cli.sweep_text import report_text, status_text
-from aimbot_lab.cli.text import print_json, table
+from aimbot_lab.cli.text import print_json, report_text, status_text, table
 from aimbot_lab.cli.view import ShareView, sweep_view
 from aimbot_lab.cluster.connection import connected
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.named_code import always
+from aimbot_lab.foundation.registry import always
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
 
@@ -142,7 +141,7 @@ def checked(
     """The sweep, its data folder and its storage, once all are found to be usable."""
     from aimbot_lab.sweep.document import load_sweep
     from aimbot_lab.sweep.storage import check_storage, choose_storage
-    from aimbot_lab.tracking.opening import check_destination, check_server
+    from aimbot_lab.tracking.journal_tracker import check_destination, check_server
 
     storage, data_dir, tracking_uri = where
     loaded = load_sweep(sweep, values, may_run=always)

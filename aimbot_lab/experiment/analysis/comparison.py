@@ -27,8 +27,7 @@ from aimbot_lab.experiment.analysis.matches import (
     play_matches,
 )
 from aimbot_lab.experiment.runs.agents import TrackedAgent
-from aimbot_lab.experiment.runs.description import settings_that_differ
-from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.experiment.runs.result import cell_name, settings_that_differ
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.intervals import difference_of_means, mean_interval

@@ -35,8 +35,7 @@ from aimbot_lab.experiment.analysis.learning_curve import (
     probability_of_improvement,
 )
 from aimbot_lab.experiment.runs.agents import TrackedAgent
-from aimbot_lab.experiment.runs.description import config_hash, settings_that_differ
-from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.experiment.runs.result import cell_name, config_hash, settings_that_differ
 from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.shown_text import shown_rate
 

@@ -28,8 +28,8 @@ from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name, markdown_table, with_section
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.shown_text import percent, percent_interval, shown_return
 from aimbot_lab.foundation.world import closing
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
-from aimbot_lab.curriculum.reports import Check
+from aimbot_lab.curriculum.reports import EPISODES_NAME, EVENTS_NAME, Check, KeptRecord, read_record
 from aimbot_lab.curriculum.rule_replay import RecordedRun, Replayed, RuleReplay, replays
 from aimbot_lab.experiment.runs.agents import find_training
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs, stored_curriculum

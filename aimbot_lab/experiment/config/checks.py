@@ -14,23 +14,25 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
-from aimbot_lab.experiment.config.diagnostics import (
+from aimbot_lab.experiment.config.schema import advice, section_diagnostics, without_tags
+from aimbot_lab.experiment.config.settings import (
+    ONLY_LESSON,
+    SECTION,
+    CurriculumFile,
+    Parameters,
+    environment_diagnostics,
+    lesson_parameter_diagnostics,
+    self_play_env,
+)
+from aimbot_lab.experiment.config.yaml_reader import (
     Diagnostic,
     KeyPath,
     is_parameters,
     shown_value,
     starts_with,
 )
-from aimbot_lab.experiment.config.parameters import (
-    SECTION,
-    Parameters,
-    environment_diagnostics,
-    lesson_parameter_diagnostics,
-)
-from aimbot_lab.experiment.config.pydantic_errors import advice, section_diagnostics, without_tags
-from aimbot_lab.experiment.config.settings import ONLY_LESSON, CurriculumFile, self_play_env
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.named_code import MayRun, allow, never
+from aimbot_lab.foundation.registry import MayRun, allow, never
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain, algorithm_of, shard_count
 from aimbot_lab.training.checks import (
@@ -43,7 +45,7 @@ from aimbot_lab.training.checks import (
     update_cost,
 )
 from aimbot_lab.training.networks.network import NETWORKS, network_of
-from aimbot_lab.training.networks.parts.network_parts import part_faults
+from aimbot_lab.training.networks.network_parts import part_faults
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import AIM_BINS, REWARD_SCALE, USUAL_BINS, TrainSettings
 from aimbot_lab.worlds.registry import (

@@ -20,14 +20,15 @@ from omegaconf.errors import (
     OmegaConfBaseException,
 )
 
-from aimbot_lab.experiment.config.diagnostics import (
+from aimbot_lab.experiment.config.yaml_reader import (
     Diagnostic,
     KeyPath,
+    count_values,
     is_parameters,
+    read_yaml,
     shown_path,
     shown_value,
 )
-from aimbot_lab.experiment.config.yaml_reader import count_values, read_yaml
 from aimbot_lab.worlds.registry import default_type
 
 MAX_REFERENCES = 100

@@ -1,17 +1,36 @@
-"""A curriculum file: everything that one training is made from."""
+"""The settings of a curriculum's file, and the environment parameters of ML-Agents' files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Annotated, Any
+from itertools import count
+from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Le, MinLen
+from annotated_types import Le, MinLen
+from pydantic import BeforeValidator, Discriminator, Tag
 
-from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, Name
-from aimbot_lab.experiment.config.parameters import EnvironmentParameter, with_parameters
-from aimbot_lab.foundation.named_code import NamedCode
-from aimbot_lab.foundation.settings import STRICT, Int, dataclass
-from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.curriculum.rules import CompletionCriteria
+from aimbot_lab.curriculum.settings import (
+    ForgettingSettings,
+    Lesson,
+    Name,
+    Parameter,
+    kind_of_parameter,
+)
+from aimbot_lab.experiment.config.schema import advice
+from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, starts_with
+from aimbot_lab.foundation.registry import NamedCode
+from aimbot_lab.foundation.settings import (
+    STRICT,
+    Bool,
+    Float,
+    Ge,
+    Int,
+    ParameterValue,
+    Sampler,
+    dataclass,
+)
+from aimbot_lab.foundation.world_type import WorldSettings, WorldType
+from aimbot_lab.tracking.data_folder import TrackingSettings
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.checks import callback_code, with_scaling
 from aimbot_lab.training.networks.network import network_of
@@ -25,6 +44,275 @@ from aimbot_lab.worlds.registry import (
     spec_of,
     type_of,
 )
+
+SECTION = "environment_parameters"
+
+
+def _measure(value: object) -> object:
+    return "elo" if value == "Elo" else value
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ParameterCriteria:
+    """What ends a parameter's lesson, in ML-Agents' words."""
+
+    behavior: Name
+    """ML-Agents: whose rewards and steps count. Here there is one agent, whatever its name."""
+    measure: Annotated[Literal["reward", "progress", "elo"], BeforeValidator(_measure)] = "reward"
+    """The mean reward of an episode, the share of all training steps that are taken, or, as `Elo`
+    in ML-Agents' documentation, the running rating in self-play."""
+    threshold: Float = 0.0
+    """Value that the measure must exceed."""
+    min_lesson_length: Annotated[Int, Ge(0)] = 0
+    """Episodes that the lesson lasts at least; the largest is the number in the mean."""
+    signal_smoothing: Bool = True
+    """Whether a quarter of the measure before is mixed in."""
+    require_reset: Bool = False
+    """ML-Agents: break off all episodes. Here the next lesson begins with each row's next one."""
+
+    def __post_init__(self) -> None:
+        if self.measure == "progress" and not 0 <= self.threshold < 1:
+            raise ValueError(
+                f"threshold must be at least 0.0 and less than 1.0 (got {self.threshold})"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ParameterLesson:
+    """One value of a parameter, and what ends its time."""
+
+    name: Name
+    """What the lesson is called."""
+    value: Parameter
+    """A number or a sampler."""
+    completion_criteria: ParameterCriteria | None = None
+    """What ends the lesson; the last one has none, and one that it has is passed over."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ParameterCurriculum:
+    """Lessons of one parameter."""
+
+    curriculum: Annotated[tuple[ParameterLesson, ...], MinLen(1)]
+    """The lessons in the order in which they are learned."""
+
+
+def _kind(value: object) -> str | None:
+    if isinstance(value, ParameterCurriculum):
+        return "curriculum"
+    if isinstance(value, Mapping) and "curriculum" in value:
+        return "curriculum"
+    return kind_of_parameter(value)
+
+
+EnvironmentParameter = Annotated[
+    Annotated[Float, Tag("number")]
+    | Annotated[Sampler, Tag("sampler")]
+    | Annotated[ParameterCurriculum, Tag("curriculum")],
+    Discriminator(
+        _kind,
+        custom_error_type="environment_parameter_type",
+        custom_error_message="must be a number, a sampler or a curriculum",
+    ),
+]
+"""A constant, a sampler, or lessons of its own."""
+
+Parameters = Mapping[str, EnvironmentParameter]
+
+
+def with_parameters(lessons: Sequence[Lesson], parameters: Parameters) -> tuple[Lesson, ...]:
+    """`lessons` with every value that `parameters` give; a lesson's own parameters go first.
+
+    Where a parameter has lessons, the one lesson in `lessons` is what each of them plays, and the
+    last keeps its criterion. Valid where `course_diagnostics` finds nothing.
+    """
+    fixed = {
+        name: value
+        for name, value in parameters.items()
+        if not isinstance(value, ParameterCurriculum)
+    }
+    courses = _courses(parameters)
+    if not courses:
+        return tuple(replace(one, parameters={**fixed, **one.parameters}) for one in lessons)
+    steps: list[Lesson] = []
+    played, rows = lessons[0], [*zip(*courses.values(), strict=True)]
+    for row in rows:
+        wanted = " / ".join(dict.fromkeys(lesson.name for lesson in row))[:90]  # what a name may be
+        names = (wanted if number == 1 else f"{wanted} ({number})" for number in count(1))
+        taken = {step.name for step in steps}
+        is_last = len(steps) + 1 == len(rows)
+        ends = played.completion_criteria if is_last else _criteria(row[0].completion_criteria)
+        values = {name: lesson.value for name, lesson in zip(courses, row, strict=True)}
+        step = replace(
+            played,
+            name=next(name for name in names if name not in taken),
+            completion_criteria=ends,
+            parameters={**fixed, **values, **played.parameters},
+        )
+        steps.append(step)
+    return tuple(steps)
+
+
+def course_diagnostics(
+    lessons: Sequence[Lesson | None], parameters: Parameters
+) -> Iterator[Diagnostic]:
+    """Why the lessons of `parameters` make no chain on the mix of `lessons`.
+
+    A lesson that is None is known to be invalid.
+    """
+    courses = _courses(parameters)
+    if not courses:
+        return
+    for name, course in courses.items():
+        if any(lesson is not None and name in lesson.parameters for lesson in lessons):
+            yield Diagnostic(
+                (SECTION, name), "has lessons of its own, and a lesson sets it as well"
+            )
+        for number, lesson in enumerate(course[:-1]):
+            if lesson.completion_criteria is None:
+                path: KeyPath = (SECTION, name, "curriculum", number, "completion_criteria")
+                yield Diagnostic(path, "is missing; only the last lesson may do without")
+    if len(lessons) != 1:
+        what = "has lessons of its own, which all play the mix of the one lesson in `lessons`"
+        yield Diagnostic((SECTION, next(iter(courses))), f"{what} (got {len(lessons)})")
+    leader, *others = courses
+    ends = {
+        name: [_criteria(lesson.completion_criteria) for lesson in course[:-1]]
+        for name, course in courses.items()
+    }
+    for name in others:
+        if ends[name] != ends[leader]:
+            yield Diagnostic(
+                (SECTION, name),
+                f"has lessons that do not end together with those of {leader}: give both the same "
+                "criteria, or write the lessons that you want as `lessons`",
+            )
+
+
+def _courses(parameters: Parameters) -> dict[str, tuple[ParameterLesson, ...]]:
+    return {
+        name: value.curriculum
+        for name, value in parameters.items()
+        if isinstance(value, ParameterCurriculum)
+    }
+
+
+def _criteria(criteria: ParameterCriteria | None) -> CompletionCriteria | None:
+    if criteria is None:
+        return None
+    return CompletionCriteria(
+        measure=criteria.measure,
+        rule="ml-agents",
+        threshold=criteria.threshold,
+        min_lesson_length=criteria.min_lesson_length,
+        signal_smoothing=criteria.signal_smoothing,
+    )
+
+
+def lesson_parameter_diagnostics(
+    given: Mapping[str, ParameterValue],
+    env: WorldSettings | None,
+    path: KeyPath,
+    *,
+    world: WorldType | None,
+) -> Iterator[Diagnostic]:
+    """What is wrong with each parameter, or, where nothing is, with all of them together."""
+    faults = [
+        fault
+        for name, value in given.items()
+        if (fault := _diagnostic(name, (*path, name), value, env=env, world=world))
+    ]
+    yield from faults
+    crowded = None
+    if not faults and env is not None and world is not None:
+        crowded = world.together_fault(given, env)
+    if crowded is not None:
+        yield Diagnostic(path, crowded)
+
+
+def environment_diagnostics(
+    lessons: Sequence[Lesson | None] | None,
+    parameters: Parameters | None,
+    env: WorldSettings | None,
+    *,
+    world: WorldType | None,
+) -> Iterator[Diagnostic]:
+    """What is wrong with `environment_parameters`, by themselves and with the lessons.
+
+    A part that is None is wrong by itself, and nothing is held against it.
+    """
+    if not parameters:
+        return
+    faults = [
+        fault
+        for value in _values(parameters)
+        if (fault := _diagnostic(*value, env=env, world=world))
+    ]
+    if lessons is not None:
+        faults += course_diagnostics(lessons, parameters)
+    yield from dict.fromkeys(faults)
+    known = [lesson for lesson in lessons or () if lesson is not None]
+    if faults or env is None or world is None:
+        return
+    if lessons is None or len(known) < len(lessons):
+        return
+    for lesson in with_parameters(known, parameters):
+        crowded = world.together_fault(lesson.parameters, env)
+        if crowded is not None:
+            yield Diagnostic((SECTION,), crowded)
+            return
+
+
+def with_reward_terms(faults: Sequence[Diagnostic], data: Any) -> list[Diagnostic]:
+    """`faults` with one in the place of all about a `rewards` that nests its terms.
+
+    In lessons the terms are keys of their own, such as rewards.win.
+    """
+    kept = list(faults)
+    lessons = data.get("lessons") if isinstance(data, dict) else None
+    for number, lesson in enumerate(lessons if isinstance(lessons, list) else []):
+        parameters = lesson.get("parameters") if isinstance(lesson, dict) else None
+        terms = parameters.get("rewards") if isinstance(parameters, dict) else None
+        if not isinstance(terms, dict) or "sampler_type" in terms:
+            continue
+        path: KeyPath = ("lessons", number, "parameters", "rewards")
+        keys = ", ".join(f"rewards.{term}" for term in [*terms][:8]) or "rewards.win"
+        kept = [fault for fault in kept if not starts_with(fault.path, path)]
+        kept.append(
+            Diagnostic(path, f"each term is a parameter of its own: {keys}", about_key=True)
+        )
+    return kept
+
+
+def _values(parameters: Parameters) -> Iterator[tuple[str, KeyPath, ParameterValue]]:
+    """Every value that a parameter takes: name, place and value."""
+    for name, value in parameters.items():
+        path: KeyPath = (SECTION, name)
+        if not isinstance(value, ParameterCurriculum):
+            yield name, path, value
+            continue
+        for number, lesson in enumerate(value.curriculum):
+            yield name, (*path, "curriculum", number, "value"), lesson.value
+
+
+def _diagnostic(
+    name: str,
+    path: KeyPath,
+    value: ParameterValue,
+    *,
+    env: WorldSettings | None,
+    world: WorldType | None,
+) -> Diagnostic | None:
+    if world is None:
+        return None
+    known = world.parameters(env)
+    if known is not None and name not in known:
+        key = path[: path.index(name) + 1]
+        what = f"unknown environment parameter ({advice(name, known)})"
+        return Diagnostic(key, what, about_key=True)
+    fault = world.parameter_fault(name, value, env)
+    return None if fault is None else Diagnostic(path, fault)
+
 
 ONLY_LESSON = Lesson(name="all steps")  # of a file without lessons
 

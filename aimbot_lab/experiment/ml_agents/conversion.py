@@ -17,10 +17,16 @@ from aimbot_lab.experiment.config.checks import (
     nearest_divisor,
     validate,
 )
-from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value
-from aimbot_lab.experiment.config.parameters import SECTION, course_diagnostics, with_parameters
-from aimbot_lab.experiment.config.pydantic_errors import advice
-from aimbot_lab.experiment.config.yaml_reader import read_mapping, read_text, shown_file
+from aimbot_lab.experiment.config.schema import advice
+from aimbot_lab.experiment.config.settings import SECTION, course_diagnostics, with_parameters
+from aimbot_lab.experiment.config.yaml_reader import (
+    Diagnostic,
+    KeyPath,
+    read_mapping,
+    read_text,
+    shown_file,
+    shown_value,
+)
 from aimbot_lab.experiment.ml_agents.old_forms import FORM, TodaysForm, todays_form
 from aimbot_lab.experiment.ml_agents.players import lesson_of_player
 from aimbot_lab.experiment.ml_agents.trainer_file import KEYS, ConversionError, TrainerFile
@@ -28,7 +34,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.foundation.yaml_files import dump
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
-from aimbot_lab.training.networks.parts.network_parts import divisors, nearest
+from aimbot_lab.training.networks.network_parts import divisors, nearest
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import DEFAULT, default_type, world_types
 

@@ -7,8 +7,8 @@ that ML-Agents 1.1.0 refuses.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value
-from aimbot_lab.experiment.config.parameters import SECTION
+from aimbot_lab.experiment.config.settings import SECTION
+from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, shown_value
 from aimbot_lab.experiment.ml_agents.trainer_file import (
     BEHAVIORS,
     DEFAULTS,

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS
-from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value
-from aimbot_lab.experiment.config.parameters import SECTION
-from aimbot_lab.experiment.config.pydantic_errors import advice
+from aimbot_lab.experiment.config.schema import advice
+from aimbot_lab.experiment.config.settings import SECTION
+from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, shown_value
 from aimbot_lab.foundation.errors import ConfigurationError
 
 BEHAVIORS, DEFAULTS = "behaviors", "default_settings"

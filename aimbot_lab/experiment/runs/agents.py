@@ -12,7 +12,7 @@ from typing import Any
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, with_config
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.description import flat_settings
+from aimbot_lab.experiment.runs.result import flat_settings
 from aimbot_lab.experiment.runs.run_record import (
     START_FOLDER,
     InitialAgent,
@@ -22,10 +22,10 @@ from aimbot_lab.experiment.runs.run_record import (
     stored_curriculum,
 )
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
-from aimbot_lab.foundation.named_code import MayRun
+from aimbot_lab.foundation.registry import MayRun
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.data_folder import DataFolder, FilesHeldError, NoArtifactError
 from aimbot_lab.tracking.history import MAX_RUNS, download_artifact, find_run, list_runs
 from aimbot_lab.tracking.run_summary import (
     AGENT_FOLDER,
@@ -36,7 +36,6 @@ from aimbot_lab.tracking.run_summary import (
     saved_name,
     saved_tag,
 )
-from aimbot_lab.tracking.store_errors import FilesHeldError, NoArtifactError
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agents.agent_files import (
     DESCRIPTION,

@@ -21,13 +21,12 @@ from aimbot_lab.experiment.runs.agents import (
     read_initial_agent,
     stored_initial_agent,
 )
-from aimbot_lab.experiment.runs.checkpoints import KeptCheckpoint
-from aimbot_lab.experiment.runs.run_record import InitialAgent, RunRequest
+from aimbot_lab.experiment.runs.run_record import InitialAgent, KeptCheckpoint, RunRequest
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.training.actors.group import ActorGroup
-from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.actors.actor import ActorGroup
+from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.checks import update_cost
 from aimbot_lab.training.processes.exchange import Alone, Exchange, LostError
 from aimbot_lab.training.run_hooks import Observer, SilentObserver, TrainingOutcome

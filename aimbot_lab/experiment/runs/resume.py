@@ -5,15 +5,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aimbot_lab.experiment.config.document import LoadedCurriculum
-from aimbot_lab.experiment.config.own_files import plain_settings
+from aimbot_lab.experiment.config.document import LoadedCurriculum, plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder, KeptCheckpoint
 from aimbot_lab.experiment.runs.crew import Crew
-from aimbot_lab.experiment.runs.description import CALLBACKS, harmless_settings
+from aimbot_lab.experiment.runs.result import CALLBACKS, harmless_settings
 from aimbot_lab.experiment.runs.run_record import (
     RECORD_NAME,
     RESOLVED_NAME,
+    CheckpointFolder,
+    KeptCheckpoint,
     ResumableRun,
     RunRecord,
     RunRequest,
@@ -24,14 +24,13 @@ from aimbot_lab.experiment.runs.run_record import (
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import new_notices
-from aimbot_lab.tracking.address import choose_address, without_password
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.data_folder import DataFolder, choose_address, without_password
 from aimbot_lab.tracking.history import find_run
-from aimbot_lab.tracking.opening import check_reopening, claim_run, reopen_run
+from aimbot_lab.tracking.journal_tracker import check_reopening, claim_run, reopen_run
 from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME, refuse_unless_free
 from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.tracking.tracker import Notify, Tracker, silent
-from aimbot_lab.training.checkpoint.state import CODE, versions
+from aimbot_lab.training.checkpoint import CODE, versions
 from aimbot_lab.training.run_hooks import Observer
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import content_fault, content_of

@@ -10,15 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from aimbot_lab.experiment.runs.agents import AgentsOnRequest, log_agents, log_initial_agent
-from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.runs.crew import Crew, Order, prepared, start_of
-from aimbot_lab.experiment.runs.description import describe_run, outcome_tags
-from aimbot_lab.experiment.runs.result import RESULT_NAME, RunResult, note
+from aimbot_lab.experiment.runs.result import (
+    RESULT_NAME,
+    RunResult,
+    describe_run,
+    note,
+    outcome_tags,
+)
 from aimbot_lab.experiment.runs.resume import RestoredRun, resume_run
 from aimbot_lab.experiment.runs.run_record import (
     RESOLVED_NAME,
     SOURCE_NAME,
     SPEC_NAME,
+    CheckpointFolder,
     InitialAgentRef,
     RunRecord,
     RunRequest,
@@ -32,13 +37,13 @@ from aimbot_lab.experiment.runs.run_record import (
 from aimbot_lab.foundation.errors import AbortedError, ForeignCodeError, LabError, RunLostError
 from aimbot_lab.foundation.shown_text import speed
 from aimbot_lab.foundation.world import closed_on_failure
-from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.control_channel import LOOK_SECONDS, ControlChannel, LiveFolder
-from aimbot_lab.tracking.opening import open_run
+from aimbot_lab.tracking.data_folder import without_password
+from aimbot_lab.tracking.journal_tracker import open_run
 from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.tracker import Notify, RunStatus, Tracker, silent
-from aimbot_lab.training.callbacks.live_publication import LivePublication
-from aimbot_lab.training.checkpoint.state import versions
+from aimbot_lab.training.callbacks.assembly import LivePublication
+from aimbot_lab.training.checkpoint import versions
 from aimbot_lab.training.processes.exchange import LostError
 from aimbot_lab.training.run_hooks import Observer, RunLinks, TrainingOutcome
 from aimbot_lab.training.training import Training

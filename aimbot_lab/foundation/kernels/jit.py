@@ -22,7 +22,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 
-from aimbot_lab.foundation.user_cache import user_cache
+from aimbot_lab.foundation.files import user_cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 SECONDS_TO_COMPILE = 120.0  # a kernel, on a busy machine

@@ -1,4 +1,4 @@
-"""What parameters are drawn from, as arrays for `foundation.kernels.draw_parameters`."""
+"""Samplers as arrays, from which kernels draw."""
 
 from collections.abc import Iterable, Sequence
 from typing import assert_never
@@ -7,14 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.kernels.sampler_kinds import GAUSSIAN, RANGES, UNIFORM
-from aimbot_lab.foundation.samplers import (
+from aimbot_lab.foundation.settings import (
     Gaussian,
     MultiRangeUniform,
     ParameterValue,
     Uniform,
     as_parameter,
 )
+
+KINDS = CONSTANT, UNIFORM, GAUSSIAN, RANGES = (0, 1, 2, 3)
+
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.evaluation.matches import MatchPlayer, script_player
+from aimbot_lab.foundation.display import WorldScenes
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.named_code import never
-from aimbot_lab.foundation.scenes import WorldScenes
+from aimbot_lab.foundation.registry import never
 from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
-from aimbot_lab.panel.server.loading import AGENTS, KERNELS, STORE
+from aimbot_lab.panel.server.messages import AGENTS, KERNELS, STORE
 from aimbot_lab.panel.server.run_list import RunLine
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.run_folder import RunFolder

@@ -1,29 +1,109 @@
-"""Recorded episodes: which there are, and their moments as a page plays them."""
+"""Replays and scenes as documents for the page."""
 
+import base64
+import io
 import re
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from aimbot_lab.foundation.display import Scene, SceneView
+from aimbot_lab.foundation.episodes import PREFIX
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.panel.server.loading import STORE, Loader
-from aimbot_lab.panel.server.scene_document import Show, in_one, shower
+from aimbot_lab.foundation.world import Picture
+from aimbot_lab.panel.server.messages import STORE, Loader
 from aimbot_lab.replay.episode import (
     Replay,
     ReplayStep,
     cell_words,
     lesson_title,
+    load_replay,
     player_words,
     replay_steps,
 )
-from aimbot_lab.replay.files import load_replay
 from aimbot_lab.tracking.data_folder import DataFolder
+
+PICTURE_SIZE = 480  # pixels a side
+Show = Callable[[Scene], dict[str, Any]]
+
+
+def floor_document(view: SceneView, scene: Scene) -> dict[str, Any]:
+    """`view` as plain values, and what only the episode's `scene` knows."""
+    return {
+        "kind": "floor",
+        **asdict(view),
+        "fired": view.fired if view.fighters else view.hit >= 0 or any(scene.events.values()),
+        "seconds": round(scene.seconds, 2),  # since the episode began
+    }
+
+
+def picture_document(picture: Picture) -> dict[str, Any]:
+    """A picture as the address of its own content."""
+    from PIL import Image
+
+    memory = io.BytesIO()
+    Image.fromarray(picture).save(memory, "PNG")
+    return {
+        "kind": "picture",
+        "picture": "data:image/png;base64," + base64.b64encode(memory.getvalue()).decode(),
+    }
+
+
+def shower(settings: Any) -> Show:
+    """What shows the scenes of one episode of the world of `settings`, in their order."""
+    from aimbot_lab.worlds.registry import spec_of, type_of
+
+    world = type_of(settings)
+    if (scenes := world.scenes) is not None:
+        return lambda scene: floor_document(scenes.replayed(settings, scene.state), scene)
+    if not spec_of(settings).can("draw"):
+        return lambda _: {"kind": "nothing"}
+    if world.replays is None:
+        return lambda scene: picture_document(scene.state())
+    renderer = world.replays.renderer(settings)
+    return lambda scene: picture_document(renderer.picture(scene, size=PICTURE_SIZE))
+
+
+MANY = 10_000.0  # from here on whole numbers are shown
+
+
+@dataclass(frozen=True)
+class ResultLine:
+    """A line that a game sends, and what this project's own simulator adds to it."""
+
+    line: str  # as Unity sends it: Warning|Result|Win
+    detail: str = ""
+
+
+def readable(full: str) -> ResultLine:
+    """A whole result line in its two parts; another line as it is."""
+    if not full.startswith(PREFIX):
+        return ResultLine(full)
+    outcome, *fields = full.removeprefix(PREFIX).split("|")
+    return ResultLine(PREFIX + outcome, ", ".join(map(_rounded, fields)))
+
+
+def in_one(full: str) -> str:
+    """A whole result line as one text."""
+    found = readable(full)
+    return f"{found.line} ({found.detail})" if found.detail else found.line
+
+
+def _rounded(field: str) -> str:
+    """`return=1.2345678` as return=1.235."""
+    name, _, value = field.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        return field
+    return f"{name}={number:.0f}" if abs(number) >= MANY else f"{name}={number:.4g}"
+
 
 FOLDER = "replays"  # of a run's artifacts, and of a working directory
 MAX_FILES = 200

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 from pydantic import dataclasses as checked
 
-from aimbot_lab.curriculum.forgetting_monitor import Regression
+from aimbot_lab.curriculum.current_lesson import Regression
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.experiment.runs.result import RESULT_NAME
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.panel.server.loading import AGENTS, STORE, Feed, in_thread
-from aimbot_lab.panel.server.messages import STRICT, read_document
+from aimbot_lab.panel.server.messages import AGENTS, STORE, STRICT, Feed, in_thread, read_document
 from aimbot_lab.tracking.data_folder import locate_data_folder
 from aimbot_lab.tracking.history import metric_history, read_run
 from aimbot_lab.tracking.run_summary import MetricPoint

@@ -26,8 +26,9 @@ from starlette.websockets import WebSocket
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.files import put_file
 from aimbot_lab.foundation.shown_text import shortened
-from aimbot_lab.panel.server.lab import Lab
+from aimbot_lab.panel.server.lab import Lab, PagePart, Session, do
 from aimbot_lab.panel.server.messages import MAX_MESSAGE, VERSION, Asked, Refusal, schema_of
 from aimbot_lab.panel.server.parts.play import PLAY
 from aimbot_lab.panel.server.parts.replays import REPLAYS
@@ -36,8 +37,6 @@ from aimbot_lab.panel.server.parts.sweep import SWEEP
 from aimbot_lab.panel.server.parts.test import TEST
 from aimbot_lab.panel.server.parts.training import TRAINING
 from aimbot_lab.panel.server.parts.watch import WATCH
-from aimbot_lab.panel.server.session import PagePart, Session, do
-from aimbot_lab.tracking.durable import put_file
 
 MAX_BODY = 2**20  # bytes
 TOO_LARGE = f"At most {MAX_BODY} bytes.\n"

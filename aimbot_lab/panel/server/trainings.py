@@ -19,11 +19,10 @@ from pydantic import TypeAdapter
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason_and_place
-from aimbot_lab.panel.server.loading import STORE, Loader
-from aimbot_lab.panel.server.messages import read_document
+from aimbot_lab.foundation.files import exclusive, put_file
+from aimbot_lab.panel.server.messages import STORE, Loader, read_document
 from aimbot_lab.shipped.named_files import CURRICULUM, SHIPPED, SUFFIXES, shipped_names
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.durable import exclusive, put_file
 from aimbot_lab.tracking.run_folder import living_folders
 from aimbot_lab.worlds.registry import DEFAULT, default_type
 

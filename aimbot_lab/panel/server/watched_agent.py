@@ -17,16 +17,15 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
-from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.display import ReplayRow, RestoredRow, Scene
+from aimbot_lab.foundation.episodes import Cell, result_line
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.named_code import NamedCode
-from aimbot_lab.foundation.replays import ReplayRow, RestoredRow, Scene
-from aimbot_lab.foundation.result_lines import result_line
+from aimbot_lab.foundation.registry import NamedCode
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BoolArray, Scenario, StepBuffers, step_buffers
 from aimbot_lab.foundation.world_type import Act
 from aimbot_lab.league.league import Store, pool_of, snapshots_of
-from aimbot_lab.panel.server.scene_document import ResultLine, Show, readable, shower
+from aimbot_lab.panel.server.replays import ResultLine, Show, readable, shower
 from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact

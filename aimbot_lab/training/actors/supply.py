@@ -6,15 +6,15 @@ from time import monotonic
 from typing import Any
 
 from aimbot_lab.foundation.errors import LabError, RunFailedError
+from aimbot_lab.training.actors.actor import ActorGroup, Answer
 from aimbot_lab.training.actors.block import (
+    ActorCounts,
     ActorPlan,
     Block,
     BlockRequest,
     Scenarios,
     unpacked_block,
 )
-from aimbot_lab.training.actors.group import ActorGroup, Answer
-from aimbot_lab.training.actors.world import ActorCounts
 from aimbot_lab.training.settings import ActorSettings
 
 LEAST_SECONDS = 120.0

@@ -34,7 +34,7 @@ from aimbot_lab.foundation.world import (
     seats_of,
 )
 from aimbot_lab.training.algorithms.registry import algorithm_of, foreign_failure
-from aimbot_lab.training.networks.parts.network_parts import memory_shape
+from aimbot_lab.training.networks.network_parts import memory_shape
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 from aimbot_lab.training.settings import TrainSettings, bins_within
 

@@ -21,9 +21,9 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import EnvironmentActions, Float32Array, WorldSpec
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.algorithms.registry import algorithm_of
-from aimbot_lab.training.networks.branches import FORBIDDEN
-from aimbot_lab.training.networks.parts.part_shapes import target_blocks
+from aimbot_lab.training.networks.hybrid_policy import FORBIDDEN
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
+from aimbot_lab.training.networks.settings import target_blocks
 
 LARGEST = float(np.finfo(np.float32).max)
 OUTERMOST = 2.5e-7  # which a quantile's argument keeps from 0 and from 1

@@ -27,8 +27,7 @@ from aimbot_lab.foundation.world import (
 )
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.export_policy import DeployedPolicy
-from aimbot_lab.training.networks.parts.part_shapes import encoded_blocks, target_blocks
-from aimbot_lab.training.networks.settings import NetworkSettings
+from aimbot_lab.training.networks.settings import NetworkSettings, encoded_blocks, target_blocks
 
 PICTURE = "picture_"  # how the names of inputs begin that are pictures
 OUTPUTS = ("action", "scores")

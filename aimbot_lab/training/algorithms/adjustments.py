@@ -14,10 +14,9 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch.nn import Module
 
 from aimbot_lab.foundation.world import Float32Array, columns_of
-from aimbot_lab.training.networks.features import Moments, ScaledFeatures, together
-from aimbot_lab.training.processes.exchange import Alone, of_all_shards
+from aimbot_lab.training.networks.encoders import Moments, ScaledFeatures, together
+from aimbot_lab.training.processes.exchange import Alone, of_all_shards, one_shard
 from aimbot_lab.training.settings import Cosine, Linear, Schedule, TrainSettings
-from aimbot_lab.training.shards import one_shard
 
 
 def adjustments(settings: TrainSettings, policy: Module) -> list[BaseCallback]:

@@ -12,7 +12,12 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.type_aliases import RolloutBufferSamples
 from stable_baselines3.common.vec_env import VecNormalize
 
-from aimbot_lab.training.networks.parts.memory import Chunks, MemoryShape, RolloutMemory, WarmUp
+from aimbot_lab.training.networks.remembering_policy import (
+    Chunks,
+    MemoryShape,
+    RolloutMemory,
+    WarmUp,
+)
 
 
 class HybridRolloutBuffer(RolloutBuffer):

@@ -19,11 +19,20 @@ from aimbot_lab.training.algorithms.buffers import (
 )
 from aimbot_lab.training.engines.engine import Engine
 from aimbot_lab.training.engines.registry import engine_types, suited_engine
-from aimbot_lab.training.networks.parts.memory import RolloutMemory
-from aimbot_lab.training.networks.remembering_policy import DRIFT_ROWS, RememberingPolicy
+from aimbot_lab.training.networks.remembering_policy import (
+    DRIFT_ROWS,
+    RememberingPolicy,
+    RolloutMemory,
+)
 from aimbot_lab.training.processes.cores import one_torch_thread
-from aimbot_lab.training.processes.exchange import Alone, Exchange, of_all_shards
-from aimbot_lab.training.shards import Shards, asked_count, one_shard
+from aimbot_lab.training.processes.exchange import (
+    Alone,
+    Exchange,
+    Shards,
+    asked_count,
+    of_all_shards,
+    one_shard,
+)
 
 Objective = Literal["joint", "per_branch"]
 EngineName = Literal["torch", "fused", "auto"]

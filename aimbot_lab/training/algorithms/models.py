@@ -33,7 +33,7 @@ from aimbot_lab.foundation.world import BatchWorld, WorldSpec, seats_of
 from aimbot_lab.training.algorithms.algorithm import Algorithm
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of, transition_bytes
 from aimbot_lab.training.networks.network import NETWORKS, network_of
-from aimbot_lab.training.networks.parts.network_parts import with_keys
+from aimbot_lab.training.networks.network_parts import with_keys
 from aimbot_lab.training.networks.settings import KindOfNetwork
 from aimbot_lab.training.settings import REWARD_SCALE, TrainSettings, bins_within
 

@@ -25,13 +25,14 @@ from aimbot_lab.training.algorithms.algorithm import (
     same_names,
 )
 from aimbot_lab.training.networks.network import NETWORKS
-from aimbot_lab.training.networks.parts.network_parts import (
+from aimbot_lab.training.networks.network_parts import (
     memory_shape,
     target_choice,
     unfused_parts,
     widest_part,
 )
 from aimbot_lab.training.networks.settings import NetworkSettings
+from aimbot_lab.training.processes.exchange import asked_count
 from aimbot_lab.training.settings import (
     GROUP,
     MAX_FUSED_UNITS,
@@ -41,7 +42,6 @@ from aimbot_lab.training.settings import (
     Td3Settings,
     TrainSettings,
 )
-from aimbot_lab.training.shards import asked_count
 from aimbot_lab.worlds.registry import WORLDS
 
 if TYPE_CHECKING:

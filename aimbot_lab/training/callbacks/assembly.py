@@ -1,8 +1,11 @@
-"""The callbacks of a training, in the order in which they have to be called."""
+"""The callbacks of a training, put together; replays that it keeps, agents that it publishes."""
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any
 
@@ -11,16 +14,33 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.training.agents.agent_files import BestAgent
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.files import swap_file
+from aimbot_lab.foundation.shown_text import speed
+from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.replay.episode import (
+    About,
+    RecordedEpisode,
+    RowRecorder,
+    as_replay,
+    replay_text,
+    replays_of,
+)
+from aimbot_lab.tracking.control_channel import LiveFolder
+from aimbot_lab.training.agents.agent_files import DISK_ERRORS, BestAgent, save_agent
 from aimbot_lab.training.algorithms.adjustments import (
     NoiseCallback,
     StatisticsCallback,
     adjustments,
 )
-from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.evaluation_callback import EvaluationCallback, greedy_play
-from aimbot_lab.training.callbacks.lesson_callback import CheckpointCallback, LessonCallback
-from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
+from aimbot_lab.training.callbacks.lesson_callback import (
+    Agreement,
+    CheckpointCallback,
+    LessonCallback,
+)
 from aimbot_lab.training.callbacks.own_callbacks import OwnCallbacks
 from aimbot_lab.training.callbacks.report_callback import (
     BestAgentCallback,
@@ -28,9 +48,216 @@ from aimbot_lab.training.callbacks.report_callback import (
     MetricSink,
     ReportCallback,
 )
-from aimbot_lab.training.run_hooks import Observer, RunLinks
+from aimbot_lab.training.run_hooks import Observer, RunLinks, TextSink
 from aimbot_lab.training.self_play.session import SelfPlay
-from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.settings import TrainingPlan, TrainSettings
+
+FOLDER = "replays"
+KINDS = {WIN: "won", DRAW: "drawn", LOSS: "lost"}
+
+
+class KeptEpisodesCallback(BaseCallback):
+    """Gives `sink` replays of one environment when a lesson ends, or the training.
+
+    Of each lesson the first episode and the last that was won, drawn and lost, as
+    replays/lesson-01-first.json and so on. Until then it costs a copy of a row's actions a step.
+    """
+
+    def __init__(
+        self,
+        env: WorldVecEnv,
+        progress: CurriculumProgress,
+        *,
+        lessons: Sequence[Lesson],
+        sink: TextSink,
+    ) -> None:
+        super().__init__()
+        self._env, self._progress, self._sink = env, progress, sink
+        self._lessons = lessons
+        self._recorder: RowRecorder | None = None
+        self._lesson = progress.lesson
+        self._begun_in = progress.lesson  # the lesson in which the running episode began
+        self._kept: dict[str, tuple[RecordedEpisode, int]] = {}  # with the step of its end
+        self._sees_first = False
+
+    def _on_training_start(self) -> None:
+        world: Any = self._env.world
+        if world.spec.can("replay"):
+            row = replays_of(world.settings).kept_row(world)
+            self._recorder = RowRecorder(world, row)
+        self._lesson = self._begun_in = self._progress.lesson
+        # Of a lesson that is gone on with, the first episode was kept before.
+        self._sees_first = self.num_timesteps == 0
+
+    def _on_step(self) -> bool:
+        if self._recorder is None or self._env.episodes is None:
+            return True
+        episode = self._recorder.add(self._env.world_actions, self._env.episodes)
+        if episode is not None:
+            if self._begun_in == self._lesson:
+                self._keep(episode)
+            self._begun_in = self._lesson  # of the next: a lesson ends between two rollouts
+        return True
+
+    def _on_rollout_start(self) -> None:
+        if self._progress.lesson != self._lesson:
+            self._hand_over()
+            self._lesson, self._sees_first = self._progress.lesson, True
+
+    def _on_training_end(self) -> None:
+        self._hand_over()
+
+    def _keep(self, episode: RecordedEpisode) -> None:
+        if self._sees_first:
+            self._kept["first"] = episode, self.num_timesteps
+            self._sees_first = False
+        self._kept[KINDS[episode.result.outcome]] = episode, self.num_timesteps
+
+    def _hand_over(self) -> None:
+        for which, (episode, step) in self._kept.items():
+            name = f"{FOLDER}/lesson-{self._lesson + 1:02}-{which}.json"
+            about: About = {
+                "lesson": self._lesson + 1,
+                "lesson_name": self._lessons[self._lesson].name,
+                "step": step,
+                "player": "as in training",
+            }
+            try:
+                self._sink.log_text(replay_text(as_replay(episode, about)), name)
+            except LabError:
+                continue  # a picture that is missing must not end a training
+        self._kept.clear()
+
+
+FORMAT = 1
+MAX_WATCH_SECONDS = 60.0  # that one request is good for
+STATUS_SECONDS = 0.5  # between two states that are written
+AGENT_SECONDS = 5.0  # between two agents
+MAX_SHARE = 0.005  # of the processor's time that the whole training takes
+
+
+class LivePublication:
+    """Writes to the folder `live` of a run, where it is asked to.
+
+    `clock` gives seconds, `processor` those that the training has taken of the processor. A disk
+    that refuses ends nothing.
+    """
+
+    def __init__(
+        self,
+        live: LiveFolder,
+        *,
+        env: WorldSettings,
+        train: TrainSettings,
+        clock: Callable[[], float] = time.monotonic,
+        processor: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._live, self._env, self._train = live, env, train
+        self._clock, self._processor = clock, processor
+        self._rests_until = -inf  # by `processor`
+        self._watched_until = self._agent_wanted_until = -1.0
+        self._status_due = self._agent_due = 0.0
+        self._last = clock(), -1  # when, and at which step, a rollout began
+
+    def watch(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Show the training for `seconds` from now; its `agent` as well where asked."""
+        seconds = document.get("seconds")
+        if not isinstance(seconds, int | float) or not 0 <= seconds <= MAX_WATCH_SECONDS:
+            return {"error": f"seconds: must lie between 0 and {MAX_WATCH_SECONDS:g}"}
+        now = self._clock()
+        self._watched_until = max(self._watched_until, now + seconds)
+        if document.get("agent"):
+            self._agent_wanted_until = max(self._agent_wanted_until, now + seconds)
+        self._status_due = 0.0
+        return {"watched_for": seconds}
+
+    def publish(self, progress: CurriculumProgress, *, step: int, policy: Any) -> None:
+        """Write what is due where a rollout begins at environment step `step`."""
+        now = self._clock()
+        if now > self._watched_until:
+            self._last = now, step
+            return
+        begun = self._processor()
+        if begun < self._rests_until:
+            return
+        self._publish_due(progress, step=step, policy=policy, now=now)
+        ended = self._processor()
+        self._rests_until = ended + (ended - begun) / MAX_SHARE
+
+    def _publish_due(
+        self, progress: CurriculumProgress, *, step: int, policy: Any, now: float
+    ) -> None:
+        if now >= self._status_due:
+            self._write_status(progress, step, now=now)
+            self._status_due, self._last = now + STATUS_SECONDS, (now, step)
+        if policy is not None and self._agent_due <= now <= self._agent_wanted_until:
+            self._write_agent(policy, {"step": step, "lesson": progress.lesson + 1})
+
+    def show_agent(self, policy: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the present agent; `about` it, or why the disk did not take it."""
+        if not self._write_agent(policy, about):
+            return {"error": "the disk did not take the agent"}
+        return {**about}
+
+    def _write_agent(self, policy: Any, about: Mapping[str, Any]) -> bool:
+        """Whether the disk took the agent, which is not written again for a while."""
+        try:
+            save_agent(policy, self._live.agent, env=self._env, train=self._train, about={**about})
+        except DISK_ERRORS:
+            return False
+        finally:
+            self._agent_due = self._clock() + AGENT_SECONDS
+        return True
+
+    def _write_status(self, progress: CurriculumProgress, step: int, *, now: float) -> None:
+        seconds, steps = now - self._last[0], step - self._last[1]
+        known = self._last[1] >= 0 and seconds > 0
+        document = {
+            "format": FORMAT,
+            "step": step,
+            "total_steps": self._train.total_steps,
+            "steps_per_second": speed(steps, seconds) if known else None,
+            **status(progress),
+        }
+        with suppress(OSError):
+            self._live.path.mkdir(exist_ok=True)
+            swap_file(self._live.status, json.dumps(_finite(document)).encode())
+
+
+def status(progress: CurriculumProgress) -> dict[str, Any]:
+    """Where a curriculum stands, as plain JSON values."""
+    view = progress.view
+    mix = progress.mix
+    return {
+        "lesson": view.lesson,
+        "lessons": [asdict(report) for report in progress.lesson_reports],
+        "finished": progress.finished,
+        "episodes": view.episodes,
+        "window": view.window,
+        "win_rate": view.win_rate._asdict(),
+        "has_wins": view.has_wins,
+        "mean_return": view.mean_return,
+        "threshold": view.threshold,
+        "min_lesson_length": view.min_lesson_length,
+        "log_evidence": view.log_evidence,
+        "log_bound": view.log_bound,
+        "measured": None if view.measured is None else asdict(view.measured),
+        "cells": [asdict(cell) for cell in view.cells],
+        "targets": mix.document(None),
+        "difficulty": {target: mix.document(target) for target in mix.with_difficulties},
+        "moved": mix.moved,
+    }
+
+
+def _finite(value: Any) -> Any:
+    """`value` with None for NaN and infinity, which JSON does not have."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return value
 
 
 def self_play_callbacks(

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 
-from aimbot_lab.curriculum.episodes import Outcome
+from aimbot_lab.curriculum.evidence import Outcome
 from aimbot_lab.curriculum.settings import Lesson, lesson_cells
 from aimbot_lab.evaluation.episodes import (
     FIRST_SEED,

@@ -15,10 +15,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
-from aimbot_lab.curriculum.episodes import Outcome
+from aimbot_lab.curriculum.evidence import ALL_CELLS, Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.reports import CurriculumView
-from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.foundation.intervals import MIN_EPISODES, Measure, wilson

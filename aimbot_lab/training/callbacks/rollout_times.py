@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
+from aimbot_lab.training.callbacks.assembly import KeptEpisodesCallback
 from aimbot_lab.training.callbacks.lesson_callback import LessonCallback
-from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training

@@ -1,7 +1,8 @@
-"""Which policies the fused engine knows, and the sizes and weights of these."""
+"""Which policies the fused engine knows, what they are shown, and their sizes and weights."""
 
-from collections.abc import Iterator
-from typing import Any
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
@@ -12,20 +13,294 @@ from stable_baselines3.common.distributions import (
     MultiCategoricalDistribution,
 )
 from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.preprocessing import preprocess_obs
 from torch import nn
 
+from aimbot_lab.foundation.kernels.packed import Packed
+from aimbot_lab.foundation.kernels.rng import whole_power
+from aimbot_lab.foundation.world import UnitBlock
 from aimbot_lab.training.engines.engine import UnsuitedError
-from aimbot_lab.training.fused.layout import HeadShape, KindShape, NetworkShape
-from aimbot_lab.training.fused.sight import encoded_of, masks_shown, seen_by
-from aimbot_lab.training.fused.weights import FusedWeights
-from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead
-from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
-from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
-from aimbot_lab.training.networks.parts.memory import Lstm, MemoryShape
-from aimbot_lab.training.networks.parts.picture_encoder import PictureEncoder
-from aimbot_lab.training.networks.parts.target_head import TargetHead
-from aimbot_lab.training.networks.parts.units import UnitEncoder
+from aimbot_lab.training.fused.core.act import (
+    Columns,
+    KindSight,
+    MaskSight,
+    NetworkSight,
+    Ranges,
+    Sight,
+)
+from aimbot_lab.training.fused.core.arrays import Floats, Whole
+from aimbot_lab.training.fused.core.learn import AdamStep, adam_step, square_of
+from aimbot_lab.training.fused.core.network import turn_weights
+from aimbot_lab.training.fused.layout import (
+    USUAL,
+    HeadShape,
+    Index,
+    KindShape,
+    NetworkShape,
+    net_size,
+    net_views,
+    new_networks,
+    tensor_views,
+)
+from aimbot_lab.training.networks.encoders import (
+    NEAR,
+    EgocentricFeatures,
+    EncodedFeatures,
+    PictureEncoder,
+    UnitEncoder,
+    UnitFeatures,
+)
+from aimbot_lab.training.networks.hybrid_policy import (
+    BesideMasks,
+    BesideSeen,
+    HybridDistribution,
+    HybridPolicy,
+    MaskedHead,
+    TargetHead,
+)
+from aimbot_lab.training.networks.remembering_policy import Lstm, MemoryShape
 from aimbot_lab.training.settings import MAX_FUSED_UNITS
+
+
+def encoded_of(policy: HybridPolicy) -> EncodedFeatures | None:
+    """The encoders of `policy`, which may have none."""
+    extractor = seen_by(policy)
+    return extractor if isinstance(extractor, EncodedFeatures) else None
+
+
+def seen_by(policy: HybridPolicy) -> nn.Module:
+    """What extracts the features, without what passes it by."""
+    extractor: nn.Module = policy.features_extractor
+    extractor = extractor.seen if isinstance(extractor, BesideMasks) else extractor
+    return extractor.features if isinstance(extractor, BesideSeen) else extractor
+
+
+def eyes_of(policy: HybridPolicy) -> EgocentricFeatures | None:
+    """What the kernels can see with in place of the extractor of `policy`."""
+    encoded = encoded_of(policy)
+    seen = seen_by(policy) if encoded is None else encoded.plain
+    return seen if type(seen) is EgocentricFeatures else None
+
+
+def masks_shown(policy: HybridPolicy) -> tuple[int, int]:
+    """(logits of the world's branches that have masks, of the target that have)."""
+    target, world = policy.target, sum(policy.masked)
+    if target is None or not target.masked:
+        return world, 0
+    return sum(target.branches), 1 + target.slots
+
+
+def shown_to(policy: Any, observations: th.Tensor) -> Floats:
+    """What a rollout keeps of observations [N, D]: [N, F + M], as `core.features.show` does it."""
+    space, scales = policy.observation_space, policy.normalize_images
+    with th.no_grad():
+        given: Any = preprocess_obs(observations, space, normalize_images=scales)
+        columns = [*_seen(policy, given), *_masks(policy, given)]
+    shown: Floats = th.cat(columns, dim=1).numpy()
+    return shown
+
+
+def _seen(policy: HybridPolicy, observations: th.Tensor) -> Iterator[th.Tensor]:
+    encoded, count = encoded_of(policy), sum(policy.masked)
+    observations = observations[:, : observations.shape[1] - count]
+    if encoded is None:
+        yield seen_by(policy)(observations)
+        return
+    yield encoded.plain(observations)[:, encoded.kept]
+    for block in encoded.blocks:
+        units, seen = encoded.units[block.kind](observations)
+        yield from (units.flatten(1), seen.to(units.dtype))
+
+
+def _masks(policy: HybridPolicy, observations: th.Tensor) -> Iterator[th.Tensor]:
+    given, (world, targets) = sum(policy.masked), masks_shown(policy)
+    ones = th.ones(len(observations), world + 1)
+    yield observations[:, observations.shape[1] - given :] if given else ones[:, :world]
+    if targets and policy.target is not None:
+        yield ones[:, :1]
+        yield (observations[:, list(policy.target.seen_columns)] > 0.5).to(th.float32)
+
+
+_NOTHING = np.zeros(0, np.float32)
+_NONE = np.zeros(0, np.int64)
+_NO_KIND = KindSight(
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.float32),
+    -1,
+    _NONE,
+    _NOTHING,
+    _NOTHING,
+    _NONE,
+    _NOTHING,
+    -1,
+    -1,
+    -1,
+    _NOTHING,
+)
+
+_BLIND = Sight(
+    Columns(*[0] * len(Columns._fields)),
+    Ranges(_NOTHING, _NOTHING, np.float32(1.0), np.float32(1.0)),
+)
+
+
+def network_sight(policy: HybridPolicy) -> NetworkSight:
+    """How the kernels see for `policy`; not where it has no `eyes_of`."""
+    encoded, eyes = encoded_of(policy), eyes_of(policy)
+    sight = _BLIND if eyes is None else eyes.sight()
+    size = sight.columns.size
+    kinds: list[KindSight] = []
+    kept = np.zeros(0)
+    if encoded is not None:
+        kept = encoded.kept.numpy()
+        for block in encoded.blocks:
+            features = encoded.units[block.kind]
+            assert isinstance(features, UnitFeatures)
+            kinds.append(_kind_sight(block, features))
+    kinds += [_NO_KIND] * (USUAL - len(kinds))
+    return NetworkSight(sight, kept.astype(np.int64), tuple(kinds), _mask_sight(policy, size))
+
+
+def _kind_sight(block: UnitBlock, features: UnitFeatures) -> KindSight:
+    labels = [
+        (block.features.index(name), value)
+        for name, values in block.labels.items()
+        for value in values
+    ]
+
+    def index(name: str | None) -> int:
+        return -1 if name is None else block.features.index(name)
+
+    ahead, right = block.place or (None, None)
+    return KindSight(
+        columns=_whole(features.columns.numpy()),
+        fixed=_floats(features.fixed.numpy()),
+        seen=index(block.seen),
+        plain=np.array(features.plain, np.int64),
+        scale=_floats(features.scale.numpy()),
+        shift=_floats(features.shift.numpy()),
+        labels=np.array([feature for feature, _ in labels], np.int64),
+        values=np.array([value for _, value in labels], np.float32),
+        distance=index(block.distance),
+        ahead=index(ahead),
+        right=index(right),
+        lengths=np.array([block.place_scale, NEAR], np.float32),
+    )
+
+
+def _mask_sight(policy: HybridPolicy, size: int) -> MaskSight:
+    given, (world, targets) = sum(policy.masked), masks_shown(policy)
+    columns = policy.target.seen_columns if policy.target is not None and targets else ()
+    free = world + (1 if targets else 0)
+    return MaskSight(given, size, free, np.array(columns, np.int64))
+
+
+def _whole(array: np.ndarray) -> Whole:
+    return np.array(array, np.int64, order="C")
+
+
+def _floats(array: np.ndarray) -> Floats:
+    return np.array(array, np.float32, order="C")
+
+
+class Place(NamedTuple):
+    """Where a part of a tensor of a policy and of its optimiser's means has its copies."""
+
+    tensor: th.Tensor
+    weights: Floats  # of the shape of the tensor's part
+    means: Floats
+    squares: Floats
+    part: Index
+
+    def own(self, tensor: th.Tensor) -> Floats:
+        """The memory of the part in `tensor`, which has this one's shape."""
+        array: Floats = tensor.detach().numpy()
+        return array[self.part]
+
+    def state(self, optimizer: th.optim.Optimizer) -> dict[str, Any]:
+        """What `optimizer` keeps of the tensor, made where there is nothing yet."""
+        state: dict[str, Any] = optimizer.state[self.tensor]
+        if not state:
+            state["step"] = th.tensor(0.0)
+            state["exp_avg"] = th.zeros_like(self.tensor.data)
+            state["exp_avg_sq"] = th.zeros_like(self.tensor.data)
+        return state
+
+
+class FusedWeights:
+    """A policy's weights and its optimiser's means in three arrays of one order.
+
+    `tensors`: weights and biases of each layer of the scalars, of each kind of units, of memories;
+    actor's and critic's weights, then their biases, of each of their layers; weights and bias of
+    the action's layer, what belongs to the target, weights and bias of the value's layer;
+    logarithms of deviations, if there are any.
+
+    Between two updates the policy and its optimiser hold the truth: `load` fetches it and
+    `store` brings it back, in torch's own form.
+    """
+
+    def __init__(self, shape: NetworkShape, tensors: Sequence[th.Tensor]) -> None:
+        self.weights, self.means, self.squares = np.zeros((3, net_size(shape)), np.float32)
+        nets = [net_views(shape, flat) for flat in (self.weights, self.means, self.squares)]
+        views = zip(*(tensor_views(shape, net) for net in nets), strict=True)
+        self.places = [
+            Place(tensor, one.weights, mean.weights, square.weights, one.part)
+            for tensor, of_tensor in zip(tensors, views, strict=True)
+            for one, mean, square in zip(*of_tensor, strict=True)
+        ]
+        assert all(place.own(place.tensor).shape == place.weights.shape for place in self.places)
+        self.networks = new_networks(shape, nets[0])
+        self._turn = Packed(turn_weights).call_with(self.networks)
+        self.steps = 0  # of the optimiser so far
+
+    def load(self) -> None:
+        """Fetch the weights."""
+        self.weights.fill(0.0)
+        for place in self.places:
+            place.weights[...] = place.own(place.tensor)
+        self._turn()
+
+    def load_optimizer(self, optimizer: th.optim.Optimizer) -> None:
+        """Fetch the optimiser's state."""
+        self.steps = 0
+        self.means.fill(0.0)
+        self.squares.fill(0.0)
+        for place in self.places:
+            if optimizer.state.get(place.tensor):
+                state = place.state(optimizer)
+                self.steps = int(state["step"].item())
+                place.means[...] = place.own(state["exp_avg"])
+                place.squares[...] = place.own(state["exp_avg_sq"])
+
+    def store(self, optimizer: th.optim.Optimizer) -> None:
+        """Bring weights and optimiser's state back."""
+        for place in self.places:
+            place.own(place.tensor)[...] = place.weights
+            if self.steps:
+                state = place.state(optimizer)
+                state["step"].fill_(self.steps)
+                place.own(state["exp_avg"])[...] = place.means
+                place.own(state["exp_avg_sq"])[...] = place.squares
+
+    def descend(self, gradient: Floats, optimizer: th.optim.Optimizer, *, max_norm: float) -> None:
+        """Take Adam's step against `gradient` [P], whose norm is cut down to `max_norm`."""
+        group = optimizer.param_groups[0]
+        one, two = group["betas"]
+        self.steps += 1
+        norm = math.sqrt(square_of(gradient))
+        numbers = (
+            min(1.0, max_norm / (norm + 1e-6)),
+            1.0 - one,
+            two,
+            1.0 - two,
+            group["lr"] / (1.0 - whole_power(one, self.steps)),
+            math.sqrt(1.0 - whole_power(two, self.steps)),
+            group["eps"],
+        )
+        step = AdamStep(*map(np.float32, numbers))
+        adam_step(self.weights, gradient, self.means, self.squares, step)
+        self._turn()
+
 
 RELU = {nn.Tanh: False, nn.ReLU: True}
 LAYERS_WANTED = "the networks must be layers with biases and one of tanh and relu"

@@ -1,23 +1,210 @@
-"""An actor-critic policy with hybrid actions and with masks in its observations."""
+"""The policy of hybrid_ppo: branches of an action, a head that chooses a target."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch as th
 from gymnasium import spaces
+from stable_baselines3.common.distributions import (
+    DiagGaussianDistribution,
+    MultiCategoricalDistribution,
+)
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, MlpExtractor
 from stable_baselines3.common.type_aliases import Schedule
+from torch import nn
+from torch.distributions import Categorical, Normal
 
 from aimbot_lab.foundation.world import COLUMNS
-from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead, SeparateBranches
-from aimbot_lab.training.networks.parts.picture_encoder import (
+from aimbot_lab.training.networks.encoders import (
     Shown,
     columns_shown,
     with_columns,
 )
-from aimbot_lab.training.networks.parts.target_head import BesideSeen, TargetChoice, TargetHead
+
+FORBIDDEN = -1e8  # a logit whose probability is exactly 0
+
+
+class SeparateBranches(MultiCategoricalDistribution):
+    """Independent choices, each with a log-probability of its own."""
+
+    def log_prob(self, actions: th.Tensor) -> th.Tensor:
+        """Log-probabilities [N, K] of `actions` [N, K]."""
+        return _log_probs(self.distribution, actions)
+
+
+class HybridDistribution(DiagGaussianDistribution):
+    """Independent choices, then independent Gaussians, in the columns of one action.
+
+    A subclass of stable-baselines3's Gaussian because its policies hand that class both
+    parameters: here the logits and means [N, sum of choices + C], and log_std [C].
+    """
+
+    def __init__(
+        self, choices: Sequence[int], continuous: int, *, per_branch: bool = False
+    ) -> None:
+        super().__init__(len(choices) + continuous)
+        self.choices, self.continuous = tuple(choices), continuous
+        self._per_branch = per_branch
+        self.branches: list[Any] = []  # of Categorical, which torch leaves untyped
+
+    def proba_distribution_net(
+        self, latent_dim: int, log_std_init: float = 0.0
+    ) -> tuple[nn.Module, nn.Parameter]:
+        """(layer for logits and means, log standard deviations [C])."""
+        layer = nn.Linear(latent_dim, sum(self.choices) + self.continuous)
+        return layer, nn.Parameter(th.ones(self.continuous) * log_std_init)
+
+    def proba_distribution(
+        self, mean_actions: th.Tensor, log_std: th.Tensor
+    ) -> "HybridDistribution":
+        """This distribution with these parameters; `mean_actions` are logits, then means."""
+        *logits, means = th.split(mean_actions, [*self.choices, self.continuous], dim=1)
+        self.branches = [Categorical(logits=part) for part in logits]
+        self.distribution = Normal(means, th.ones_like(means) * log_std.exp())
+        return self
+
+    def log_prob(self, actions: th.Tensor) -> th.Tensor:
+        """Log-probabilities [N] of `actions` [N, K + C]; [N, K + C] with `per_branch`."""
+        count = len(self.choices)
+        gaussian: Any = self.distribution
+        choices = _log_probs(self.branches, actions[:, :count])
+        every = th.cat([choices, gaussian.log_prob(actions[:, count:])], dim=1)
+        return every if self._per_branch else every.sum(dim=1)
+
+    def entropy(self) -> th.Tensor:
+        """Entropy [N] of whole actions, in nats."""
+        parts = th.stack([branch.entropy() for branch in self.branches], dim=1)
+        gaussian: Any = self.distribution
+        return th.cat([parts, gaussian.entropy()], dim=1).sum(dim=1)
+
+    def sample(self) -> th.Tensor:
+        """Actions [N, K + C]: choices as whole numbers, then the continuous columns."""
+        chosen = th.stack([branch.sample() for branch in self.branches], dim=1)
+        return th.cat([chosen.float(), self.distribution.rsample()], dim=1)
+
+    def mode(self) -> th.Tensor:
+        """The most probable actions [N, K + C]."""
+        chosen = th.stack([branch.logits.argmax(dim=1) for branch in self.branches], dim=1)
+        return th.cat([chosen.float(), self.distribution.mean], dim=1)
+
+
+def _log_probs(branches: Sequence[Any], actions: th.Tensor) -> th.Tensor:
+    """Log-probability [N, K] of each of the choices `actions` [N, K]."""
+    pairs = zip(branches, th.unbind(actions, dim=1), strict=True)
+    return th.stack([branch.log_prob(action) for branch, action in pairs], dim=1)
+
+
+class MaskedHead(nn.Module):
+    """A layer of logits whose input ends in masks of its first outputs.
+
+    Logits are normalised within their branch before they are masked, as sb3-contrib does it, so
+    that results agree.
+    """
+
+    def __init__(self, layer: nn.Module, choices: Sequence[int]) -> None:
+        super().__init__()
+        self.layer = layer
+        self._choices, self._masks = list(choices), sum(choices)
+
+    def forward(self, latent: th.Tensor) -> th.Tensor:
+        """Logits [N, L] with those forbidden at -1e8; `latent` [N, H + sum of choices]."""
+        output = self.layer(latent[:, : -self._masks])
+        masks = latent[:, -self._masks :]
+        logits = masked_logits(output[:, : self._masks], masks, self._choices)
+        return th.cat([logits, output[:, self._masks :]], dim=1)
+
+
+def masked_logits(logits: th.Tensor, masks: th.Tensor, choices: list[int]) -> th.Tensor:
+    """`logits` [N, L] of branches, normalised, with those at -1e8 whose `masks` [N, L] are 0."""
+    parts = th.split(logits, choices, dim=1)
+    logits = th.cat([part - part.logsumexp(dim=1, keepdim=True) for part in parts], dim=1)
+    return th.where(masks > 0.5, logits, th.full_like(logits, FORBIDDEN))
+
+
+@dataclass(frozen=True)
+class TargetChoice:
+    """What a policy has to know of its branch `target`: nobody, then one choice a slot."""
+
+    branches: tuple[int, ...]  # sizes of the world's, which come first
+    seen_columns: tuple[int, ...]  # [U] of an observation, 1 where a slot has a unit
+    keys: int  # K, numbers of a unit's key; 0: the linear head, which has none
+    masked: bool  # whether slots without a unit are ruled out
+
+    @property
+    def slots(self) -> int:
+        """U, how many units there may be."""
+        return len(self.seen_columns)
+
+    @property
+    def passed(self) -> int:
+        """Columns that go past the actor's layers: keys [U, K], and which slots are seen [U]."""
+        return self.slots * (self.keys + 1)
+
+
+class BesideSeen(BaseFeaturesExtractor):
+    """Features, and behind them which slots have a unit."""
+
+    columns: th.Tensor  # [U]
+
+    def __init__(self, features: BaseFeaturesExtractor, target: TargetChoice) -> None:
+        super().__init__(
+            features._observation_space, features_dim=features.features_dim + target.slots
+        )
+        self.features = features
+        self.register_buffer("columns", th.tensor(target.seen_columns), persistent=False)
+
+    def forward(self, observations: Shown) -> th.Tensor:
+        """[N, F + U] of raw observations."""
+        seen = columns_shown(observations)[:, self.columns]
+        return th.cat([self.features(observations), seen], dim=1)
+
+
+class TargetHead(nn.Module):
+    """Logits of the world's branches, of the target, and of the rest of an action.
+
+    Attention (Ye et al. 2020): p(t | a) = softmax(q . keys), q a layer of the actor's output, with
+    no 1 / sqrt(K), and a learned key for nobody. The input is the actor's output, then keys and
+    which slots are seen, then masks of the world's branches, of which there may be none.
+    """
+
+    def __init__(self, latent: int, target: TargetChoice, *, rest: int, masks: int) -> None:
+        super().__init__()
+        self._choices, self._target, self._masks = list(target.branches), target, masks
+        self._latent = latent
+        self.layer = nn.Linear(latent, sum(target.branches) + rest)
+        if target.keys:
+            self.query = nn.Linear(latent, target.keys)
+            self.nobody = nn.Parameter(th.zeros(target.keys))
+        else:
+            self.linear = nn.Linear(latent, 1 + target.slots)
+
+    def forward(self, inputs: th.Tensor) -> th.Tensor:
+        """Logits [N, L] with those forbidden at -1e8."""
+        target = self._target
+        sizes = [self._latent, target.slots * target.keys, target.slots, self._masks]
+        latent, keys, seen, masks = th.split(inputs, sizes, dim=1)
+        output, count = self.layer(latent), sum(self._choices)
+        branches = output[:, :count]
+        if self._masks:
+            branches = masked_logits(branches, masks, self._choices)
+        scores = self.scores(latent, keys.reshape(keys.shape[0], target.slots, target.keys))
+        if target.masked:
+            nobody = th.ones_like(seen[:, :1], dtype=th.bool)
+            allowed = th.cat([nobody, seen > 0.5], dim=1)
+            scores = th.where(allowed, scores, th.full_like(scores, FORBIDDEN))
+        return th.cat([branches, scores, output[:, count:]], dim=1)
+
+    def scores(self, latent: th.Tensor, keys: th.Tensor) -> th.Tensor:
+        """Scores [N, 1 + U] for the actor's output [N, H] and `keys` [N, U, K]."""
+        if not self._target.keys:
+            linear: th.Tensor = self.linear(latent)
+            return linear
+        query = self.query(latent)
+        nobody = (query * self.nobody).sum(dim=1, keepdim=True)
+        return th.cat([nobody, (keys @ query.unsqueeze(2)).squeeze(2)], dim=1)
 
 
 class HybridPolicy(ActorCriticPolicy):

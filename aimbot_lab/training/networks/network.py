@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from aimbot_lab.foundation.registry import Registry, SettingsByName
 from aimbot_lab.foundation.world import COLUMNS, WorldSpec
-from aimbot_lab.training.networks.parts.part_shapes import resolved_picture
 from aimbot_lab.training.networks.settings import (
     Activation,
     KindOfNetwork,
     NetworkSettings,
     has_egocentric_columns,
+    resolved_picture,
 )
 
 if TYPE_CHECKING:
@@ -95,25 +95,25 @@ class Mlp(NetworkType):
         self, settings: NetworkSettings, observations: "spaces.Space[Any]", *, spec: WorldSpec
     ) -> "nn.Module":
         """The scaled observation, and what is worked out of it for an agent in an arena."""
-        from aimbot_lab.training.networks import features
+        from aimbot_lab.training.networks import encoders
 
         scaling, names = settings.scaling or "ranges", spec.observation_names
         columns: Any = observations
         if spec.pictures:
             parts: Mapping[str, Any] = getattr(observations, "spaces", {})
             if COLUMNS not in parts:
-                from aimbot_lab.training.networks.parts.picture_encoder import BlockFeatures
+                from aimbot_lab.training.networks.encoders import BlockFeatures
 
                 return BlockFeatures(observations, settings, spec)
             columns = parts[COLUMNS]
-        plain: features.ScaledFeatures
+        plain: encoders.ScaledFeatures
         if settings.features != "scaled" and has_egocentric_columns(names):
-            plain = features.EgocentricFeatures(columns, names, scaling=scaling)
+            plain = encoders.EgocentricFeatures(columns, names, scaling=scaling)
         else:
-            plain = features.ScaledFeatures(columns, scaling=scaling)
+            plain = encoders.ScaledFeatures(columns, scaling=scaling)
         if settings.scalars is None and settings.units is None and not spec.pictures:
             return plain
-        from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
+        from aimbot_lab.training.networks.encoders import EncodedFeatures
 
         return EncodedFeatures(plain, settings, spec, observations)
 

@@ -9,15 +9,14 @@ from typing import Any, Literal
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.kernels import sampler_kinds
 from aimbot_lab.foundation.kernels.lanes import LANES
 from aimbot_lab.foundation.kernels.packed import Packed, RepeatedCall
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
-from aimbot_lab.foundation.kernels.sampler_arrays import sampler_arrays
-from aimbot_lab.foundation.kernels.spin_sync import SPIN_LIMIT
+from aimbot_lab.foundation.kernels.sampler_arrays import CONSTANT, RANGES, UNIFORM, sampler_arrays
+from aimbot_lab.foundation.kernels.threads import SPIN_LIMIT
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.masks import write_masks_packed
+from aimbot_lab.worlds.arena.core.motion import write_masks_packed
 from aimbot_lab.worlds.arena.core.state import (
     DIFFICULTY_COUNT,
     NO_HIT,
@@ -40,10 +39,9 @@ from aimbot_lab.worlds.arena.core.step import (
     advance_sensed_packed,
 )
 from aimbot_lab.worlds.arena.presets import Preset
-from aimbot_lab.worlds.arena.scenario import scenario_tables
 from aimbot_lab.worlds.arena.scenes.placing import OF_SCENES
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings
-from aimbot_lab.worlds.arena.spec import enemy_columns
+from aimbot_lab.worlds.arena.spec import enemy_columns, scenario_tables
 from aimbot_lab.worlds.snapshots import (
     LARGEST,
     OF_SCENARIO,
@@ -218,11 +216,11 @@ def enemy_room(scenario: ScenarioTables) -> int:
 def _highest(scenario: ScenarioTables, k: int) -> int:
     """Highest whole number that parameter `k` takes."""
     kind, values = scenario.sampler[k], scenario.sampler_values[k]
-    if kind == sampler_kinds.CONSTANT:
+    if kind == CONSTANT:
         drawn = values[0]
-    elif kind == sampler_kinds.UNIFORM:
+    elif kind == UNIFORM:
         drawn = values[1]
-    elif kind == sampler_kinds.RANGES:
+    elif kind == RANGES:
         drawn = scenario.sampler_ranges[k, : scenario.sampler_range_count[k], 1].max()
     else:  # no highest one of its own
         drawn = scenario.bounds[k, 1]
@@ -262,7 +260,7 @@ def write_state(state: ArenaState, values: Mapping[str, np.ndarray]) -> None:
             array[...] = values[name]
 
 
-RANGES = OF_SCENARIO + "sampler_ranges"  # as many to a parameter as the scenario needs
+SAMPLER_RANGES = OF_SCENARIO + "sampler_ranges"  # as many to a parameter as the scenario needs
 # The number of rows is seen by the arrays, threads change nothing, and presets are compared
 # by what they hold.
 NOT_COMPARED = ("num_envs", "threads", "shipped_presets", "presets")
@@ -336,7 +334,7 @@ def _with_zeros(array: np.ndarray, axis: int, count: int) -> np.ndarray:
 def check_snapshot(snapshot: Arrays, own: Arrays) -> None:
     """Raise MisuseError, saying what differs, unless `snapshot` fits the arena of `own`."""
     named = {name: array for name, array in snapshot.items() if name not in OF_SCENES}
-    check_arrays(named, own, growing=(RANGES, *OF_ROOM))
+    check_arrays(named, own, growing=(SAMPLER_RANGES, *OF_ROOM))
     for name in OF_ENEMIES:
         given, first = snapshot[name], snapshot[OF_ENEMIES[0]]
         if given.shape[1] != first.shape[1] or given.shape[1] > MAX_ENEMIES_OF_ROW:

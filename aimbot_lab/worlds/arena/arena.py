@@ -13,11 +13,17 @@ from aimbot_lab.foundation.argument_checks import (
     check_real,
     checked_row,
 )
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.display import RowArrays
+from aimbot_lab.foundation.episodes import (
+    EpisodeBatch,
+    cells_of,
+    ended_episodes,
+    new_log,
+    own_columns,
+)
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.kernels.packed import Packed
-from aimbot_lab.foundation.kernels.sampler_kinds import CONSTANT
-from aimbot_lab.foundation.replays import RowArrays
+from aimbot_lab.foundation.kernels.sampler_arrays import CONSTANT
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
@@ -48,8 +54,8 @@ from aimbot_lab.worlds.arena.allocate import (
     write_state,
 )
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.clock import write_held
-from aimbot_lab.worlds.arena.core.masks import MASKS
+from aimbot_lab.worlds.arena.core.motion import MASKS
+from aimbot_lab.worlds.arena.core.reward import write_held
 from aimbot_lab.worlds.arena.core.state import (
     AT,
     BRANCHES,
@@ -75,7 +81,6 @@ from aimbot_lab.worlds.arena.core.step import (
     reward_all,
 )
 from aimbot_lab.worlds.arena.presets import Preset, chosen_presets
-from aimbot_lab.worlds.arena.scenario import scenario_tables, with_difficulty
 from aimbot_lab.worlds.arena.scenes.placing import RowRecord, records_as_arrays, records_from_arrays
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import (
@@ -83,8 +88,9 @@ from aimbot_lab.worlds.arena.spec import (
     observation_width,
     picture_columns,
     pixel_count,
+    scenario_tables,
+    with_difficulty,
 )
-from aimbot_lab.worlds.episode_log import cells_of, ended_episodes, new_log, own_columns
 from aimbot_lab.worlds.kernel_world import KernelWorld, tables_of
 from aimbot_lab.worlds.snapshots import OF_SCENARIO
 

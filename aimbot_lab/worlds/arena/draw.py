@@ -6,7 +6,7 @@ from itertools import groupby
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from aimbot_lab.foundation.replays import Scene
+from aimbot_lab.foundation.display import Scene
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.core import state as core

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
-from aimbot_lab.foundation.replays import (
+from aimbot_lab.foundation.display import (
     ArrowKeys,
     Colour,
     Control,
@@ -20,6 +19,7 @@ from aimbot_lab.foundation.replays import (
     SceneRenderer,
     WorldReplays,
 )
+from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.world import BoolArray, Float32Array, StepBuffers, WorldSpec
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import AT, ArenaState

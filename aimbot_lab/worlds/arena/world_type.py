@@ -5,7 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import (
     BatchWorld,
     WorldSpec,
@@ -26,18 +26,19 @@ from aimbot_lab.worlds.arena.presets import (
     presets_of,
 )
 from aimbot_lab.worlds.arena.replays import ArenaReplays
-from aimbot_lab.worlds.arena.scenario import (
+from aimbot_lab.worlds.arena.scenes.view import ArenaScenes
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import (
     DECLARED,
     DIFFICULTIES,
     GAPS,
+    arena_spec,
     crowded_floor,
+    observation_width,
     parameter_bounds,
     parameter_fault,
 )
-from aimbot_lab.worlds.arena.scenes.world_scenes import ArenaScenes
-from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.spec import arena_spec, observation_width
-from aimbot_lab.worlds.kernel_type import KernelType
+from aimbot_lab.worlds.parameters import KernelType
 
 if TYPE_CHECKING:
     from PIL.Image import Image

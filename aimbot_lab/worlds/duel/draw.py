@@ -8,8 +8,7 @@ from math import atan2, cos, pi, sin
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from aimbot_lab.foundation.replays import Scene
-from aimbot_lab.foundation.scenes import Fighter, SceneView
+from aimbot_lab.foundation.display import Fighter, Scene, SceneView
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.core import state as arena_core
@@ -18,8 +17,8 @@ from aimbot_lab.worlds.arena.scenes.view import row_view
 from aimbot_lab.worlds.canvas import Canvas, Colour, Opaque
 from aimbot_lab.worlds.duel.core.state import HEALTH, HIT, KINDS, NO_SHOT, TARGET, DuelState
 from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Hall
-from aimbot_lab.worlds.duel.replay_words import goal
 from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.duel.spec import goal
 
 OUTER_WALL = 1.5  # m of wall that is shown around the floor
 GUN_LENGTH, GUN_WIDTH = 1.0, 2.0  # m and pixels

@@ -16,7 +16,7 @@ from aimbot_lab.foundation.argument_checks import (
     action_fault,
     checked_row,
 )
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import EpisodeBatch, cells_of
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.kernels.lanes import LANES
 from aimbot_lab.foundation.kernels.packed import Packed
@@ -38,11 +38,11 @@ from aimbot_lab.worlds.arena.allocate import new_tables as new_arena_tables
 from aimbot_lab.worlds.arena.allocate import new_workspaces, with_room
 from aimbot_lab.worlds.arena.arena import ACTION_NAMES, in_single_precision
 from aimbot_lab.worlds.arena.core import state as arena_core
-from aimbot_lab.worlds.arena.core.masks import write_masks
+from aimbot_lab.worlds.arena.core.motion import write_masks
 from aimbot_lab.worlds.arena.core.state import ArenaTables, RayWorkspace
 from aimbot_lab.worlds.arena.core.step import cast_all_rays, first_bad_action
-from aimbot_lab.worlds.arena.scenario import parameter_values as arena_values
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import parameter_values as arena_values
 from aimbot_lab.worlds.duel.core import state as core
 from aimbot_lab.worlds.duel.core.state import (
     ACTION_COLUMNS,
@@ -69,10 +69,8 @@ from aimbot_lab.worlds.duel.core.step import (
     observe_all,
 )
 from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Hall, chosen_layouts
-from aimbot_lab.worlds.duel.scenario import parameter_values, scenario_tables
-from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.duel.settings import DuelSettings, parameter_values, scenario_tables
 from aimbot_lab.worlds.duel.spec import OWN_COLUMNS, duel_spec
-from aimbot_lab.worlds.episode_log import cells_of
 from aimbot_lab.worlds.kernel_world import KernelWorld, named_arrays, overwrite, tables_of
 from aimbot_lab.worlds.snapshots import (
     LARGEST,

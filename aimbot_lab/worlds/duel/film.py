@@ -7,17 +7,16 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
+from aimbot_lab.foundation.display import Fighter, Scene, SceneView
 from aimbot_lab.foundation.episodes import DRAW
-from aimbot_lab.foundation.replays import Scene
-from aimbot_lab.foundation.scenes import Fighter, SceneView
 from aimbot_lab.foundation.world import Float32Array, Picture
 from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.core.state import BODY_HEIGHT, EYE_HEIGHT, WALL_HEIGHT
 from aimbot_lab.worlds.canvas import Opaque, blended, fitted
 from aimbot_lab.worlds.duel.core.state import AGENTS, HORIZONTAL, KINDS, VERTICAL, DuelState
 from aimbot_lab.worlds.duel.draw import MatchRenderer, match_view
-from aimbot_lab.worlds.duel.replay_words import SEATS, seat_names, verdict
 from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.duel.spec import SEATS, seat_names, verdict
 
 COLOURS: tuple[Opaque, Opaque] = (paint.AGENT, paint.ENEMY)  # home is blue, away red
 PAPER: Opaque = (252, 252, 250)

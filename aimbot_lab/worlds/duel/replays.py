@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
-from aimbot_lab.foundation.replays import (
+from aimbot_lab.foundation.display import (
     ArrowKeys,
     Colour,
     Control,
@@ -21,13 +20,14 @@ from aimbot_lab.foundation.replays import (
     SceneRenderer,
     WorldReplays,
 )
+from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, StepBuffers, WorldSpec
 from aimbot_lab.worlds.arena.core import state as arena_core
 from aimbot_lab.worlds.arena.replays import action_words
 from aimbot_lab.worlds.arena.spec import FIRED
 from aimbot_lab.worlds.duel.core.state import IN_SEATS, KINDS, SELF, DuelState
-from aimbot_lab.worlds.duel.replay_words import HURT, ending_words, events, goal, seat_names
 from aimbot_lab.worlds.duel.settings import DuelSettings, one_match
+from aimbot_lab.worlds.duel.spec import HURT, ending_words, events, goal, seat_names
 from aimbot_lab.worlds.snapshots import FITS, OF_SCENARIO
 
 if TYPE_CHECKING:

@@ -1,12 +1,15 @@
-"""The duel as a kind of world: what is known of it before one is made."""
+"""The duel, as others know it, with its scenes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.foundation.world import BatchWorld, WorldSpec
+import numpy as np
+
+from aimbot_lab.foundation.display import Mouse, SceneView, WorldScenes
+from aimbot_lab.foundation.settings import ParameterValue
+from aimbot_lab.foundation.world import BatchWorld, Float32Array, WorldSpec
 from aimbot_lab.foundation.world_type import (
     Bounds,
     KeptFiles,
@@ -14,9 +17,11 @@ from aimbot_lab.foundation.world_type import (
     Opponents,
 )
 from aimbot_lab.worlds.duel.core.state import (
+    ACTION_COLUMNS,
     AWAY,
     LEARNED,
     LEVELS,
+    MOUSE,
     OF_SEATS,
     SCRIPTS,
     SHARED,
@@ -32,18 +37,63 @@ from aimbot_lab.worlds.duel.layouts import (
 )
 from aimbot_lab.worlds.duel.players import make_players
 from aimbot_lab.worlds.duel.replays import DuelReplays
-from aimbot_lab.worlds.duel.scenario import (
+from aimbot_lab.worlds.duel.settings import (
     DECLARED,
+    DuelSettings,
+    SelfPlayDuelSettings,
     parameter_bounds,
     parameter_fault,
 )
-from aimbot_lab.worlds.duel.scenes import DuelScenes
-from aimbot_lab.worlds.duel.settings import DuelSettings, SelfPlayDuelSettings
 from aimbot_lab.worlds.duel.spec import duel_spec, targets_of
-from aimbot_lab.worlds.kernel_type import KernelType, setting_text
+from aimbot_lab.worlds.parameters import KernelType, setting_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+BACK = 2  # and left: index of a branch whose 1 is ahead or right
+
+
+class DuelScenes(WorldScenes):
+    """Matches of the duel, which nobody edits; nothing heavy is loaded before one is looked at."""
+
+    def view(
+        self,
+        world: Any,
+        row: int,
+        *,
+        ended: bool = False,
+        before: SceneView | None = None,
+        action: Float32Array | None = None,
+    ) -> SceneView:
+        """The match of `row` now, or as its last one ended."""
+
+        from aimbot_lab.worlds.duel.draw import match_view
+
+        del before, action  # the state knows the shots
+        duel = world.duel
+        last = duel.ended_state if ended else None
+        return match_view(
+            duel.state if last is None else last,
+            row % duel.num_envs,
+            rays=duel.settings.rays.count,
+        )
+
+    def replayed(self, settings: DuelSettings, state: Any) -> SceneView:
+        """The match that a renderer is given."""
+        from aimbot_lab.worlds.duel.draw import match_view
+
+        return match_view(state, 0, rays=settings.rays.count)
+
+    def mouse(self, settings: DuelSettings) -> Mouse:
+        """The mouse turns the agent."""
+        return Mouse(MOUSE, settings.mouse_limit, settings.mouse_factor)
+
+    def action(self, *, right: int, ahead: int, attack: bool, mouse: float) -> Float32Array:
+        """Vertical, horizontal, attack, mouse."""
+        vertical, horizontal = (BACK if way < 0 else way for way in (ahead, right))
+        made = np.array([vertical, horizontal, attack, mouse], np.float32)
+        assert len(made) == ACTION_COLUMNS
+        return made
 
 
 def _drawn(paths: Sequence[Path]) -> "Image":

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from aimbot_lab.foundation.terminal_play import GameView
+from aimbot_lab.foundation.display import GameView
 from aimbot_lab.foundation.world import BoolArray, Picture
 from aimbot_lab.worlds.canvas import INK, sheet
 from aimbot_lab.worlds.gorge.core import state as core

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.kernels.rng import UInt64Array, seed_streams
-from aimbot_lab.worlds.gorge.core.generator import draw_heights, draw_index
+from aimbot_lab.worlds.gorge.core.optimum import draw_heights, draw_index
 from aimbot_lab.worlds.gorge.maps import MIN_STEPS, SIZE, GorgeMap, broken_rules, steps_to
 
 MAX_TRIES = 1000  # of a map

@@ -13,11 +13,18 @@ from aimbot_lab.foundation.argument_checks import (
     check_real,
     checked_row,
 )
-from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
+from aimbot_lab.foundation.episodes import (
+    LOSS,
+    WIN,
+    EpisodeBatch,
+    cells_of,
+    ended_episodes,
+    new_log,
+)
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.kernels.packed import Packed
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
-from aimbot_lab.foundation.kernels.spin_sync import ThreadWorkspace, new_workspaces
+from aimbot_lab.foundation.kernels.threads import ThreadWorkspace, new_workspaces
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
@@ -28,7 +35,6 @@ from aimbot_lab.foundation.world import (
     step_buffers,
 )
 from aimbot_lab.foundation.world_type import StepParts
-from aimbot_lab.worlds.episode_log import cells_of, ended_episodes, new_log
 from aimbot_lab.worlds.gorge.core import state as core
 from aimbot_lab.worlds.gorge.core.state import (
     DIFFICULTY_COUNT,
@@ -61,7 +67,6 @@ from aimbot_lab.worlds.gorge.optimum import (
     same_scores,
     unknown_optima,
 )
-from aimbot_lab.worlds.gorge.scenario import sampler_tables, scenario_tables
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.spec import (
     TARGETS,
@@ -69,6 +74,8 @@ from aimbot_lab.worlds.gorge.spec import (
     gorge_spec,
     picture_columns,
     polar_table,
+    sampler_tables,
+    scenario_tables,
 )
 from aimbot_lab.worlds.kernel_world import KernelWorld, overwrite, tables_of
 from aimbot_lab.worlds.snapshots import (

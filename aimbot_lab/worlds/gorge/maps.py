@@ -89,7 +89,7 @@ def steps_to(
     target: Cell, walls: npt.NDArray[np.bool_], *, closed: Cell | None
 ) -> npt.NDArray[np.int32]:
     """As `distances`, on `walls` [W, H] alone; `closed` is a cell that counts as one of them."""
-    from aimbot_lab.worlds.gorge.core.distances import NO_CELL, fill_distances  # loads numba
+    from aimbot_lab.worlds.gorge.core.optimum import NO_CELL, fill_distances  # loads numba
 
     width, height = walls.shape
     closed_cell = NO_CELL if closed is None else height * closed[0] + closed[1]

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.worlds.gorge.core import state as core
-from aimbot_lab.worlds.gorge.core.distances import DX, DZ, NO_WAY
 from aimbot_lab.worlds.gorge.core.optimum import (
+    DX,
+    DZ,
     FULL,
     NO_ENTRY,
+    NO_WAY,
     Bests,
     Legs,
     Routes,

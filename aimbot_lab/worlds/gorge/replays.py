@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
-from aimbot_lab.foundation.replays import (
+from aimbot_lab.foundation.display import (
     ArrowKeys,
     Colour,
     Control,
@@ -17,6 +16,7 @@ from aimbot_lab.foundation.replays import (
     Scene,
     WorldReplays,
 )
+from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.world import Float32Array, StepBuffers, WorldSpec
 from aimbot_lab.worlds.gorge.core import state as core
 from aimbot_lab.worlds.gorge.core.state import MAX_VIEW, SIDE, GorgeState

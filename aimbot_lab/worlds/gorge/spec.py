@@ -1,16 +1,51 @@
-"""Gorge Walk's shape as every adapter and policy sees it."""
+"""Gorge Walk's spec, and the tables of a scenario."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from math import atan2, pi, sqrt
+from types import MappingProxyType
 
 import numpy as np
 
+from aimbot_lab.foundation.episodes import own_columns
 from aimbot_lab.foundation.intervals import Measure
-from aimbot_lab.foundation.world import Int64Array, ObservationBlock, StateTable, WorldSpec
-from aimbot_lab.worlds.episode_log import own_columns
+from aimbot_lab.foundation.settings import ParameterValue, as_parameter, extremes
+from aimbot_lab.foundation.world import (
+    Int64Array,
+    ObservationBlock,
+    Scenario,
+    StateTable,
+    WorldSpec,
+)
+from aimbot_lab.foundation.world_type import Bounds
 from aimbot_lab.worlds.gorge.core import state as core
-from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
-from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GorgeSettings
+from aimbot_lab.worlds.gorge.core.state import GorgeScenarioTables, SamplerTables
+from aimbot_lab.worlds.gorge.map_choice import (
+    Maps,
+    chosen_maps,
+    longest_way,
+    pool_of,
+    too_short,
+    treasure_count,
+)
+from aimbot_lab.worlds.gorge.settings import (
+    MAX_LIMIT,
+    MAX_POINTS,
+    MAX_REWARD,
+    GeneratedMaps,
+    GorgeSettings,
+)
+from aimbot_lab.worlds.parameters import (
+    OPEN_BOUND,
+    is_unbounded,
+    level_weights,
+    sampler_fields,
+    scenario_values,
+    shown,
+    target_number,
+    target_weights,
+    value_fault,
+)
 
 WINDOWS = ("obstacle_map", "treasure_map", "end_map", "walked_map")
 SIZES = {
@@ -180,3 +215,92 @@ def _cell_columns(first: dict[str, int]) -> tuple[core.Ints, core.Ints]:
     line = np.arange(core.SIDE)
     columns = np.concatenate([first["pos_row"] + line, first["pos_col"] + line])
     return columns, np.concatenate([core.SIDE * line, line])
+
+
+BOUNDS = MappingProxyType(
+    {
+        **{f"rewards.{term}": Bounds(-MAX_REWARD, MAX_REWARD, False) for term in core.REWARD_TERMS},
+        "max_steps": Bounds(1, MAX_LIMIT, True),
+        "treasure_num": Bounds(0, core.SITES, True),
+        "win_share": Bounds(OPEN_BOUND, 1, False),
+        "random_start": Bounds(0, 1, True),
+        "score.end": Bounds(0, MAX_POINTS, False),
+        "score.step": Bounds(0, MAX_POINTS, False),
+    }
+)
+
+
+def parameter_values(settings: GorgeSettings, pool: Sequence[int]) -> dict[str, float]:
+    """Every number that a scenario may change, by its name, as `settings` give it."""
+    return {
+        **{f"rewards.{term}": weight for term, weight in asdict(settings.rewards).items()},
+        "max_steps": float(settings.max_steps),
+        "treasure_num": float(treasure_count(settings, pool)),
+        "win_share": settings.win_share,
+        "random_start": float(settings.random_start),
+        "score.end": settings.score.end,
+        "score.step": settings.score.step,
+    }
+
+
+def bounds_in(settings: GorgeSettings, maps: Maps, pool: Sequence[int]) -> dict[str, Bounds]:
+    """The values that each parameter takes in a world with `settings` on `maps`."""
+    return {
+        **BOUNDS,
+        "max_steps": Bounds(longest_way(maps)[0], settings.max_steps, True),
+        "treasure_num": Bounds(0, len(pool), True),
+    }
+
+
+def form_fault(name: str, value: ParameterValue) -> str | None:
+    """What is wrong with giving parameter `name` that value in any world; None: nothing is."""
+    return value_fault(value, BOUNDS[name])
+
+
+def world_fault(
+    name: str, value: ParameterValue, settings: GorgeSettings, maps: Maps, pool: Sequence[int]
+) -> str | None:
+    """The same in a world with `settings` on `maps`."""
+    fault = form_fault(name, value)
+    if fault is not None or is_unbounded(as_parameter(value)):
+        return fault
+    low, high = extremes(as_parameter(value))
+    if name == "treasure_num" and high > len(pool):
+        return f"must be at most {len(pool)}, the sites in the pool (got {shown(low, high)})"
+    if name == "max_steps":
+        longest, map_name = longest_way(maps)
+        if low < longest:
+            return f"{too_short(longest, map_name)} (got {shown(low, high)})"
+        if high > settings.max_steps:
+            limit = f"{settings.max_steps:g}"
+            return f"must not exceed env.max_steps, which bounds the observation ({limit})"
+    return None
+
+
+def scenario_tables(scenario: Scenario, *, number: int) -> GorgeScenarioTables:
+    """The targets and difficulties of the next episodes, as scenario `number`.
+
+    Raises ConfigurationError for an unknown target, and weights that leave nothing to draw.
+    """
+    targets = target_weights(scenario.targets, TARGETS, core.TARGET_COUNT)
+    difficulty = np.ones((core.TARGET_COUNT, core.DIFFICULTY_COUNT))
+    for name, weights in scenario.difficulty.items():
+        code = target_number(name, TARGETS)
+        difficulty[code] = level_weights(name, weights, DIFFICULTIES[name])
+    return GorgeScenarioTables(np.array([number]), targets, difficulty)
+
+
+def sampler_tables(
+    given: Mapping[str, ParameterValue], settings: GorgeSettings, maps: Maps, pool: Sequence[int]
+) -> SamplerTables:
+    """What draws each parameter in a world with `settings` on `maps`: as `given`, else as usual.
+
+    Raises ConfigurationError for an unknown parameter and a value that one does not take.
+    """
+    values = scenario_values(
+        given,
+        parameter_values(settings, pool),
+        fault=lambda name, value: world_fault(name, value, settings, maps, pool),
+    )
+    bounds = bounds_in(settings, maps, pool)
+    return SamplerTables(**sampler_fields(values, bounds, core.PARAMETERS))

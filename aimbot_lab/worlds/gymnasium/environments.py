@@ -23,9 +23,9 @@ from aimbot_lab.foundation.errors import (
 )
 from aimbot_lab.foundation.intervals import Measure
 from aimbot_lab.foundation.metric_names import EVAL_RETURN
-from aimbot_lab.foundation.named_code import imported
-from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
+from aimbot_lab.foundation.registry import imported
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.settings import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.world import Scenario, WorldSpec
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
 from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard

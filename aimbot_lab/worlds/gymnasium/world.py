@@ -28,9 +28,8 @@ from aimbot_lab.foundation.errors import (
     LabError,
     blamed,
 )
-from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.settings import Float
+from aimbot_lab.foundation.settings import Float, ParameterValue, Sampler
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.episodes import WIN
-from aimbot_lab.foundation.errors import reason
-from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code
-from aimbot_lab.foundation.replays import (
+from aimbot_lab.foundation.display import (
     MakeWorld,
     ReplayRow,
     RestoredRow,
     RowArrays,
     WorldReplays,
 )
-from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.episodes import WIN
+from aimbot_lab.foundation.errors import reason
+from aimbot_lab.foundation.registry import NamedCode, is_allowed, named_code
+from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec, step_buffers
 from aimbot_lab.foundation.world_type import AskedType, Bounds, MakePlayer, RandomAgent
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings

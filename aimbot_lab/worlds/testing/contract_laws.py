@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, EpisodeBatch
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, EpisodeBatch, parse_lines, result_line
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError, LabError
-from aimbot_lab.foundation.result_lines import parse_lines, result_line
 from aimbot_lab.foundation.world import Scenario, new_observations, seats_of, step_buffers
-from aimbot_lab.worlds.spec_checks import spec_faults
+from aimbot_lab.worlds.registry import spec_faults
 from aimbot_lab.worlds.testing.subject import (
     Subject,
     assert_equal,

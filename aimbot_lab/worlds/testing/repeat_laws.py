@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.display import RowArrays, WorldReplays
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.replays import RowArrays, WorldReplays
 from aimbot_lab.foundation.world import (
     BatchWorld,
     Float32Array,

@@ -12,23 +12,24 @@ found.
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from aimbot_lab.foundation.episodes import LOSS, WIN
-from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
-from aimbot_lab.foundation.result_lines import (
+from aimbot_lab.foundation.episodes import (
     COMMAND_LINE,
     ERROR_PREFIX,
+    LOSS,
     PREFIX,
+    WIN,
     EpisodeResult,
     UnparsedLineError,
     parse_result,
 )
-from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
+from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.settings import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import BoolArray, Scenario, WorldSpec
 from aimbot_lab.mlagents.exception import UnitySideChannelException
-from aimbot_lab.mlagents.handshake import DESCRIPTION
-from aimbot_lab.mlagents.player_channels import weights_of
+from aimbot_lab.mlagents.player import weights_of
+from aimbot_lab.mlagents.session import DESCRIPTION
 from aimbot_lab.mlagents.side_channel.engine_configuration_channel import (
     EngineConfig,
     EngineConfigurationChannel,

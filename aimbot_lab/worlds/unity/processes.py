@@ -18,8 +18,8 @@ from aimbot_lab.mlagents.exception import (
     UnityEnvironmentException,
     UnityTimeOutException,
 )
-from aimbot_lab.mlagents.handshake import DESCRIPTION, described
 from aimbot_lab.mlagents.messages import RESET, STEP, BuildMessage
+from aimbot_lab.mlagents.session import DESCRIPTION, described
 from aimbot_lab.mlagents.side_channel.side_channel import unframed
 from aimbot_lab.worlds.unity.channels import engine_message
 from aimbot_lab.worlds.unity.settings import UnitySettings

@@ -17,9 +17,8 @@ from aimbot_lab.foundation.argument_checks import (
     checked_actions,
     whole_seed,
 )
-from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch, EpisodeResult
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, LabError
-from aimbot_lab.foundation.result_lines import EpisodeResult
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     NEW_EPISODES,

@@ -27,15 +27,16 @@ from aimbot_lab.panel.server.game import (
     ChosenEpisode,
     EpisodeGame,
     Frame,
+    RealTime,
     TableRow,
+    game_asks,
     line_of,
+    open_game,
     played_by,
 )
-from aimbot_lab.panel.server.loading import in_thread
-from aimbot_lab.panel.server.messages import STRICT, Nothing
-from aimbot_lab.panel.server.real_time import RealTime, game_asks, open_game
+from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
+from aimbot_lab.panel.server.messages import STRICT, Nothing, in_thread
 from aimbot_lab.panel.server.run_list import RunLine
-from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 from aimbot_lab.worlds.registry import type_of
 
 NAME = "play"

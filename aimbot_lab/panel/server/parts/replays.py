@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from aimbot_lab.panel.server.loading import KERNELS, in_thread
-from aimbot_lab.panel.server.messages import STRICT, Nothing
+from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
+from aimbot_lab.panel.server.messages import KERNELS, STRICT, Nothing, in_thread
 from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
 from aimbot_lab.panel.server.replays import PlayedReplay, ReplayLine
-from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab

@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from aimbot_lab.panel.server.lab import Ask, Session
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing, RunId
 from aimbot_lab.panel.server.run_list import RunLine
-from aimbot_lab.panel.server.session import Ask, Session
 
 AgentName = Annotated[str, Field(max_length=40, pattern=r"^(step-[0-9]+)?$")]
 

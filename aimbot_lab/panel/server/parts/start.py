@@ -3,9 +3,8 @@
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from aimbot_lab.panel.server.loading import in_thread
-from aimbot_lab.panel.server.messages import STRICT, Nothing
-from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
+from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
+from aimbot_lab.panel.server.messages import STRICT, Nothing, in_thread
 from aimbot_lab.panel.server.trainings import OfferedCurriculum, Started
 
 

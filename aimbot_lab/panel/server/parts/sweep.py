@@ -5,10 +5,9 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from aimbot_lab.panel.server.loading import Feed, in_thread
-from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
-from aimbot_lab.panel.server.sweeps import SweepLine
+from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
+from aimbot_lab.panel.server.messages import STRICT, Done, Feed, Nothing, in_thread
+from aimbot_lab.panel.server.run_list import SweepLine
 
 SECONDS = 2.0  # between two looks
 

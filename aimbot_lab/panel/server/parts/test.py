@@ -9,17 +9,15 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.display import Placement
+from aimbot_lab.foundation.episodes import COMMAND_LINE
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.result_lines import COMMAND_LINE
-from aimbot_lab.foundation.scenes import Placement
 from aimbot_lab.panel.server.actors import RUN, ActorLine, GameActor, actor_lines, find_actor
-from aimbot_lab.panel.server.game import ROW, Frame, SceneGame
-from aimbot_lab.panel.server.loading import in_thread
-from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.real_time import RealTime, game_asks, open_game
+from aimbot_lab.panel.server.game import ROW, Frame, RealTime, SceneGame, game_asks, open_game
+from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
+from aimbot_lab.panel.server.messages import STRICT, Done, Nothing, in_thread
+from aimbot_lab.panel.server.replays import ResultLine
 from aimbot_lab.panel.server.run_report import keep_agent
-from aimbot_lab.panel.server.scene_document import ResultLine
-from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 NAME = "test"
 Metres = Annotated[float, Field(ge=-1e4, le=1e4)]

@@ -6,13 +6,12 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from aimbot_lab.curriculum.mix import MixWeights
+from aimbot_lab.curriculum.settings import MixWeights
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.panel.server.loading import in_thread
-from aimbot_lab.panel.server.messages import STRICT, Done, RunId, plain
+from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
+from aimbot_lab.panel.server.messages import STRICT, Done, RunId, in_thread, plain
 from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
 from aimbot_lab.panel.server.run_report import KeptAgent, RunReport, keep_agent, report_feed
-from aimbot_lab.panel.server.session import Ask, PagePart, Session, leaving
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Annotated[int, Field(ge=1, le=5)]

@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.kernels.atomic import SyncFlags
+from aimbot_lab.foundation.kernels.threads import SyncFlags
 
+ZERO, HALF, ONE, TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from yaml.nodes import Node, ScalarNode
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.display import MenuEntry, Outline, Placement, SceneButton
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.scenes import MenuEntry, Outline, Placement, SceneButton
 from aimbot_lab.foundation.yaml_files import WHOLE, FileReader, FileText
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, TARGETS

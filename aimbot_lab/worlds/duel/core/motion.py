@@ -1,6 +1,7 @@
-"""Walking of two discs in one hall, each in its own frame."""
+"""Moving, rays and shots of two players."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -16,21 +17,136 @@ from aimbot_lab.worlds.arena.core.motion import (
     touches_enemy,
     walked,
 )
-from aimbot_lab.worlds.arena.core.rays import LOWEST
+from aimbot_lab.worlds.arena.core.rays import (
+    LOWEST,
+    NEVER,
+    Box,
+    aim,
+    fires,
+    line_to_box,
+    meet_box,
+    meet_enemies,
+    strike,
+)
+from aimbot_lab.worlds.arena.core.rays import MISSED as LINE_MISSED
 from aimbot_lab.worlds.arena.core.state import AT, ArenaState
-from aimbot_lab.worlds.duel.core.rays import box_of
 from aimbot_lab.worlds.duel.core.state import (
+    DAMAGE,
     EXTENT,
     HALF_X,
     HALF_Z,
+    HIT,
     HORIZONTAL,
     MIDDLE_X,
     MIDDLE_Z,
+    MISSED,
+    NO_SHOT,
+    SHOOT,
     SLACK,
     VERTICAL,
     DuelState,
+    Floats32,
     LayoutTables,
 )
+
+
+@inlined
+def cast_duel_rays(
+    seats: ArenaState, layouts: LayoutTables, scratch: Floats32, seat: int, layout: int
+) -> None:
+    """Write `ray_distance` and `ray_hit` of `seat`, as the arena's `cast_rays` does.
+
+    Which boxes can be in view is found in single precision, all lanes at once, from the table of
+    layouts that all seats share. It errs on the side of yes, so distances are the same to the bit.
+    """
+    sine = seats.ahead[seat, 0]
+    cosine = seats.ahead[seat, 1]
+    aim(seats, scratch, seat)
+    for base in range(0, layouts.box_count[layout], LANES):
+        seen = boxes_in_view(seats, layouts, seat, layout, base)
+        while seen:
+            meet_box(seats, scratch, seat, box_of(layouts, layout, base + LOWEST[seen]))
+            seen &= seen - 1
+    meet_enemies(seats, scratch, seat, sine, cosine)
+
+
+@inlined
+def box_of(layouts: LayoutTables, layout: int, k: int) -> Box:
+    """Box `k` of `layout`, in metres: least x and z, greatest x and z."""
+    box = layouts.boxes
+    return box[layout, k, 0], box[layout, k, 1], box[layout, k, 2], box[layout, k, 3]
+
+
+@inlined
+def boxes_in_view(
+    seats: ArenaState, layouts: LayoutTables, seat: int, layout: int, base: int
+) -> int:
+    """Bit k is set where box `base + k` can meet a ray, and perhaps where it can't.
+
+    It can unless it lies wholly behind the agent or outside an edge of the view, widened by a
+    slack. Lanes without a box have half sides so negative that they are never in view.
+    """
+    extents, above = layouts.extents, EXTENT * layout
+    x = load(extents, above + MIDDLE_X, base) - spread(np.float32(seats.position[seat, 0]))
+    z = load(extents, above + MIDDLE_Z, base) - spread(np.float32(seats.position[seat, 1]))
+    half_x = load(extents, above + HALF_X, base) + spread(SLACK)
+    half_z = load(extents, above + HALF_Z, base) + spread(SLACK)
+    sine, cosine = np.float32(seats.ahead[seat, 0]), np.float32(seats.ahead[seat, 1])
+    edge_cos, edge_sin = np.float32(seats.view_edge[seat, 0]), np.float32(seats.view_edge[seat, 1])
+    # Inward normals of the view's edges: the edge's direction turned towards the middle.
+    left = edge_sin * sine + edge_cos * cosine, edge_sin * cosine - edge_cos * sine
+    right = edge_sin * sine - edge_cos * cosine, edge_sin * cosine + edge_cos * sine
+    seen: int = bits_of(
+        is_inside((sine, cosine), (x, z), (half_x, half_z))
+        & is_inside(left, (x, z), (half_x, half_z))
+        & is_inside(right, (x, z), (half_x, half_z))
+    )
+    return seen
+
+
+@inlined
+def is_inside(normal: tuple[np.float32, np.float32], middle: Any, half: Any) -> Any:
+    """Mask of the boxes that reach the side of a line through the agent that `normal` shows."""
+    along = middle[0] * spread(normal[0]) + middle[1] * spread(normal[1])
+    reach = half[0] * spread(abs(normal[0])) + half[1] * spread(abs(normal[1]))
+    return along + reach >= spread(np.float32(0.0))
+
+
+@inlined
+def line_to_box_ahead(seats: ArenaState, layouts: LayoutTables, seat: int, layout: int) -> float:
+    """Metres along the view's centre to the nearest box, or NEVER, as the arena's gun has it.
+
+    Which boxes the line can meet is found in single precision, erring on the side of yes.
+    """
+    sine, cosine = seats.ahead[seat, 0], seats.ahead[seat, 1]
+    from_x, from_z = seats.position[seat, 0], seats.position[seat, 1]
+    nearest = NEVER
+    for base in range(0, layouts.box_count[layout], LANES):
+        met = boxes_on_line(seats, layouts, seat, layout, base)
+        while met:
+            box = box_of(layouts, layout, base + LOWEST[met])
+            nearest = min(nearest, line_to_box(from_x, from_z, sine, cosine, box))
+            met &= met - 1
+    return nearest
+
+
+@inlined
+def boxes_on_line(
+    seats: ArenaState, layouts: LayoutTables, seat: int, layout: int, base: int
+) -> int:
+    """Bit k is set where the line ahead can meet box `base + k`, and perhaps where it can't."""
+    extents, above = layouts.extents, EXTENT * layout
+    x = load(extents, above + MIDDLE_X, base) - spread(np.float32(seats.position[seat, 0]))
+    z = load(extents, above + MIDDLE_Z, base) - spread(np.float32(seats.position[seat, 1]))
+    half_x = load(extents, above + HALF_X, base) + spread(SLACK)
+    half_z = load(extents, above + HALF_Z, base) + spread(SLACK)
+    sine, cosine = np.float32(seats.ahead[seat, 0]), np.float32(seats.ahead[seat, 1])
+    across = abs(x * spread(cosine) - z * spread(sine))
+    wide = half_x * spread(abs(cosine)) + half_z * spread(abs(sine))
+    ahead = is_inside((sine, cosine), (x, z), (half_x, half_z))
+    met: int = bits_of((across <= wide) & ahead)
+    return met
+
 
 ROOM = 1e-6  # m that two discs which cannot meet keep beyond their reach
 
@@ -179,3 +295,39 @@ def after_tick(state: DuelState, seat: int) -> tuple[float, float]:
             break
         x, z = next_x, next_z
     return x, z
+
+
+@inlined
+def shoot_both(state: DuelState, layouts: LayoutTables, home: int, away: int) -> None:
+    """Judge both shots by the poses after the walk, then wound: both may fall at once."""
+    for seat in (home, away):
+        state.shot[seat] = NO_SHOT
+        if fires(state.seats, seat, int(state.held[seat, SHOOT])):
+            reach = line_to_box_ahead(state.seats, layouts, seat, state.layout[home])
+            state.shot[seat] = HIT if strike(state.seats, seat, reach) != LINE_MISSED else MISSED
+    wound(state, home, away)
+    wound(state, away, home)
+    tell_health(state, home, away)
+
+
+@inlined
+def wound(state: DuelState, seat: int, other: int) -> None:
+    """What the shot of `other` does to `seat`."""
+    state.hit_from[seat, 0] = 0.0
+    state.hit_from[seat, 1] = 0.0
+    if state.shot[other] == HIT:
+        state.health[seat] = max(state.health[seat] - int(state.traits[other, DAMAGE]), 0)
+        seats = state.seats
+        x = seats.enemies[seat, 0, 0] - seats.position[seat, 0]
+        z = seats.enemies[seat, 0, 1] - seats.position[seat, 1]
+        metres = math.sqrt(x * x + z * z)
+        sine, cosine = seats.ahead[seat, 0], seats.ahead[seat, 1]
+        state.hit_from[seat, 0] = (x * sine + z * cosine) / metres
+        state.hit_from[seat, 1] = (x * cosine - z * sine) / metres
+
+
+@inlined
+def tell_health(state: DuelState, home: int, away: int) -> None:
+    """Write each one's health as the hits that its opponent has left."""
+    state.seats.enemy_hits_left[home, 0] = state.health[away]
+    state.seats.enemy_hits_left[away, 0] = state.health[home]

@@ -1,9 +1,4 @@
-"""The best walks past some treasures: dynamic programming over (treasures taken, the last one).
-
-After Held and Karp, "A dynamic programming approach to sequencing problems" (1962). A state keeps
-every pair of steps and points that no other one beats in both: with decaying points the shortest
-way is not always the best, as later treasures are worth less.
-"""
+"""The best plan of a map, the distances it rests on, and maps that are made at random."""
 
 from typing import NamedTuple
 
@@ -11,7 +6,103 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.kernels.jit import inlined, kernel
-from aimbot_lab.worlds.gorge.core.distances import DX, DZ, NO_WAY, Bools, Int32s, is_wall
+from aimbot_lab.foundation.kernels.rng import UInt64Array, uniform_index
+
+Heights = npt.NDArray[np.int64]
+NOISE = 1 << 20  # different values of a cell
+REACH = 2  # cells each way of a blur
+
+
+@inlined
+def blur(heights: Heights, blurred: Heights) -> None:
+    """Write the sum of the cells around each of `heights` [W, H], its edge repeated beyond it."""
+    width, height = heights.shape
+    for x in range(width):
+        for z in range(height):
+            total = 0
+            for near_x in range(x - REACH, x + REACH + 1):
+                for near_z in range(z - REACH, z + REACH + 1):
+                    inside_x = min(max(near_x, 0), width - 1)
+                    total += heights[inside_x, min(max(near_z, 0), height - 1)]
+            blurred[x, z] = total
+
+
+@kernel
+def draw_heights(streams: UInt64Array, row: int, heights: Heights, scratch: Heights) -> None:
+    """Write how far each cell lies above the valleys' floor, all at least 0, to `heights` [W, H].
+
+    Draws from stream `row`. `scratch` has the shape of `heights`.
+    """
+    width, height = heights.shape
+    for x in range(width):
+        for z in range(height):
+            heights[x, z] = uniform_index(streams, row, NOISE)
+    blur(heights, scratch)
+    blur(scratch, heights)
+    total = 0
+    for x in range(width):
+        for z in range(height):
+            total += heights[x, z]
+    mean = total // (width * height)
+    for x in range(width):
+        for z in range(height):
+            heights[x, z] = abs(heights[x, z] - mean)
+
+
+@kernel
+def draw_index(streams: UInt64Array, row: int, count: int) -> int:
+    """A whole number in [0, count), drawn from stream `row`."""
+    return uniform_index(streams, row, count)
+
+
+Bools = npt.NDArray[np.bool_]
+Int32s = npt.NDArray[np.int32]
+
+DX = (0, 0, -1, 1)  # up, down, left, right
+DZ = (1, -1, 0, 0)
+NO_WAY = -1
+NO_CELL = -1
+
+
+@inlined
+def is_wall(walls: Bools, x: int, z: int) -> bool:
+    """Whether (x, z) is an obstacle of `walls` [W, H], or lies beyond them."""
+    if x < 0 or z < 0 or x >= walls.shape[0] or z >= walls.shape[1]:
+        return True
+    return bool(walls[x, z])
+
+
+@kernel
+def fill_distances(
+    walls: Bools, target: int, closed: int, queue: Int32s, distances: Int32s
+) -> None:
+    """Write the steps from each cell of `walls` [W, H] to `target` into `distances` [W, H].
+
+    -1 where no way leads there. `target` and `closed`, a cell that no way enters or leaves (-1:
+    none), are numbers H x + z; a target that is closed or a wall is reached from nowhere.
+    `queue` [W H] is scratch.
+    """
+    height = walls.shape[1]
+    for x in range(walls.shape[0]):
+        for z in range(height):
+            distances[x, z] = NO_WAY
+    if target == closed or walls[target // height, target % height]:
+        return
+    distances[target // height, target % height] = 0
+    queue[0] = target
+    first, after = 0, 1
+    while first < after:
+        x, z = queue[first] // height, queue[first] % height
+        first += 1
+        for action in range(4):
+            next_x, next_z = x + DX[action], z + DZ[action]
+            if is_wall(walls, next_x, next_z) or next_x * height + next_z == closed:
+                continue
+            if distances[next_x, next_z] == NO_WAY:
+                distances[next_x, next_z] = distances[x, z] + 1
+                queue[after] = next_x * height + next_z
+                after += 1
+
 
 Floats = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]

@@ -11,28 +11,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.training.networks.parts.part_shapes import (
+from aimbot_lab.training.networks.settings import (
+    EGOCENTRIC,
+    KindOfNetwork,
+    NetworkSettings,
+    PictureSettings,
     encoded_blocks,
     fits,
+    has_egocentric_columns,
     input_size,
     picture_weights,
     resolved_picture,
     target_blocks,
     target_slots,
 )
-from aimbot_lab.training.networks.settings import (
-    EGOCENTRIC,
-    KindOfNetwork,
-    NetworkSettings,
-    PictureSettings,
-    has_egocentric_columns,
-)
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import seats_in, spec_of
 
 if TYPE_CHECKING:
-    from aimbot_lab.training.networks.parts.memory import MemoryShape
-    from aimbot_lab.training.networks.parts.target_head import TargetChoice
+    from aimbot_lab.training.networks.hybrid_policy import TargetChoice
+    from aimbot_lab.training.networks.remembering_policy import MemoryShape
 
 KEYS = 16  # numbers of a unit's key where none are named
 OURS = "hybrid_ppo"
@@ -79,7 +77,7 @@ def memory_shape(train: TrainSettings) -> "MemoryShape | None":
     memory = network.memory if isinstance(network, NetworkSettings) else None
     if memory is None:
         return None
-    from aimbot_lab.training.networks.parts.memory import MemoryShape
+    from aimbot_lab.training.networks.remembering_policy import MemoryShape
 
     return MemoryShape(
         memory.size, memory.sequence_length, memory.burn_in, own_critic=memory.critic == "own"
@@ -90,7 +88,7 @@ def target_choice(train: TrainSettings, spec: WorldSpec) -> "TargetChoice | None
     """The branch that chooses a unit of `spec` to aim at; None: there is none."""
     if train.target == "none":
         return None
-    from aimbot_lab.training.networks.parts.target_head import TargetChoice
+    from aimbot_lab.training.networks.hybrid_policy import TargetChoice
 
     network: Any = with_keys(train)
     attends = train.target == "attention"

@@ -1,5 +1,6 @@
-"""Files written so that a crash harms none, and locks between processes."""
+"""Files that are read within bounds and written whole, and the folder for what a user keeps."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator
@@ -7,6 +8,38 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from aimbot_lab.foundation.errors import StoreError
+
+_KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))
+
+
+def is_of_the_kernel(path: Path) -> bool:
+    """Whether the kernel makes up what is at `path`: reading it may wait for ever."""
+    found = path.resolve()
+    return any(folder in found.parents for folder in _KERNEL) and not (
+        found.is_file() and found.stat().st_size > 0
+    )
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """The bytes of the file at `path`, at most `most` of them.
+
+    Raises OSError for a larger file, and for a pipe or a device, which would never end.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    if is_of_the_kernel(path):
+        raise OSError(errno.EINVAL, "is no file of a disk", str(path))
+    with path.open("rb") as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"is larger than {most} bytes", str(path))
+    return data
+
+
+def user_cache() -> Path:
+    """The folder for it, which need not exist: `$XDG_CACHE_HOME/aimbot-lab`."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "aimbot-lab"
 
 
 def append_whole(descriptor: int, data: bytes) -> None:
