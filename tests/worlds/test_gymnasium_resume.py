@@ -1,5 +1,6 @@
 """Episodes of Gymnasium environments go on where a checkpoint was kept, by their actions."""
 
+import io
 import random
 import signal
 import sys
@@ -15,6 +16,7 @@ import torch as th
 from corridor import TASK, Corridor, corridors
 from pole_curriculum import planned
 
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario, new_notices, step_buffers
 from aimbot_lab.foundation.world_type import RandomAgent
@@ -114,7 +116,7 @@ def test_an_episode_that_is_not_the_same_again_is_told_of_and_another_begins(
     played(world, 3)
     assert resumed(world, other).all()
     (notice,) = new_notices(other)
-    assert "2 of 2 episodes" in notice
+    assert "2 of 2 episodes that ran are others when they are played again" in notice
     assert "new ones begin" in notice
     assert other._order.tolist() == [2, 3]
 
@@ -170,6 +172,8 @@ class Meddler(Corridor):
         th.manual_seed(1)
         sys.stdout.write("new episode\n")
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        np.seterr(all="raise")
+        th.set_default_dtype(th.float64)
         return super().reset(seed=seed, options=options)
 
     def step(self, action):
@@ -186,7 +190,7 @@ def meddler(monkeypatch: pytest.MonkeyPatch) -> None:
 def process() -> list[Any]:
     """What the environment changes of the process."""
     drawn = random.getstate(), np.random.get_state()[1].tolist(), th.get_rng_state().tolist()
-    return [signal.getsignal(signal.SIGTERM), *drawn]
+    return [signal.getsignal(signal.SIGTERM), *drawn, np.geterr(), th.get_default_dtype()]
 
 
 @pytest.mark.usefixtures("meddler")
@@ -197,11 +201,13 @@ def test_handlers_and_generators_are_put_back_and_told_of_once() -> None:
     played(world, 30)
     assert process() == before
     told = list(new_notices(world))
-    assert len(told) == 4
+    assert len(told) == 6
     assert "changed what SIGTERM does" in told[0]
     assert "random" in told[1]
     assert "numpy.random" in told[2]
-    assert "torch" in told[3]
+    assert "called numpy.seterr, which was undone" in told[3]
+    assert "torch" in told[4]
+    assert "called torch.set_default_dtype" in told[5]
     played(world, 30)
     assert not new_notices(world)
 
@@ -214,6 +220,21 @@ def test_what_an_environment_prints_goes_to_standard_error(
     world.reset(1, step_buffers(world).observations)
     sys.stdout.write("ours\n")
     assert capsys.readouterr() == ("ours\n", "new episode\n" * 2)
+
+
+def test_streams_that_an_environment_replaces_are_put_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def replace_streams(env: Any, **_: Any) -> Any:
+        sys.stdout = sys.stderr = io.StringIO()
+        return env.seen(), {}
+
+    before = sys.stdout, sys.stderr
+    monkeypatch.setattr(Corridor, "reset", replace_streams)
+    world = corridors(WinRule(terminated="win"))
+    with suppress(LabError):
+        world.reset(1, step_buffers(world).observations)
+    assert (sys.stdout, sys.stderr) == before
 
 
 @pytest.mark.usefixtures("meddler")

@@ -250,6 +250,8 @@ def resume_run(
     address = choose_address(data_folder, explicit=request.tracking_uri, setting=setting)
     uri = None if address.embedded else address.uri
     check_reopening(data_folder, run.run_id, tracking_uri=uri)
+    played = "" if training.env.world.spec.can("snapshot") else ": what ran is played again"
+    observer.stage(f"restoring run {run.run_id}{played}")
     if not run.folder.is_free:
         restore(run, training, crew=crew, notify=silent)
     claimed = claim_run(data_folder, run.run_id, take_over=request.take_over, tracking_uri=uri)

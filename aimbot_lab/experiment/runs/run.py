@@ -36,7 +36,7 @@ from aimbot_lab.experiment.runs.run_record import (
 )
 from aimbot_lab.foundation.errors import AbortedError, ForeignCodeError, LabError, RunLostError
 from aimbot_lab.foundation.shown_text import speed
-from aimbot_lab.foundation.world import closed_on_failure
+from aimbot_lab.foundation.world import closed_on_failure, new_notices
 from aimbot_lab.tracking.control_channel import LOOK_SECONDS, ControlChannel, LiveFolder
 from aimbot_lab.tracking.data_folder import without_password
 from aimbot_lab.tracking.journal_tracker import open_run
@@ -88,6 +88,8 @@ def run_curriculum(
         rescued = log_agents(training, tracker, data_folder=request.data_folder)
         agent = f"is saved in {rescued}" if rescued else "is saved"
         _close_worlds(training, agent)
+        for line in new_notices(training.env.world):
+            observer.notice(line)
         result = _result(request, training, tracker, ended)
         return _conclude(result, tracker, checkpoints, rescued=rescued)
     except KeyboardInterrupt as abort:

@@ -6,16 +6,18 @@ with the interface of the old gym are reported in a line with what Gymnasium wan
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import Any, assert_never
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 
 from aimbot_lab.foundation.errors import (
     ConfigurationError,
     ForeignCodeError,
+    LabError,
     blamed,
     place_of,
     place_of_method,
@@ -69,10 +71,11 @@ def tried_environment(settings: GymnasiumSettings) -> Iterator[Env]:
     """
     with ProcessGuard(settings.id, 1).kept():
         env = new_environment(settings)
-        with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
-            try:
+        try:
+            with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
                 yield env
-            finally:
+        finally:
+            with suppress(LabError), blamed("close:"):  # a training reports it
                 env.close()
 
 
@@ -86,8 +89,8 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
 
     Raises ConfigurationError for spaces that can't be columns.
     """
-    seen = ObservationReader(env.observation_space, settings.observation)
-    actions = action_columns(env.action_space)
+    seen = ObservationReader(_space(env, "observation_space"), settings.observation)
+    actions = action_columns(_space(env, "action_space"))
     abilities = {"paired"}
     if settings.masks is not None and not actions.branches:
         raise ConfigurationError("env.masks: the environment's actions have no choices to mask")
@@ -118,6 +121,18 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
         blocks=seen.blocks,
         states=seen.states,
     )
+
+
+def _space(env: Env, name: str) -> spaces.Space[Any]:
+    found = getattr(env, name, None)
+    if not isinstance(found, spaces.Space):
+        kind = type(found)
+        shown = "missing" if found is None else f"a {kind.__module__}.{kind.__name__}"
+        raise ConfigurationError(
+            f"env.id: its {name} is {shown}; it must be one of gymnasium.spaces, and be there "
+            "before the first reset"
+        )
+    return found
 
 
 def checked_scenario(scenario: Scenario, env: Env, settings: GymnasiumSettings) -> None:

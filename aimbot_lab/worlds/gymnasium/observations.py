@@ -41,6 +41,7 @@ class Entry(NamedTuple):
     layout: str | None  # of a picture: hwc, chw or hw
     columns: slice  # of the observation; of a picture none
     scale: tuple[float, float] | None  # bounds of a picture's shades that are not 0 and 255
+    choices: tuple[tuple[int, int], ...]  # least value and number of each; of numbers none
 
 
 class ObservationReader:
@@ -75,7 +76,7 @@ class ObservationReader:
                 shape, comes_first = _last(leaf.shape, layout), layout == "chw"
                 blocks.append(ObservationBlock(unique, "image", shape, channels_first=comes_first))
             at, scale = slice(first, len(names)), _scale(leaf, layout)
-            entries.append(Entry(unique, path, leaf, layout, at, scale))
+            entries.append(Entry(unique, path, leaf, layout, at, scale, _choices(leaf)))
         _check_size(names, blocks)
         self._entries, self.blocks, self.names = entries, tuple(blocks), tuple(names)
         low, high = np.concatenate(bounds, axis=1)
@@ -92,6 +93,8 @@ class ObservationReader:
                 given = observation
                 for key in entry.path:
                     given = given[key]
+                if given is None:
+                    raise MisfitError(f"gave None as {entry.name}")
                 if entry.layout is None:
                     self._read_columns(entry, given, columns)
                 else:
@@ -102,18 +105,21 @@ class ObservationReader:
         return seen
 
     def _read_columns(self, entry: Entry, given: Any, columns: Float32Array) -> None:
-        if isinstance(entry.space, spaces.Box):
-            flat = np.asarray(given, entry.space.dtype)
-            if flat.shape != entry.space.shape:
-                self._note_shape(entry, flat.shape)
-                flat = flat.ravel()
-            elif flat.ndim != 1:
-                flat = flat.ravel()
-        else:
-            flat = np.asarray(spaces.flatten(entry.space, given))
+        if entry.choices:
+            _mark_choices(entry, given, columns)
+            return
+        flat = np.asarray(given)
+        if flat.dtype != entry.space.dtype:
+            kind = np.dtype(entry.space.dtype)
+            cast = flat.astype(kind)
+            # A number that does not fit is kept, so that it is reported as out of bounds.
+            flat = flat if kind.kind in "iu" and (cast != np.trunc(flat)).any() else cast
+        if flat.shape != entry.space.shape:
+            self._note_shape(entry, flat.shape)
+        flat = flat.ravel()
         size = entry.columns.stop - entry.columns.start
         if flat.shape != (size,):
-            raise MisfitError(f"{NO_FIT}: {flat.size} numbers instead of {size} in {entry.name}")
+            raise MisfitError(f"{NO_FIT}: {entry.name} has {flat.size:,} numbers, not {size:,}")
         columns[entry.columns] = flat
 
     def _picture(self, entry: Entry, given: Any) -> npt.NDArray[Any]:
@@ -125,7 +131,7 @@ class ObservationReader:
             if [side for side in picture.shape if side > 1] != [
                 side for side in wanted if side > 1
             ]:
-                raise MisfitError(f"{NO_FIT}: {self.fault}")
+                raise MisfitError(self.fault or NO_FIT)
             picture = picture.reshape(wanted)
         if picture.dtype != entry.space.dtype and self.fault is None:
             said = entry.space.dtype
@@ -145,6 +151,22 @@ class ObservationReader:
         if self.fault is None:
             said = entry.space.shape
             self.fault = f"gave {entry.name} with the shape {shape}; its space says {said}"
+
+
+def _mark_choices(entry: Entry, given: Any, columns: Float32Array) -> None:
+    """Write a 1 for each choice of `given`. Raises MisfitError for one that there is not."""
+    shown, first = np.asarray(given).ravel().tolist(), entry.columns.start
+    if len(shown) != len(entry.choices):
+        raise MisfitError(
+            f"{NO_FIT}: {entry.name} has {len(shown):,} choices, not {len(entry.choices):,}"
+        )
+    for place, (least, count) in enumerate(entry.choices):
+        if shown[place] - least not in range(count):
+            name = entry.name if len(shown) == 1 else f"{entry.name}_{place}"
+            ends = f"{least} to {least + count - 1}"
+            raise MisfitError(f"gave {name} as {shown[place]}; its space says {ends}")
+        columns[first + int(shown[place] - least)] = 1
+        first += count
 
 
 NO_FIT = "gave an observation that does not fit its observation_space"
@@ -241,6 +263,17 @@ def _scale(space: spaces.Space[Any], layout: str | None) -> tuple[float, float] 
     return None if (low, high) == (0.0, 255.0) else (low, high)
 
 
+def _choices(space: spaces.Space[Any]) -> tuple[tuple[int, int], ...]:
+    """The least value and the number of each choice; () of a space of numbers."""
+    match space:
+        case spaces.Discrete():
+            return ((int(space.start), int(space.n)),)
+        case spaces.MultiDiscrete():
+            least, counts = space.start.ravel().tolist(), space.nvec.ravel().tolist()
+            return tuple(zip(least, counts, strict=True))
+    return ()
+
+
 def _ends(space: spaces.Space[Any]) -> tuple[float, float]:
     assert isinstance(space, spaces.Box)
     low, high = float(space.low.min()), float(space.high.max())
@@ -268,11 +301,10 @@ def _check_size(names: list[str], blocks: list[ObservationBlock]) -> None:
 
 def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:
     match space:
-        case spaces.Discrete():
-            yield from (f"{name}_is_{space.start + value}" for value in range(int(space.n)))
-        case spaces.MultiDiscrete():
-            for place, count in enumerate(space.nvec.ravel().tolist()):
-                yield from (f"{name}_{place}_is_{value}" for value in range(count))
+        case spaces.Discrete() | spaces.MultiDiscrete():
+            for place, (least, count) in enumerate(_choices(space)):
+                which = name if isinstance(space, spaces.Discrete) else f"{name}_{place}"
+                yield from (f"{which}_is_{least + value}" for value in range(count))
         case spaces.Box() | spaces.MultiBinary():
             yield from (f"{name}_{index}" for index in range(int(spaces.flatdim(space))))
         case _:

@@ -1,4 +1,5 @@
-"""What belongs to the whole process and environments change: folder, signal handlers, generators.
+"""What belongs to the whole process and environments change: folder, signal handlers, generators,
+how numbers are computed.
 
 After their calls it is what it was before, and what had to be put back is reported once. What they
 print goes to standard error.
@@ -22,21 +23,21 @@ SIGNALS = int(signal.SIGINT), int(signal.SIGTERM), int(signal.SIGHUP)
 WATCHED_CALLS = 200  # in which generators are compared, which takes 20 us; who seeds does so early
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-ProcessState = tuple[TextIO, str | None, Sequence[Any], Mapping[str, Any]]
-"""Standard output, the folder, what is done on SIGNALS, and the states of watched generators."""
+ProcessState = tuple[tuple[TextIO, TextIO], str | None, Sequence[Any], Mapping[str, Any]]
+"""Standard output and error, the folder, what is done on SIGNALS, and what is watched."""
 
 
 class Generator(NamedTuple):
-    """A generator of the whole process."""
+    """A generator of the whole process, or a setting of a library, which has no seed."""
 
     state: Callable[[], Any]
     restore: Callable[[Any], object]
-    seed: Callable[[int], object]
-    shown: Callable[[Any], object]  # what tells two states apart
+    seed: Callable[[int], object] | None = None
+    shown: Callable[[Any], object] = str  # what tells two states apart
 
 
 def generators() -> Mapping[str, Generator]:
-    """The global generators by name, torch's where it is loaded."""
+    """The global generators and settings by name, torch's where it is loaded."""
     found = {
         "random": Generator(random.getstate, random.setstate, random.seed, tuple),
         "numpy.random": Generator(
@@ -45,10 +46,15 @@ def generators() -> Mapping[str, Generator]:
             np.random.seed,
             lambda state: (state[1].tobytes(), *state[2:]),
         ),
+        "numpy.seterr": Generator(np.geterr, lambda state: np.seterr(**state)),
     }
     if (torch := sys.modules.get("torch")) is not None:
         get, put, seed = torch.get_rng_state, torch.set_rng_state, torch.manual_seed
         found["torch"] = Generator(get, put, seed, lambda state: state.numpy().tobytes())
+        get, put = torch.get_default_dtype, torch.set_default_dtype
+        found["torch.set_default_dtype"] = Generator(get, put)
+        get, put = torch.get_num_threads, torch.set_num_threads
+        found["torch.set_num_threads"] = Generator(get, put)
     return found
 
 
@@ -84,13 +90,13 @@ class ProcessGuard:
     def look(self) -> ProcessState:
         """What the process is now; from here on, what is printed goes to standard error."""
         states = NOTHING if self._watched >= WATCHED_CALLS else self._states()
-        before = sys.stdout, _folder(), _handlers(), states
+        before = (sys.stdout, sys.stderr), _folder(), _handlers(), states
         sys.stdout = sys.stderr
         return before
 
     def put_back(self, before: ProcessState) -> None:
         """Have the process be what it was `before`."""
-        sys.stdout, folder, handlers, states = before
+        (sys.stdout, sys.stderr), folder, handlers, states = before
         if folder is not None and folder != _folder():
             with suppress(OSError):  # it is gone
                 os.chdir(folder)
@@ -117,6 +123,9 @@ class ProcessGuard:
         after = one.state()
         if one.shown(after) != one.shown(before):
             one.restore(before)
+            if one.seed is None:
+                self._tell(f"called {name}, which was undone")
+                return
             self.own[name] = [after] * self._rows
             self._tell(f"seeds the global generator {name}, or draws from it: it has its own now")
 
@@ -127,7 +136,8 @@ class ProcessGuard:
         """Seed the generators that `row` has of its own."""
         before = {name: generators()[name].state() for name in self.own}
         for name in self.own:
-            generators()[name].seed(seed)
+            if (reseed := generators()[name].seed) is not None:
+                reseed(seed)
         self.take_back(row, before)
 
     def hand_over(self, row: int) -> Mapping[str, Any]:

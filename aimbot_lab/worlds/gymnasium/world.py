@@ -63,6 +63,10 @@ from aimbot_lab.worlds.gymnasium.spaces import MisfitError, flat_masks, reward_o
 from aimbot_lab.worlds.gymnasium.win_judge import SHOWN, WinJudge, info_entry, info_keys
 
 MAX_REPLAYED = 50_000  # steps of an episode that is kept to be played again
+OTHERS_COME = (
+    "are others when they are played again, because the environment keeps something from one "
+    "episode to the next or draws from what is not seeded"
+)
 PARAMETERS = TypeAdapter(Mapping[str, Float | Sampler])
 
 
@@ -248,37 +252,42 @@ class GymnasiumWorld:
         """
         before, buffers = self._running, step_buffers(self)
         self._running = [RunningEpisode(0, 0, {}) for _ in range(self.num_envs)]
-        lost = np.ones(self.num_envs, np.bool_)
+        lost = dict.fromkeys(range(self.num_envs), "are not in the checkpoint")
         for row, kept in enumerate(before):
-            with suppress(LabError):
+            try:
                 observations[row] = self._play_again(row, kept, buffers)
-                lost[row] = False
-        for row in np.flatnonzero(lost).tolist():
+                del lost[row]
+            except LabError as error:
+                lost[row] = str(error)
+        for row in lost:
             observations[row] = self._begin(row)
-        if lost.any():
+        if lost:
             self._notices.append(
-                f"{self.settings.id}: {lost.sum()} of {self.num_envs} episodes that ran were not "
-                f"the same when they were played again, or longer than {MAX_REPLAYED:,} steps: new "
-                "ones begin, and the run differs from one that was not interrupted"
+                f"{self.settings.id}: {len(lost)} of {self.num_envs} episodes that ran "
+                f"{', or '.join(sorted(set(lost.values())))}: new ones begin, and the run differs "
+                "from one that was not interrupted"
             )
-        return lost
+        return np.isin(np.arange(self.num_envs), list(lost))
 
     def _play_again(self, row: int, kept: RunningEpisode, buffers: StepBuffers) -> Observations:
         """What was seen last in the episode `kept`, which goes on in `row`.
 
-        Raises LabError where that can't be.
+        Raises LabError, which says why, where that can't be.
         """
+        if kept.length > MAX_REPLAYED:
+            raise LabError(f"are longer than {MAX_REPLAYED:,} steps")
         width = len(self.spec.branches) + self.spec.continuous
         actions = np.frombuffer(kept.actions, np.float32).reshape(-1, width)
         again = replace(kept, seen=0, length=0, total=0.0, actions=bytearray(kept.actions))
-        seen = self._start(row, again)
-        with self._blamed("step"):
-            for taken in self._taken.each(actions):
-                self._step_row(row, taken, buffers)
-                seen = buffers.observations[row]
-        if buffers.finished[row] or again != kept:
-            raise LabError("it is another episode")
-        return seen
+        with suppress(LabError):
+            seen = self._start(row, again)
+            with self._blamed("step"):
+                for taken in self._taken.each(actions):
+                    self._step_row(row, taken, buffers)
+                    seen = buffers.observations[row]
+            if not buffers.finished[row] and again == kept:
+                return seen
+        raise LabError(OTHERS_COME)
 
     @keeps_process
     def draw(self, row: int, *, ending: bool = False) -> Picture:
@@ -299,12 +308,12 @@ class GymnasiumWorld:
 
     @keeps_process
     def close(self) -> None:
-        """Close all environments; there is nothing to play after that.
-
-        Raises ForeignCodeError where one of them refuses, once all were asked.
-        """
-        with blamed(f"{self.settings.id}: its close raised", ForeignCodeError):
-            _close_all(self._envs)
+        """Close all environments; there is nothing to play after that. What raises is reported."""
+        try:
+            with blamed(f"{self.settings.id}: its close raised", ForeignCodeError):
+                _close_all(self._envs)
+        except ForeignCodeError as error:
+            self._notices.append(str(error))
 
     def _begin(self, row: int) -> Observations:
         """What is seen first of the next episode, which begins in `row`."""
