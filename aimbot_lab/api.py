@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened
-from aimbot_lab.tracking.run_summary import ALLOWED, is_agent_name
+from aimbot_lab.tracking.tracker import ALLOWED, is_agent_name
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.comparison import Comparison

@@ -53,10 +53,9 @@ HOMES = {
     "grpc": ["mlagents/grpc_link.py"],
     "matplotlib": [
         "sweep/coordinator.py",
-        "experiment/analysis/charts.py",
         "experiment/analysis/learning_curve.py",
     ],
-    "omegaconf": ["experiment/config/interpolation.py"],
+    "omegaconf": ["experiment/config/yaml_reader.py"],
     "pettingzoo": ["adapters/duel_v0.py"],
     "gymnasium": ["adapters/", "training/", "worlds/gymnasium/"],
     "starlette": ["panel/"],
@@ -126,7 +125,7 @@ def test_every_package_has_a_layer() -> None:
     [
         ("curriculum/bad.py", "from aimbot_lab.experiment.runs.run import run_curriculum"),
         ("curriculum/bad.py", "import aimbot_lab.tracking.tracker"),
-        ("experiment/runs/bad.py", "import aimbot_lab.experiment.analysis.charts"),
+        ("experiment/runs/bad.py", "import aimbot_lab.experiment.analysis.learning_curve"),
         ("experiment/runs/bad.py", "import aimbot_lab.experiment.ml_agents.conversion"),
         ("worlds/bad.py", "from aimbot_lab import cli"),
         ("curriculum/bad.py", "def f():\n    import torch"),

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aimbot_lab.adapters.registered_envs import GivenSettings, world_settings, world_with
-from aimbot_lab.adapters.reward_scale import RewardScale
-from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.adapters.sb3 import RewardScale, WorldVecEnv
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.registry import spec_of

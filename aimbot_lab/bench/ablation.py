@@ -18,7 +18,7 @@ from aimbot_lab.bench.train import FILE, only, training_plan
 from aimbot_lab.bench.turns import Report, Say, Table, seconds_of, student_interval, turns
 from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.evaluation.episodes import FIRST_SEED, play_scenario
-from aimbot_lab.foundation import intervals
+from aimbot_lab.foundation import episodes
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shown_difference, shown_rate
@@ -256,7 +256,7 @@ def summaries(done: Sequence[Attempt]) -> list[dict[str, Any]]:
                 "reached": sum(one.reached for one in own),
                 "steps": spread([one.steps if one.reached else None for one in own]),
                 "seconds": spread([one.seconds if one.reached else None for one in own]),
-                "won": intervals.wilson(sum(a.wins for a in own), sum(a.episodes for a in own)),
+                "won": episodes.wilson(sum(a.wins for a in own), sum(a.episodes for a in own)),
                 "clip_fraction": mean_of([one.clip_fraction for one in own]),
                 "dual_clipped": mean_of([one.dual_clipped for one in own]),
             }
@@ -309,7 +309,7 @@ def _compared(pairs: Sequence[tuple[Attempt, Attempt]]) -> str:
     return f"{_judged(more, less_is_better=False)}, {found}"
 
 
-def _judged(found: intervals.MeanInterval, *, less_is_better: bool) -> str:
+def _judged(found: episodes.MeanInterval, *, less_is_better: bool) -> str:
     if found.lower is None or found.upper is None or found.lower <= 0 <= found.upper:
         return "not shown to be better"
     return "better" if (found.upper < 0) == less_is_better else "worse"

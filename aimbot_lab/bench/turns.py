@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from aimbot_lab.foundation.errors import LabError, reason_and_place
 
 if TYPE_CHECKING:
-    from aimbot_lab.foundation.intervals import MeanInterval
+    from aimbot_lab.foundation.episodes import MeanInterval
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIDENCE = 0.95
@@ -136,7 +136,7 @@ def mean_ratio(ratios: Iterable[float]) -> dict[str, float]:
 
 def student_interval(values: Sequence[float]) -> "MeanInterval":
     """The mean of two `values` or more, with Student's interval at 95 % unless they are alike."""
-    from aimbot_lab.foundation.intervals import MeanInterval, are_alike
+    from aimbot_lab.foundation.episodes import MeanInterval, are_alike
 
     mean, half = _mean_and_half_width(values)
     lower, upper = (None, None) if are_alike(values) else (mean - half, mean + half)
@@ -146,7 +146,7 @@ def student_interval(values: Sequence[float]) -> "MeanInterval":
 def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
     if (count := len(values)) < 2:
         return fmean(values), math.nan
-    from aimbot_lab.foundation.intervals import student_errors
+    from aimbot_lab.foundation.episodes import student_errors
 
     return fmean(values), student_errors(count, confidence=CONFIDENCE) * stdev(values)
 

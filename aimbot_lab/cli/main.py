@@ -8,11 +8,10 @@ import click
 from aimbot_lab.cli.bench import bench
 from aimbot_lab.cli.commands.explain import explain
 from aimbot_lab.cli.commands.export import export, export_player, player
-from aimbot_lab.cli.commands.files import check, convert, init, schema
+from aimbot_lab.cli.commands.files import check, convert, init, maps, presets, schema
 from aimbot_lab.cli.commands.judging import compare, evaluate, league, plot
 from aimbot_lab.cli.commands.pages import panel, ui
 from aimbot_lab.cli.commands.play import play
-from aimbot_lab.cli.commands.presets import maps, presets
 from aimbot_lab.cli.commands.record import record, replay
 from aimbot_lab.cli.commands.run import resume, run
 from aimbot_lab.cli.commands.runs import delete, runs, weights

@@ -23,15 +23,15 @@ from aimbot_lab.tracking.data_folder import (
     locate_data_folder,
     without_password,
 )
-from aimbot_lab.tracking.run_summary import (
+from aimbot_lab.tracking.tracker import (
     ALLOWED,
     BEST,
     LAST,
+    checked_key,
     is_agent_name,
     is_own_training,
     selected,
 )
-from aimbot_lab.tracking.tracker import checked_key
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.config.settings import CurriculumFile

@@ -76,7 +76,7 @@ def train(
         with ExitStack() as placed:
             group = None
             if on is not None and actors is not None:
-                from aimbot_lab.cluster.actors import connected_actors
+                from aimbot_lab.cluster.places import connected_actors
 
                 group = placed.enter_context(connected_actors(actors.number))
             crew = crew or Crew(actors=group)

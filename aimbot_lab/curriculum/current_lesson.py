@@ -268,7 +268,7 @@ class Regression:
     """A cell of an earlier lesson was lost, or is back; its win rate is that of the last `window`.
 
     That is the window whose interval speaks most for it, and holds at 95 % for having been looked
-    at after every episode (`win_rate_windows`).
+    at after every episode (`evidence`).
     """
 
     kind: Literal["lost", "back"]

@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.episodes import DRAW, UNCOUNTED, WIN, Cell, EpisodeBatch
-from aimbot_lab.foundation.intervals import WinRate
+from aimbot_lab.foundation.episodes import DRAW, UNCOUNTED, WIN, Cell, EpisodeBatch, WinRate
 from aimbot_lab.foundation.seeds import derive_seed
 
 FloatArray = npt.NDArray[np.float64]

@@ -14,14 +14,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
-from aimbot_lab.curriculum.reports import (
-    ADVICE,
-    DAMAGED,
-    Check,
-    CountedEpisode,
-    Decision,
-    KeptRecord,
-)
+from aimbot_lab.curriculum.progress import ADVICE, DAMAGED, CountedEpisode, KeptRecord
+from aimbot_lab.curriculum.reports import Check, Decision
 from aimbot_lab.curriculum.rules import CompletionCriteria, MlAgentsMemory
 from aimbot_lab.curriculum.settings import Lesson, LiveMix, MixWeights
 from aimbot_lab.foundation.errors import ConfigurationError, LabError

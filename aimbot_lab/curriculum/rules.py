@@ -24,8 +24,7 @@ from aimbot_lab.curriculum.evidence import (
     Outcome,
     RateWindow,
 )
-from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.intervals import WinRate
+from aimbot_lab.foundation.episodes import Cell, WinRate
 from aimbot_lab.foundation.ratings import expected_score
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
 from aimbot_lab.foundation.shown_text import odds, odds_text

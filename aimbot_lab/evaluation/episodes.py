@@ -7,9 +7,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.episodes import Cell, EpisodeBatch, UnparsedLineError
+from aimbot_lab.foundation.episodes import (
+    Cell,
+    Columns,
+    EpisodeBatch,
+    Measure,
+    UnparsedLineError,
+    measured_by_name,
+    wilson,
+)
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.foundation.intervals import Columns, Measure, measured_by_name, wilson
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import (

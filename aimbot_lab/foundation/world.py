@@ -10,9 +10,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import EpisodeBatch, Measure
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.intervals import Measure
 from aimbot_lab.foundation.settings import ParameterValue
 
 

@@ -23,7 +23,7 @@ from aimbot_lab.evaluation.matches import (
     seated,
 )
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.analysis.charts import (
+from aimbot_lab.experiment.analysis.learning_curve import (
     COLOURS,
     Interval,
     Trail,
@@ -55,7 +55,7 @@ from aimbot_lab.foundation.world import BatchWorld, Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.run_summary import BEST, LAST, is_agent_name
+from aimbot_lab.tracking.tracker import BEST, LAST, is_agent_name
 from aimbot_lab.training.self_play.players import agent_player, by_kernels
 from aimbot_lab.training.self_play.pool import GAMES_HEAD
 from aimbot_lab.worlds.registry import make_world, type_of

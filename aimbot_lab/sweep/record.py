@@ -17,14 +17,15 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.registry import MayRun, never
 from aimbot_lab.shipped.named_files import is_path
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.schedules import (
+from aimbot_lab.sweep.settings import SweepFile
+from aimbot_lab.sweep.space import (
     SEARCH_TRIAL,
     Candidate,
     ConfirmSchedule,
     SearchSchedule,
+    also_params,
+    default_params,
 )
-from aimbot_lab.sweep.settings import SweepFile
-from aimbot_lab.sweep.space import also_params, default_params
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
 from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder, without_password

@@ -42,14 +42,17 @@ from aimbot_lab.tracking.run_folder import (
     refuse_unless_free,
     this_process,
 )
-from aimbot_lab.tracking.run_summary import (
+from aimbot_lab.tracking.tracker import (
     OWN_TRAINING,
     PARENT,
     MetricPoint,
+    RunStatus,
     RunSummary,
+    checked_metrics,
+    checked_name,
+    checked_tags,
     is_own_training,
 )
-from aimbot_lab.tracking.tracker import RunStatus, checked_metrics, checked_name, checked_tags
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore

@@ -33,8 +33,13 @@ from aimbot_lab.tracking.journal import (
 )
 from aimbot_lab.tracking.mlflow_app import EXPERIMENT_TAGS, quieten_mlflow
 from aimbot_lab.tracking.run_folder import OWNER_TAG
-from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
-from aimbot_lab.tracking.tracker import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_PER_CALL
+from aimbot_lab.tracking.tracker import (
+    METRICS_PER_CALL,
+    PARAMS_PER_CALL,
+    TAGS_PER_CALL,
+    MetricPoint,
+    RunSummary,
+)
 
 # MLflow reads its switches, telemetry's among them, while it is imported.
 quieten_mlflow()

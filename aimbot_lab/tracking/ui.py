@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder, choose_address
 from aimbot_lab.tracking.mlflow_app import APP_NAME, QUIET, TOKEN_VARIABLE, VIEW, is_installed
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.tracker import RunSummary
 
 # Without these a server starts ten processes for features that training does not use.
 # MLflow's page has a part for training and one for language models, which it shows by default.

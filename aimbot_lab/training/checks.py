@@ -31,8 +31,12 @@ from aimbot_lab.training.networks.network_parts import (
 )
 from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
 from aimbot_lab.training.processes.exchange import Rank, Shards, share
-from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import REWARD_SCALE, CallbackSettings, TrainSettings
+from aimbot_lab.training.settings import (
+    REWARD_SCALE,
+    CallbackSettings,
+    SelfPlaySettings,
+    TrainSettings,
+)
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 WORDS: Mapping[Any, str] = {

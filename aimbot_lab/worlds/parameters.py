@@ -10,13 +10,14 @@ from annotated_types import Ge, Gt, Interval, Le, Lt
 from pydantic import TypeAdapter
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.kernels.sampler_arrays import proportions, sampler_arrays
 from aimbot_lab.foundation.settings import (
     Gaussian,
     ParameterValue,
     as_parameter,
     extremes,
     intervals_of,
+    proportions,
+    sampler_arrays,
 )
 from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
 from aimbot_lab.foundation.world_type import Bounds, StepParts, WorldType

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from stable_baselines3.common.vec_env import VecNormalize
 
-from aimbot_lab.adapters.reward_scale import ConstantRewardScale, RunningRewardScale, reward_scale
-from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.adapters.sb3 import (
+    ConstantRewardScale,
+    RunningRewardScale,
+    WorldVecEnv,
+    reward_scale,
+)
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings

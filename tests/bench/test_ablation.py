@@ -18,7 +18,7 @@ from aimbot_lab.bench.ablation import (
     summaries,
 )
 from aimbot_lab.bench.turns import student_interval
-from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.foundation.episodes import wilson
 from aimbot_lab.training.networks.network_parts import part_faults
 from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 

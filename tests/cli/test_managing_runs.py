@@ -16,8 +16,7 @@ from aimbot_lab.tracking.data_folder import DataFolder, StoreRefusedError, Track
 from aimbot_lab.tracking.history import find_run, list_own_trainings, list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.run_folder import create_run_folder, running_run, this_process, write_owner
-from aimbot_lab.tracking.run_summary import PARENT, RunSummary, parse_filter, selected
-from aimbot_lab.tracking.tracker import NOTE_TAG
+from aimbot_lab.tracking.tracker import NOTE_TAG, PARENT, RunSummary, parse_filter, selected
 
 
 def summary(name: str, **tags: str) -> RunSummary:

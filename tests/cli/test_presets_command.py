@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
-from aimbot_lab.cli.commands.presets import presets
+from aimbot_lab.cli.commands.files import presets
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.presets import SHIPPED_FILES, load_presets
@@ -152,7 +152,7 @@ def test_files_that_no_world_has_are_refused_in_one_line() -> None:
 def test_listing_loads_no_compiler_and_no_drawing_library() -> None:
     code = """
 import sys
-from aimbot_lab.cli.commands.presets import presets
+from aimbot_lab.cli.commands.files import presets
 presets.main(["list"], standalone_mode=False)
 print([name for name in ("numba", "torch", "PIL", "gymnasium") if name in sys.modules])
 """

@@ -14,7 +14,7 @@ from aimbot_lab.cli.stopping import STOPPING
 from aimbot_lab.cli.text import lesson_line, promotion_line, report_text, short_names, state_line
 from aimbot_lab.cli.view import PlainSweepView
 from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport, Measured
-from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.foundation.episodes import wilson
 from aimbot_lab.sweep.coordinator import SweepSnapshot
 from aimbot_lab.sweep.report import Confirmed, SweepReport, TrialReport
 from aimbot_lab.training.run_hooks import TrainingSnapshot

@@ -2,8 +2,14 @@
 
 import numpy as np
 
-from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.reports import EPISODES_NAME, EVENTS_NAME, Check, KeptRecord, read_record
+from aimbot_lab.curriculum.progress import (
+    EPISODES_NAME,
+    EVENTS_NAME,
+    CurriculumProgress,
+    KeptRecord,
+    read_record,
+)
+from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeResult, format_result_line
 from tests.episode_batches import ended_batch

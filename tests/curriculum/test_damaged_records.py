@@ -11,8 +11,12 @@ from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 from test_rule_replay import KINDS, play, world
 
 from aimbot_lab.cli.commands.explain import _document, _texts
-from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.reports import EPISODES_NAME, EVENTS_NAME, read_record
+from aimbot_lab.curriculum.progress import (
+    EPISODES_NAME,
+    EVENTS_NAME,
+    CurriculumProgress,
+    read_record,
+)
 from aimbot_lab.curriculum.rule_replay import RecordedRun, replays
 from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.errors import LabError

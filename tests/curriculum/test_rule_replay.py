@@ -10,8 +10,7 @@ import pytest
 from curriculum_game import DIFFICULTIES, TWO_CELLS, Game, lesson, line
 
 from aimbot_lab.cli.commands.explain import _texts
-from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.reports import read_record
+from aimbot_lab.curriculum.progress import CurriculumProgress, read_record
 from aimbot_lab.curriculum.rule_replay import RecordedRun, attempts, replays
 from aimbot_lab.curriculum.rules import CompletionCriteria, EvidenceRule, MlAgentsMemory
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, WeightChange

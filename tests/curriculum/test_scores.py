@@ -6,11 +6,17 @@ from curriculum_game import Game, lesson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.reports import read_record
+from aimbot_lab.curriculum.progress import CurriculumProgress, read_record
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults
-from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, EpisodeResult, format_result_line
-from aimbot_lab.foundation.intervals import are_alike, wilson
+from aimbot_lab.foundation.episodes import (
+    DRAW,
+    LOSS,
+    WIN,
+    EpisodeResult,
+    are_alike,
+    format_result_line,
+    wilson,
+)
 from aimbot_lab.foundation.shown_text import shown_difference, shown_rate
 
 TARGETS = {"greedy": 0, "self": 0}

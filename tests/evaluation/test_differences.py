@@ -11,8 +11,8 @@ from aimbot_lab.experiment.analysis.comparison import differences
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.world_type import RandomAgent
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.world_type import GreedyAgent
 
 CELLS = (Cell("goto", 1), Cell("goto", 2), Cell("free", 0))
 N = 400

@@ -14,9 +14,8 @@ from aimbot_lab.evaluation.episodes import (
     score_all,
     score_cell,
 )
-from aimbot_lab.foundation.episodes import Cell, UnparsedLineError
+from aimbot_lab.foundation.episodes import Cell, UnparsedLineError, wilson
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BatchWorld, Scenario
 from aimbot_lab.foundation.world_type import Act

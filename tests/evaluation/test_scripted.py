@@ -11,8 +11,8 @@ from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.foundation.world_type import Act, RandomAgent
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
+from aimbot_lab.worlds.arena.world_type import GreedyAgent
 
 EPISODES = 200
 FIRST_CELLS = (Cell("free", 0), Cell("goto", 1), Cell("attack", 1))

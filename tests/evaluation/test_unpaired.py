@@ -7,8 +7,7 @@ import pytest
 
 from aimbot_lab.evaluation.episodes import CellEpisodes
 from aimbot_lab.experiment.analysis.comparison import Wins, differences
-from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.intervals import difference_of_means
+from aimbot_lab.foundation.episodes import Cell, difference_of_means
 
 
 def drawn(times: int, n: int, first: float, second: float) -> list[Wins]:

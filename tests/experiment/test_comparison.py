@@ -28,7 +28,7 @@ from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCu
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.algorithms.models import new_policy

@@ -9,26 +9,24 @@ import numpy as np
 import pytest
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.experiment.analysis.charts import (
-    Interval,
-    StepCurve,
-    Trail,
-    curve_chart,
-    interval_chart,
-    trail_chart,
-)
 from aimbot_lab.experiment.analysis.learning_curve import (
     CurvePoint,
+    Interval,
     LearningCurve,
+    StepCurve,
+    Trail,
     common_steps,
+    curve_chart,
     draw_curves,
+    interval_chart,
     lessons_passed,
     mean_curve,
     mean_win_rate,
+    trail_chart,
 )
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
+from aimbot_lab.tracking.tracker import MetricPoint, RunSummary
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NUMBERS = [(100, 1.0), (200, 2.0), (300, 2.0), (400, 3.0), (500, 3.0)]

@@ -8,8 +8,8 @@ from broken_curriculum import FITS, GOOD, KINDS, faults, with_parameters
 
 from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.foundation.kernels.sampler_arrays import CONSTANT
 from aimbot_lab.foundation.settings import (
+    CONSTANT,
     Gaussian,
     GaussianParameters,
     MultiRangeUniform,

@@ -26,7 +26,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run, reopen_run
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.tracker import RunSummary
 
 
 def test_the_record_keeps_the_curriculum_as_it_was_begun(

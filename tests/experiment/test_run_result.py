@@ -31,7 +31,7 @@ from aimbot_lab.experiment.runs.result import (
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.history import Addition
 from aimbot_lab.tracking.journal_tracker import RunDescription
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from tests.replay.recorded_episodes import replay_of
 

@@ -18,7 +18,7 @@ from aimbot_lab.tracking.control_channel import ControlChannel
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact, find_run
 from aimbot_lab.tracking.run_folder import living_folders
-from aimbot_lab.tracking.run_summary import saved_agents
+from aimbot_lab.tracking.tracker import saved_agents
 from aimbot_lab.training.run_hooks import SilentObserver
 
 CURRICULUM = """

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.kernels.jit import inlined, kernel
-from aimbot_lab.foundation.kernels.packed import (
+from aimbot_lab.foundation.kernels.jit import (
     Packed,
     PackedTable,
+    inlined,
+    kernel,
     stored,
     stored_like,
     unpacked,

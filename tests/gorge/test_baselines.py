@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.world import BatchWorld, Scenario, step_buffers
-from aimbot_lab.worlds.gorge.baselines import Explorer
 from aimbot_lab.worlds.gorge.settings import DEFAULT_FEATURES, GorgeSettings
-from aimbot_lab.worlds.gorge.world_type import GORGE
+from aimbot_lab.worlds.gorge.world_type import GORGE, Explorer
 
 EVEN = {"walk": 1.0, "collect": 1.0, "score": 1.0}
 

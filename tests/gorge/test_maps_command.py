@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
-from aimbot_lab.cli.commands.presets import maps
+from aimbot_lab.cli.commands.files import maps
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.gorge.generated_maps import generated_maps
 from aimbot_lab.worlds.gorge.maps import load_map, map_text
@@ -126,7 +126,7 @@ def test_an_output_that_cannot_be_written_is_refused(command: str, tmp_path: Pat
 def test_drawing_and_listing_need_no_learning_library() -> None:
     code = """
 import sys
-from aimbot_lab.cli.commands.presets import maps
+from aimbot_lab.cli.commands.files import maps
 maps.main(["list"], standalone_mode=False)
 assert not {"torch", "mlflow", "optuna", "stable_baselines3"} & sys.modules.keys()
 """

@@ -15,7 +15,7 @@ from aimbot_lab.panel.server.run_report import command, report_of, result_of, th
 from aimbot_lab.tracking import history
 from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
-from aimbot_lab.tracking.run_summary import MetricPoint
+from aimbot_lab.tracking.tracker import MetricPoint
 
 
 @pytest.mark.parametrize(

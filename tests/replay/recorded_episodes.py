@@ -7,8 +7,8 @@ import numpy as np
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.replay.episode import RecordedEpisode, Replay, RowRecorder, as_replay
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.world_type import GreedyAgent
 
 ABOUT = {"lesson": 2, "lesson_name": "walls", "name": "goto"}
 

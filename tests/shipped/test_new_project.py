@@ -14,7 +14,7 @@ from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.shipped.new_project import FILES
+from aimbot_lab.shipped.named_files import FILES
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.tracking.data_folder import locate_data_folder
 

@@ -11,7 +11,7 @@ import pytest
 
 import aimbot_lab
 from aimbot_lab import version
-from aimbot_lab.shipped.new_project import FILES
+from aimbot_lab.shipped.named_files import FILES
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "aimbot_lab", "curricula", "sweeps")

@@ -9,7 +9,7 @@ import pytest
 from sweep_files import PLANTED, RACE, SWEEP, changed, write_sweep
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.foundation.episodes import wilson
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from tests.cli.tiny_runs import invoke_in

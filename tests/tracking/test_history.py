@@ -22,7 +22,7 @@ from aimbot_lab.tracking.history import (
     read_run,
 )
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.tracking.ui import ui_command
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from tiny_training import Sink
 
-from aimbot_lab.curriculum.reports import EPISODES_NAME
+from aimbot_lab.curriculum.progress import EPISODES_NAME
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.training.algorithms.registry import shard_count
 from aimbot_lab.training.callbacks import lesson_callback

@@ -8,8 +8,8 @@ import psutil
 import pytest
 from test_shared_training import ROLLOUT, Record, learned, plan
 
-from aimbot_lab.cluster.actors import RayActors
 from aimbot_lab.cluster.connection import connected
+from aimbot_lab.cluster.places import RayActors
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import ActorSettings

@@ -14,8 +14,7 @@ from tiny_training import ROWS, Sink, plan
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.experiment.runs.agents import AgentsOnRequest
 from aimbot_lab.tracking.control_channel import LiveFolder
-from aimbot_lab.tracking.run_summary import is_agent_name, saved_agents
-from aimbot_lab.tracking.tracker import MemoryTracker
+from aimbot_lab.tracking.tracker import MemoryTracker, is_agent_name, saved_agents
 from aimbot_lab.training.agents.agent_files import WEIGHTS, load_agent
 from aimbot_lab.training.callbacks.assembly import (
     AGENT_SECONDS,

@@ -9,8 +9,7 @@ import pytest
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.evidence import Outcome
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.intervals import WinRate, wilson
+from aimbot_lab.foundation.episodes import Cell, WinRate, wilson
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.callbacks.report_callback import EpisodeTally, WinTally
 from aimbot_lab.training.checkpoint import pack, unpack

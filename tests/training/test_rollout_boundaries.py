@@ -11,7 +11,7 @@ from tiny_training import ROWS, Sink, plan
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.evidence import Outcome, StartOrder
-from aimbot_lab.curriculum.reports import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
+from aimbot_lab.curriculum.progress import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.foundation.errors import LabError, RunFailedError
 from aimbot_lab.foundation.world import Scenario

@@ -26,10 +26,10 @@ from aimbot_lab.training.self_play.session import (
     chances_of,
     drawn_line_up,
 )
-from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import (
     NetworkSettings,
     SamplesSettings,
+    SelfPlaySettings,
     TrainingPlan,
     TrainSettings,
 )

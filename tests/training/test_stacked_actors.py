@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch as th
 
-from aimbot_lab.foundation.kernels.packed import COMPILED
+from aimbot_lab.foundation.kernels.jit import COMPILED
 from aimbot_lab.foundation.world import Float32Array, WorldSpec
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.models import new_policy

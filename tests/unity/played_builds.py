@@ -25,8 +25,7 @@ from aimbot_lab.mlagents.session import (
     trainers_answer,
 )
 from aimbot_lab.mlagents.side_channel.side_channel import framed
-from aimbot_lab.worlds.unity.settings import UnitySettings
-from aimbot_lab.worlds.unity.shape import BuildShape
+from aimbot_lab.worlds.unity.settings import BuildShape, UnitySettings
 from aimbot_lab.worlds.unity.world import UnityWorld
 from tests.worlds.race import Race
 

@@ -13,7 +13,7 @@ from aimbot_lab.sweep.trial import measure
 from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import find_run, metric_history
-from aimbot_lab.tracking.run_summary import saved_agents
+from aimbot_lab.tracking.tracker import saved_agents
 from aimbot_lab.training.callbacks import lesson_callback
 from tests.cli.tiny_runs import invoke, invoke_in, train, write
 from tests.unity.stand_in_build import write_build

@@ -22,7 +22,7 @@ from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.testing import CHECKS, Subject
-from aimbot_lab.worlds.testing.contract_laws import scenarios_are_numbered_and_checked
+from aimbot_lab.worlds.testing.laws import scenarios_are_numbered_and_checked
 from aimbot_lab.worlds.unity.channels import MAX_ERRORS
 from aimbot_lab.worlds.unity.settings import UnityWinRule
 from aimbot_lab.worlds.unity.world import UnityWorld

@@ -25,8 +25,7 @@ from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import CHECKS, Subject
-from aimbot_lab.worlds.testing.repeat_laws import parts_play_as_the_whole
-from aimbot_lab.worlds.testing.subject import begun, play
+from aimbot_lab.worlds.testing.laws import begun, parts_play_as_the_whole, play
 from tests.worlds.race import ALONE, TOGETHER
 from tests.worlds.tank import tanks
 

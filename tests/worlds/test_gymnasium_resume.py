@@ -34,7 +34,7 @@ from aimbot_lab.worlds.gymnasium import world as gymnasium_world
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import Subject
-from aimbot_lab.worlds.testing.repeat_laws import a_recorded_episode_is_played_again_bit_for_bit
+from aimbot_lab.worlds.testing.laws import a_recorded_episode_is_played_again_bit_for_bit
 from tests.training.tiny_training import Sink
 
 DRAWN = Scenario(

@@ -8,7 +8,7 @@ import pytest
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.world import BoolArray, StepBuffers
-from aimbot_lab.worlds.testing import Subject, contract_laws, repeat_laws
+from aimbot_lab.worlds.testing import Subject, laws
 from tests.worlds.race import ALONE, Race
 from tests.worlds.recorded_race import RACE, RaceReplays, RaceSettings
 from tests.worlds.tank import SPEC, TANK, TankReplays, Tanks, TankType, tanks
@@ -81,16 +81,16 @@ class Endless(Tanks):
     spec = replace(SPEC, continuous_bounds=((0.0, 2.0), (1.0, 1.0)))
 
 
-BOUNDS = contract_laws.continuous_columns_end_at_their_bounds
-MASKS = contract_laws.masks_leave_a_choice
-REPLAYS = repeat_laws.a_recorded_episode_is_played_again_bit_for_bit
+BOUNDS = laws.continuous_columns_end_at_their_bounds
+MASKS = laws.masks_leave_a_choice
+REPLAYS = laws.a_recorded_episode_is_played_again_bit_for_bit
 BROKEN = {
     "numbers beyond the bounds count": (BOUNDS, tanks(Unclipped), "Arrays are not equal"),
-    "bounds do not rise": (contract_laws.the_spec_agrees_with_itself, tanks(Endless), "must rise"),
+    "bounds do not rise": (laws.the_spec_agrees_with_itself, tanks(Endless), "must rise"),
     "masks are not written": (MASKS, tanks(Unwritten), "a mask is not written"),
     "masks change the world": (MASKS, tanks(Asked), "equal|changes when"),
     "what ended is overwritten": (
-        contract_laws.what_ended_stays_as_it_was,
+        laws.what_ended_stays_as_it_was,
         tanks(Reusing),
         "order",
     ),
@@ -99,7 +99,7 @@ BROKEN = {
     "a replay ends elsewhere": (REPLAYS, kept_by(OtherLength()), "at another decision|observ"),
     "a beginning is not kept": (REPLAYS, kept_by(Forgetful()), "must give its start"),
     "a draw is not declared": (
-        contract_laws.the_agents_of_a_row_end_together,
+        laws.the_agents_of_a_row_end_together,
         Subject(Undeclared, ALONE.scenario),
         "a draw, which the spec says there is not",
     ),

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from aimbot_lab.adapters.reward_scale import RunningRewardScale
-from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.adapters.sb3 import RunningRewardScale, WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.episodes import play

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores
     from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
     from aimbot_lab.experiment.runs.agents import TrackedAgent
-    from aimbot_lab.foundation.intervals import Measure
+    from aimbot_lab.foundation.episodes import Measure
     from aimbot_lab.league.league import League, LeagueRequest, PlannedLeague
 
 HEAD = ("player", "target", "difficulty")
@@ -133,7 +133,7 @@ def _rows(
 
 
 def _numbers(score: "Score", found: "Evaluated", measures: "Sequence[Measure]") -> tuple[str, ...]:
-    from aimbot_lab.foundation.intervals import shown
+    from aimbot_lab.foundation.episodes import shown
 
     to_win, earned = score.median_seconds_to_win, score.mean_return
     own = [shown(measure, score.measures) for measure in measures]

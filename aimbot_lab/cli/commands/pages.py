@@ -25,7 +25,7 @@ from aimbot_lab.cli.options import complete_runs
 from aimbot_lab.cli.stopping import handled_signals, tied
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened, terminal_lines
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.tracking.ui import page_of, page_of_experiment
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # variables that say there is a browser

@@ -23,7 +23,7 @@ from aimbot_lab.tracking.run_folder import (
     running_run,
     waiting_runs,
 )
-from aimbot_lab.tracking.run_summary import RunSummary, selected
+from aimbot_lab.tracking.tracker import RunSummary, selected
 
 STATUSES = ("RUNNING", "FINISHED", "FAILED", "KILLED")
 MAX_WAITING = 5  # runs that are reported one by one

@@ -28,9 +28,8 @@ from aimbot_lab.experiment.analysis.matches import (
 )
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name, settings_that_differ
-from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.episodes import Cell, difference_of_means, mean_interval
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.intervals import difference_of_means, mean_interval
 from aimbot_lab.foundation.world import BoolArray
 from aimbot_lab.worlds.registry import spec_of, with_shape_of
 

@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping
 from itertools import cycle
 from types import MappingProxyType
 
-from aimbot_lab.experiment.analysis.charts import (
+from aimbot_lab.experiment.analysis.comparison import ComparedRun, Comparison, Difference
+from aimbot_lab.experiment.analysis.learning_curve import (
     COLOURS,
     Interval,
+    LessonPassed,
     StepCurve,
     curve_chart,
     heading,
@@ -15,8 +17,6 @@ from aimbot_lab.experiment.analysis.charts import (
     page,
     paragraph,
 )
-from aimbot_lab.experiment.analysis.comparison import ComparedRun, Comparison, Difference
-from aimbot_lab.experiment.analysis.learning_curve import LessonPassed
 from aimbot_lab.experiment.analysis.matches import HEAD as MATCH_HEAD
 from aimbot_lab.experiment.analysis.matches import match_rows
 from aimbot_lab.experiment.runs.result import cell_name

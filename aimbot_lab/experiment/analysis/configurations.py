@@ -10,15 +10,6 @@ import numpy as np
 
 from aimbot_lab.evaluation.episodes import CellEpisodes, score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.analysis.charts import (
-    COLOURS,
-    Interval,
-    heading,
-    html_table,
-    interval_chart,
-    page,
-    paragraph,
-)
 from aimbot_lab.experiment.analysis.comparison import (
     ComparisonRequest,
     common_task,
@@ -27,16 +18,23 @@ from aimbot_lab.experiment.analysis.comparison import (
 )
 from aimbot_lab.experiment.analysis.evaluation import PlayerScores
 from aimbot_lab.experiment.analysis.learning_curve import (
+    COLOURS,
     Estimate,
+    Interval,
     Scores,
     estimate,
+    heading,
+    html_table,
     interquartile_mean,
+    interval_chart,
     mean,
+    page,
+    paragraph,
     probability_of_improvement,
 )
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name, config_hash, settings_that_differ
-from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.foundation.episodes import wilson
 from aimbot_lab.foundation.shown_text import shown_rate
 
 TAG_LETTERS = 6

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from aimbot_lab.curriculum.reports import EPISODES_NAME, EVENTS_NAME, Check, KeptRecord, read_record
+from aimbot_lab.curriculum.progress import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
+from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.curriculum.rule_replay import RecordedRun, Replayed, RuleReplay, replays
 from aimbot_lab.experiment.runs.agents import find_training
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs, stored_curriculum
@@ -14,7 +15,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreErro
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact
 from aimbot_lab.tracking.journal import growing_file
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.worlds.registry import seats_in, spec_of
 
 

@@ -10,14 +10,13 @@ from aimbot_lab.evaluation.matches import MatchPlayer, play_pairs, script_player
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.experiment.runs.result import cell_name
-from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.episodes import Cell, wilson
 from aimbot_lab.foundation.errors import LabError, StoreError
-from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.shown_text import shown_rate
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact
-from aimbot_lab.tracking.run_summary import BEST
+from aimbot_lab.tracking.tracker import BEST
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.self_play.players import agent_player
 from aimbot_lab.training.self_play.pool import (

@@ -46,8 +46,13 @@ from aimbot_lab.training.checks import (
 )
 from aimbot_lab.training.networks.network import NETWORKS, network_of
 from aimbot_lab.training.networks.network_parts import part_faults
-from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import AIM_BINS, REWARD_SCALE, USUAL_BINS, TrainSettings
+from aimbot_lab.training.settings import (
+    AIM_BINS,
+    REWARD_SCALE,
+    USUAL_BINS,
+    SelfPlaySettings,
+    TrainSettings,
+)
 from aimbot_lab.worlds.registry import (
     AnyWorld,
     code_of,

@@ -10,13 +10,13 @@ from typing import Any
 
 from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.experiment.config.checks import validate
-from aimbot_lab.experiment.config.interpolation import Interpolator
 from aimbot_lab.experiment.config.settings import CurriculumFile, with_reward_terms
 from aimbot_lab.experiment.config.yaml_reader import (
     MAX_BYTES,
     MAX_NODES,
     MAX_OVERRIDE,
     Diagnostic,
+    Interpolator,
     KeyPath,
     Origins,
     YamlDocument,

@@ -34,8 +34,7 @@ from aimbot_lab.tracking.data_folder import TrackingSettings
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.checks import callback_code, with_scaling
 from aimbot_lab.training.networks.network import network_of
-from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import EvaluationSettings, TrainSettings
+from aimbot_lab.training.settings import EvaluationSettings, SelfPlaySettings, TrainSettings
 from aimbot_lab.worlds.registry import (
     AnyWorld,
     code_of,

@@ -27,16 +27,16 @@ from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder, FilesHeldError, NoArtifactError
 from aimbot_lab.tracking.history import MAX_RUNS, download_artifact, find_run, list_runs
-from aimbot_lab.tracking.run_summary import (
+from aimbot_lab.tracking.tracker import (
     AGENT_FOLDER,
     PARENT,
     RunSummary,
+    Tracker,
     is_training,
     saved_agents,
     saved_name,
     saved_tag,
 )
-from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agents.agent_files import (
     DESCRIPTION,
     DISK_ERRORS,

@@ -17,8 +17,7 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef
 from aimbot_lab.foundation.shown_text import markdown_text, percent, percent_interval, shown_return
 from aimbot_lab.tracking.journal_tracker import RunDescription
-from aimbot_lab.tracking.run_summary import TRAINING_SECONDS_TAG, WORLD_TAG, RunSummary
-from aimbot_lab.tracking.tracker import RunStatus
+from aimbot_lab.tracking.tracker import TRAINING_SECONDS_TAG, WORLD_TAG, RunStatus, RunSummary
 from aimbot_lab.training.algorithms.registry import any_threads
 from aimbot_lab.training.settings import TrainSettings
 

@@ -28,8 +28,7 @@ from aimbot_lab.tracking.data_folder import DataFolder, choose_address, without_
 from aimbot_lab.tracking.history import find_run
 from aimbot_lab.tracking.journal_tracker import check_reopening, claim_run, reopen_run
 from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME, refuse_unless_free
-from aimbot_lab.tracking.run_summary import RunSummary
-from aimbot_lab.tracking.tracker import Notify, Tracker, silent
+from aimbot_lab.tracking.tracker import Notify, RunSummary, Tracker, silent
 from aimbot_lab.training.checkpoint import CODE, versions
 from aimbot_lab.training.run_hooks import Observer
 from aimbot_lab.training.training import Training

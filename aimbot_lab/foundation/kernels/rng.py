@@ -11,7 +11,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from aimbot_lab.foundation.kernels.jit import inlined, kernel
-from aimbot_lab.foundation.kernels.sampler_arrays import CONSTANT, GAUSSIAN, UNIFORM
+from aimbot_lab.foundation.settings import CONSTANT, GAUSSIAN, UNIFORM
 
 PER_QUARTER = 2.0 / math.pi
 ROUNDING = 1.5 * 2.0**52  # adding and subtracting this rounds to a whole number

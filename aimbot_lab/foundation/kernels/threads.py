@@ -15,8 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from aimbot_lab.foundation.kernels.jit import inlined, kernel
-from aimbot_lab.foundation.kernels.packed import PackedCall
+from aimbot_lab.foundation.kernels.jit import PackedCall, inlined, kernel
 from aimbot_lab.foundation.world import StepBuffers
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -19,7 +19,7 @@ from aimbot_lab.panel.server.messages import AGENTS, KERNELS, STORE
 from aimbot_lab.panel.server.run_list import RunLine
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.run_folder import RunFolder
-from aimbot_lab.tracking.run_summary import BEST, LAST
+from aimbot_lab.tracking.tracker import BEST, LAST
 from aimbot_lab.worlds.registry import default_settings, make_world, type_of, world_types
 
 if TYPE_CHECKING:

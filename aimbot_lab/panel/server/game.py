@@ -12,9 +12,8 @@ from pydantic import Field, dataclasses
 from aimbot_lab.evaluation.matches import MatchPlayer
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.display import Placement, SceneEditor, SceneView
-from aimbot_lab.foundation.episodes import Cell, EpisodeBatch, parse_result, result_line
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch, parse_result, result_line, wilson
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.world import Float32Array, Scenario, step_buffers
 from aimbot_lab.panel.server.actors import GameActor, resting_of, scenes_of
 from aimbot_lab.panel.server.lab import Ask, Session

@@ -29,7 +29,7 @@ from aimbot_lab.tracking.data_folder import DataFolder, choose_address
 from aimbot_lab.tracking.history import list_own_trainings, read_run
 from aimbot_lab.tracking.journal import stored_ending
 from aimbot_lab.tracking.run_folder import RunFolder, run_folders
-from aimbot_lab.tracking.run_summary import WORLD_TAG, RunSummary, saved_agents
+from aimbot_lab.tracking.tracker import WORLD_TAG, RunSummary, saved_agents
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.record import SweepRecord

@@ -18,7 +18,7 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.messages import AGENTS, STORE, STRICT, Feed, in_thread, read_document
 from aimbot_lab.tracking.data_folder import locate_data_folder
 from aimbot_lab.tracking.history import metric_history, read_run
-from aimbot_lab.tracking.run_summary import MetricPoint
+from aimbot_lab.tracking.tracker import MetricPoint
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab

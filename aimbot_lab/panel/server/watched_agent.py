@@ -30,7 +30,7 @@ from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact
 from aimbot_lab.tracking.run_folder import RunFolder
-from aimbot_lab.tracking.run_summary import LAST
+from aimbot_lab.tracking.tracker import LAST
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, SavedAgent, load_agent
 from aimbot_lab.training.self_play.players import agent_player

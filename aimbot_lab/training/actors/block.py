@@ -25,7 +25,7 @@ from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.callbacks.lesson_callback import NONE, episodes_of_all
 from aimbot_lab.training.checkpoint import unpack
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds import snapshots
+from aimbot_lab.worlds import kernel_world
 
 Array = npt.NDArray[Any]
 Scenarios = tuple[tuple[int, Scenario], ...]
@@ -276,7 +276,7 @@ class ActorsWorld:
 
     def joined(self, parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
         """The snapshot of the whole from those of the actors' worlds, in the order of rows."""
-        return snapshots.joined(parts)
+        return kernel_world.joined(parts)
 
     def draw(self, row: int, *, ending: bool = False) -> Picture:
         """Raises MisuseError."""

@@ -25,8 +25,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
 from torch.optim import Adam, Optimizer, RMSprop
 
-from aimbot_lab.adapters.reward_scale import reward_scale
-from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.adapters.sb3 import WorldVecEnv, reward_scale
 from aimbot_lab.adapters.spaces import learner_codec, observation_space
 from aimbot_lab.foundation.errors import ConfigurationError, blamed, place_of
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec, seats_of

@@ -24,9 +24,8 @@ from aimbot_lab.evaluation.episodes import (
     score_cell,
 )
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.episodes import Cell, Measure
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.foundation.intervals import Measure
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     BatchWorld,

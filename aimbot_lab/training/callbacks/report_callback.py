@@ -19,8 +19,7 @@ from aimbot_lab.curriculum.evidence import ALL_CELLS, Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.reports import CurriculumView
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
-from aimbot_lab.foundation.intervals import MIN_EPISODES, Measure, wilson
+from aimbot_lab.foundation.episodes import MIN_EPISODES, Cell, EpisodeBatch, Measure, wilson
 from aimbot_lab.foundation.shown_text import speed
 from aimbot_lab.foundation.world import WorldSpec, dropped_episodes, logged_errors, new_notices
 from aimbot_lab.training.agents.agent_files import BestAgent
@@ -353,7 +352,11 @@ class ReportCallback(BaseCallback):
         for step, metric in self._lessons.take(reported_at=self.num_timesteps if is_due else None):
             self._sink.log_metrics(step, metric)
         if is_due:
-            self._report()
+            snapshot = self._snapshot()
+            self._last_step, self._last_time = snapshot.step, self._last_shown
+            self._observer.progress(snapshot)
+            self._tell_news()
+            self._report(snapshot)
 
     def _glance(self) -> None:
         """Show the observer where the training stands, unless it has just seen that."""
@@ -376,11 +379,7 @@ class ReportCallback(BaseCallback):
         for notice in new_notices(self._env.world):
             self._observer.notice(notice)
 
-    def _report(self) -> None:
-        snapshot = self._snapshot()
-        self._last_step, self._last_time = snapshot.step, self._last_shown
-        self._observer.progress(snapshot)
-        self._tell_news()
+    def _report(self, snapshot: TrainingSnapshot) -> None:
         self._last_logged = self.num_timesteps
         self._points += 1
         learned = learner_metrics(self.logger)

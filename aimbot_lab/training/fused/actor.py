@@ -8,7 +8,7 @@ import numpy as np
 import torch as th
 from stable_baselines3.common.buffers import RolloutBuffer
 
-from aimbot_lab.foundation.kernels.packed import Packed, PackedCall, PackedTable
+from aimbot_lab.foundation.kernels.jit import Packed, PackedCall, PackedTable
 from aimbot_lab.foundation.kernels.threads import SPIN_LIMIT, STRIDE, ThreadPool
 from aimbot_lab.foundation.world import BoolArray
 from aimbot_lab.training.fused.core.act import (

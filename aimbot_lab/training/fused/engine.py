@@ -12,7 +12,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
+from aimbot_lab.foundation.kernels.jit import Packed, PackedCall
 from aimbot_lab.foundation.kernels.threads import ThreadPool
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.training.algorithms.ppo_update import Losses, Ranges, Tally, ranges_of, record

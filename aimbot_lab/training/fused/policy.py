@@ -16,7 +16,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.preprocessing import preprocess_obs
 from torch import nn
 
-from aimbot_lab.foundation.kernels.packed import Packed
+from aimbot_lab.foundation.kernels.jit import Packed
 from aimbot_lab.foundation.kernels.rng import whole_power
 from aimbot_lab.foundation.world import UnitBlock
 from aimbot_lab.training.engines.engine import UnsuitedError

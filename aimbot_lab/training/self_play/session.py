@@ -11,7 +11,7 @@ import torch as th
 
 from aimbot_lab.evaluation.matches import IDLE
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.intervals import MIN_EPISODES
+from aimbot_lab.foundation.episodes import MIN_EPISODES
 from aimbot_lab.foundation.ratings import ratings_of
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, Int64Array, WorldSpec
@@ -31,13 +31,13 @@ from aimbot_lab.training.self_play.pool import (
     save_pool,
     snapshot_name,
 )
-from aimbot_lab.training.self_play.settings import (
+from aimbot_lab.training.settings import (
     SamplingByNewest,
     SamplingByRating,
     SamplingByScore,
     SelfPlaySettings,
+    TrainSettings,
 )
-from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import type_of
 
 REFERENCE = "reference"

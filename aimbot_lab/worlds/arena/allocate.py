@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.kernels.jit import Packed, RepeatedCall
 from aimbot_lab.foundation.kernels.lanes import LANES
-from aimbot_lab.foundation.kernels.packed import Packed, RepeatedCall
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
-from aimbot_lab.foundation.kernels.sampler_arrays import CONSTANT, RANGES, UNIFORM, sampler_arrays
 from aimbot_lab.foundation.kernels.threads import SPIN_LIMIT
+from aimbot_lab.foundation.settings import CONSTANT, RANGES, UNIFORM, sampler_arrays
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.motion import write_masks_packed
@@ -42,7 +42,7 @@ from aimbot_lab.worlds.arena.presets import Preset
 from aimbot_lab.worlds.arena.scenes.placing import OF_SCENES
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings
 from aimbot_lab.worlds.arena.spec import enemy_columns, scenario_tables
-from aimbot_lab.worlds.snapshots import (
+from aimbot_lab.worlds.kernel_world import (
     LARGEST,
     OF_SCENARIO,
     Arrays,

@@ -22,8 +22,8 @@ from aimbot_lab.foundation.episodes import (
     own_columns,
 )
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.kernels.packed import Packed
-from aimbot_lab.foundation.kernels.sampler_arrays import CONSTANT
+from aimbot_lab.foundation.kernels.jit import Packed
+from aimbot_lab.foundation.settings import CONSTANT
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
@@ -91,8 +91,7 @@ from aimbot_lab.worlds.arena.spec import (
     scenario_tables,
     with_difficulty,
 )
-from aimbot_lab.worlds.kernel_world import KernelWorld, tables_of
-from aimbot_lab.worlds.snapshots import OF_SCENARIO
+from aimbot_lab.worlds.kernel_world import OF_SCENARIO, KernelWorld, tables_of
 
 ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")
 OWN_COLUMNS, OWN_SUMS = own_columns(EpisodeLog), (len(REWARD_TERMS), COUNT._fields)

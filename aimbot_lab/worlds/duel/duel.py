@@ -18,8 +18,8 @@ from aimbot_lab.foundation.argument_checks import (
 )
 from aimbot_lab.foundation.episodes import EpisodeBatch, cells_of
 from aimbot_lab.foundation.errors import ActionError
+from aimbot_lab.foundation.kernels.jit import Packed
 from aimbot_lab.foundation.kernels.lanes import LANES
-from aimbot_lab.foundation.kernels.packed import Packed
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.seeds import derive_seed
@@ -71,16 +71,19 @@ from aimbot_lab.worlds.duel.core.step import (
 from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Hall, chosen_layouts
 from aimbot_lab.worlds.duel.settings import DuelSettings, parameter_values, scenario_tables
 from aimbot_lab.worlds.duel.spec import OWN_COLUMNS, duel_spec
-from aimbot_lab.worlds.kernel_world import KernelWorld, named_arrays, overwrite, tables_of
-from aimbot_lab.worlds.snapshots import (
+from aimbot_lab.worlds.kernel_world import (
     LARGEST,
     OF_SCENARIO,
     Arrays,
+    KernelWorld,
     check_arrays,
     check_range,
     check_samplers,
     content_line,
+    named_arrays,
+    overwrite,
     setting_lines,
+    tables_of,
 )
 
 

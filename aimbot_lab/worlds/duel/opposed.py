@@ -30,7 +30,7 @@ from aimbot_lab.foundation.world import (
     step_buffers,
 )
 from aimbot_lab.foundation.world_type import Opponents
-from aimbot_lab.worlds.arena.greedy import PLAYER, GreedyAgent
+from aimbot_lab.worlds.arena.world_type import PLAYER, GreedyAgent
 from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, AGENTS, BRANCHES, KINDS, MOUSE, SELF
 from aimbot_lab.worlds.duel.core.step import MASKS
 from aimbot_lab.worlds.duel.duel import CELLS, Duel, checked_actions, fingerprint

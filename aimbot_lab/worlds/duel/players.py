@@ -6,7 +6,7 @@ import numpy as np
 
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec
 from aimbot_lab.foundation.world_type import Act, MakePlayer, RandomAgent
-from aimbot_lab.worlds.arena.greedy import PLAYER, GreedyAgent
+from aimbot_lab.worlds.arena.world_type import PLAYER, GreedyAgent
 from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS
 from aimbot_lab.worlds.duel.settings import DuelSettings
 

@@ -28,7 +28,6 @@ from aimbot_lab.worlds.arena.spec import FIRED
 from aimbot_lab.worlds.duel.core.state import IN_SEATS, KINDS, SELF, DuelState
 from aimbot_lab.worlds.duel.settings import DuelSettings, one_match
 from aimbot_lab.worlds.duel.spec import HURT, ending_words, events, goal, seat_names
-from aimbot_lab.worlds.snapshots import FITS, OF_SCENARIO
 
 if TYPE_CHECKING:
     from aimbot_lab.worlds.duel.duel import Duel
@@ -39,6 +38,9 @@ OF_ALL = ("sampler_key", "clock")  # arrays that no match has one of its own in
 
 def match_start(arrays: Mapping[str, np.ndarray], row: int, matches: int) -> dict[str, np.ndarray]:
     """Copies of what match `row` of `matches` depends on, of the arrays of a snapshot of a duel."""
+    # With a world, which is compiled, there is more to load than this module alone needs.
+    from aimbot_lab.worlds.kernel_world import FITS, OF_SCENARIO
+
     both = [row, row + matches]
     found = {}
     for name, array in arrays.items():
@@ -123,6 +125,8 @@ class DuelReplays(WorldReplays):
 
         None for the away rows of mirrored matches: the home rows are of the same ones.
         """
+
+        from aimbot_lab.worlds.kernel_world import FITS
 
         duel: Duel = world.duel
         if row >= duel.num_envs or duel.state.seats.decisions[row] > 0:

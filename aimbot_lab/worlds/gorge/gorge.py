@@ -22,7 +22,7 @@ from aimbot_lab.foundation.episodes import (
     new_log,
 )
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.kernels.packed import Packed
+from aimbot_lab.foundation.kernels.jit import Packed
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.kernels.threads import ThreadWorkspace, new_workspaces
 from aimbot_lab.foundation.world import (
@@ -77,15 +77,17 @@ from aimbot_lab.worlds.gorge.spec import (
     sampler_tables,
     scenario_tables,
 )
-from aimbot_lab.worlds.kernel_world import KernelWorld, overwrite, tables_of
-from aimbot_lab.worlds.snapshots import (
+from aimbot_lab.worlds.kernel_world import (
     LARGEST,
     OF_SCENARIO,
     Arrays,
+    KernelWorld,
     check_arrays,
     check_range,
     check_samplers,
+    overwrite,
     setting_lines,
+    tables_of,
 )
 
 

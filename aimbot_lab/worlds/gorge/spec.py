@@ -7,8 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import own_columns
-from aimbot_lab.foundation.intervals import Measure
+from aimbot_lab.foundation.episodes import Measure, own_columns
 from aimbot_lab.foundation.settings import ParameterValue, as_parameter, extremes
 from aimbot_lab.foundation.world import (
     Int64Array,

@@ -14,6 +14,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from aimbot_lab.foundation.episodes import Measure
 from aimbot_lab.foundation.errors import (
     ConfigurationError,
     ForeignCodeError,
@@ -23,7 +24,6 @@ from aimbot_lab.foundation.errors import (
     place_of_method,
     reason,
 )
-from aimbot_lab.foundation.intervals import Measure
 from aimbot_lab.foundation.metric_names import EVAL_RETURN
 from aimbot_lab.foundation.registry import imported
 from aimbot_lab.foundation.seeds import derive_seed

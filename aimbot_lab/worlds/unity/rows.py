@@ -17,7 +17,7 @@ from aimbot_lab.mlagents.exception import UnityObservationException
 from aimbot_lab.mlagents.messages import RESET, STEP, BuildMessage
 from aimbot_lab.mlagents.side_channel.side_channel import unframed
 from aimbot_lab.worlds.unity.channels import Result, ResultReader
-from aimbot_lab.worlds.unity.shape import BuildShape, observed, plain_name
+from aimbot_lab.worlds.unity.settings import BuildShape, observed, plain_name
 
 EMPTY = -1  # the row of an agent without one
 Agent = tuple[str, int]  # behavior and id

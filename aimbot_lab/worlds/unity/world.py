@@ -32,16 +32,18 @@ from aimbot_lab.foundation.world import (
 )
 from aimbot_lab.mlagents.builds import Build
 from aimbot_lab.worlds.unity.channels import (
+    LOST,
     ChannelReader,
+    Processes,
     Result,
     ResultReader,
+    Start,
     engine_message,
+    launch_of,
     scenario_message,
 )
-from aimbot_lab.worlds.unity.processes import LOST, Processes, Start, launch_of
 from aimbot_lab.worlds.unity.rows import BuildRows, new_rows
-from aimbot_lab.worlds.unity.settings import UnitySettings
-from aimbot_lab.worlds.unity.shape import BuildShape, world_spec
+from aimbot_lab.worlds.unity.settings import BuildShape, UnitySettings, world_spec
 
 NO_RESULT = "no result came with the end of an episode"
 SCENARIO: TypeAdapter[Scenario | None] = TypeAdapter(Scenario | None)

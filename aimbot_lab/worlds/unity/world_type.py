@@ -7,8 +7,7 @@ from aimbot_lab.foundation.registry import NamedCode, named_code, require_allowe
 from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
 from aimbot_lab.foundation.world_type import AskedType, Bounds, MakePlayer, RandomAgent
-from aimbot_lab.worlds.unity.settings import TARGET, UnitySettings
-from aimbot_lab.worlds.unity.shape import BuildShape, world_spec
+from aimbot_lab.worlds.unity.settings import TARGET, BuildShape, UnitySettings, world_spec
 
 
 class UnityType(AskedType):
@@ -31,7 +30,7 @@ class UnityType(AskedType):
         key = repr(asked)
         require_allowed(self.code(settings))
         if key not in self._shapes:
-            from aimbot_lab.worlds.unity.processes import probe
+            from aimbot_lab.worlds.unity.channels import probe
 
             self._shapes[key] = probe(asked)
         return self._shapes[key]

@@ -1,1 +1,1 @@
-"""The parts of the page, one module each; `table.py` lists them."""
+"""The parts of the page, one module each; `PARTS` of `serve.py` lists them."""

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.kernels.jit import kernel, late_called, late_inlined
+from aimbot_lab.foundation.kernels.jit import kernel, late_called, late_inlined, stored, stored_like
 from aimbot_lab.foundation.kernels.lanes import exp
-from aimbot_lab.foundation.kernels.packed import stored, stored_like
 from aimbot_lab.foundation.kernels.rng import (
     GOLDEN,
     MIX_1,

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from aimbot_lab.foundation.kernels.jit import kernel, late_called, late_inlined
+from aimbot_lab.foundation.kernels.jit import kernel, late_called, late_inlined, stored
 from aimbot_lab.foundation.kernels.lanes import any_exp, dot, exp, log, multiply
-from aimbot_lab.foundation.kernels.packed import stored
 from aimbot_lab.training.fused.core.arrays import (
     HALF,
     ZERO,

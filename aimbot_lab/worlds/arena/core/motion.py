@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from aimbot_lab.foundation.kernels.jit import inlined, kernel
-from aimbot_lab.foundation.kernels.packed import unpacked
+from aimbot_lab.foundation.kernels.jit import inlined, kernel, unpacked
 from aimbot_lab.foundation.kernels.rng import sin_cos, uniform, uniform_index
 from aimbot_lab.worlds.arena.core.state import (
     AT,

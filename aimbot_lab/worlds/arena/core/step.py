@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
-from aimbot_lab.foundation.kernels.packed import unpacked
+from aimbot_lab.foundation.kernels.jit import called, inlined, kernel, unpacked
 from aimbot_lab.foundation.kernels.rng import draw_parameters, uniform_index, weighted_index
 from aimbot_lab.foundation.kernels.threads import (
     BEGIN,

@@ -3,8 +3,7 @@
 import math
 from typing import Any
 
-from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
-from aimbot_lab.foundation.kernels.packed import unpacked
+from aimbot_lab.foundation.kernels.jit import called, inlined, kernel, unpacked
 from aimbot_lab.foundation.kernels.rng import (
     draw_parameters,
     uniform,

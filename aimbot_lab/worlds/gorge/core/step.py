@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
-from aimbot_lab.foundation.kernels.packed import unpacked
+from aimbot_lab.foundation.kernels.jit import called, inlined, kernel, unpacked
 from aimbot_lab.foundation.kernels.rng import (
     draw_parameters,
     uniform,
