@@ -149,7 +149,8 @@ class WorldVecEnv(VecEnv):
     `episode`, `is_success` (of a world that has wins) and `terminal_observation`.
     `episodes` holds what ended in the last step. With `show_masks` the masks of the world's
     branches are the last columns of every observation, 1 for what makes sense. Pictures have their
-    channels first; with `joined` the other columns stay together beside them, as `columns`."""
+    channels first; with `joined` the other columns stay together beside them, as `columns`, and
+    with `blocks` there is a Dict without pictures, too."""
 
     def __init__(
         self,
@@ -159,6 +160,7 @@ class WorldVecEnv(VecEnv):
         actions: LearnerActions = "bins",
         show_masks: bool = False,
         joined: bool = False,
+        blocks: bool = False,
         seed: int = 0,
         reward_scale: float | RewardScale = 1.0,
         render_mode: str | None = None,
@@ -183,7 +185,7 @@ class WorldVecEnv(VecEnv):
         self._actions = np.zeros((seats, width), np.float32)
         self._branch_masks = np.ones((seats, sum(world.spec.branches)), np.bool_)
         self._seen = ObservationCodec(
-            world.spec, masks=show_masks, channels_first=True, joined=joined
+            world.spec, masks=show_masks, channels_first=True, joined=joined, blocks=blocks
         )
         super().__init__(seats, self._seen.space, self._codec.space)
 
@@ -283,6 +285,14 @@ class WorldVecEnv(VecEnv):
         """Masks [B, choices] of the action space, True where a choice makes sense now."""
         self.world.action_masks(self._branch_masks)
         return self._codec.masks(self._branch_masks)
+
+    def compute_reward(
+        self, achieved: Float32Array, desired: Float32Array, infos: Any
+    ) -> Float32Array:
+        """Scaled rewards [N] for goals [N, D], as stable-baselines3's HerReplayBuffer asks."""
+        world: Any = self.world  # with the ability `goals`
+        rewards: Float32Array = world.goal_rewards(achieved, desired, infos)
+        return self.reward_scale.scaled(rewards, np.zeros(len(rewards), np.bool_))
 
     def _shown(self, observations: Observations) -> VecEnvObs:
         if not self._show_masks:

@@ -34,10 +34,10 @@ LearnerActions = Literal["own", "bins", "flat", "hybrid", "target_bins", "target
 class ObservationCodec:
     """How a seat's observation is shown: its columns [D], within their declared ranges.
 
-    Where a world shows pictures it is a Dict of its blocks, or a single picture where there is
-    nothing else. With `joined` the columns stay together there, as `columns`. Pictures are [H, W,
-    C], and [C, H, W] with `channels_first`. With `masks` those of the branches are the last
-    columns.
+    Where a world shows pictures, or with `blocks`, it is a Dict of its blocks, or a single one
+    where there is nothing else. With `joined` the columns stay together there, as `columns`.
+    Pictures are [H, W, C], and [C, H, W] with `channels_first`. With `masks` those of the branches
+    are the last columns.
     """
 
     space: spaces.Space[Any]
@@ -55,6 +55,7 @@ class ObservationCodec:
         masks: bool = False,
         channels_first: bool = False,
         joined: bool = False,
+        blocks: bool = False,
     ) -> None:
         count = sum(spec.branches) if masks else 0
         low = np.concatenate([spec.observation_low, np.zeros(count, np.float32)])
@@ -67,7 +68,8 @@ class ObservationCodec:
             self.columns[COLUMNS] = slice(None)
             shown[COLUMNS] = spaces.Box(low, high, dtype=np.float32)
         first = 0
-        for block in spec.observation_blocks if spec.pictures else ():
+        self._in_blocks = blocks or bool(spec.pictures)
+        for block in spec.observation_blocks if self._in_blocks else ():
             if block.kind == "image":
                 height, width, channels = block.shape
                 shape = (channels, height, width) if channels_first else block.shape
@@ -76,7 +78,7 @@ class ObservationCodec:
                 at = self.columns[block.name] = slice(first, first := first + block.columns)
                 shown[block.name] = spaces.Box(low[at], high[at], dtype=np.float32)
         self.names, self.alone = tuple(shown), len(shown) == 1
-        if not spec.pictures:
+        if not self._in_blocks:
             self.space = spaces.Box(low, high, dtype=np.float32)
         elif self.alone:
             (self.space,) = shown.values()
@@ -91,7 +93,7 @@ class ObservationCodec:
         columns = columns_of(observations)
         if masks is not None:
             columns = np.concatenate([columns, masks], axis=1, dtype=np.float32)
-        if observations.dtype.names is None:
+        if not self._in_blocks:
             return columns
         found = {name: self._part(name, observations, columns) for name in self.names}
         return found[self.names[0]] if self.alone else found
@@ -113,10 +115,11 @@ class ObservationCodec:
 
 
 def observation_space(
-    spec: WorldSpec, *, masks: bool = False, joined: bool = False
+    spec: WorldSpec, *, masks: bool = False, joined: bool = False, blocks: bool = False
 ) -> spaces.Space[Any]:
     """What learners are shown, with the channels of pictures first."""
-    return ObservationCodec(spec, masks=masks, channels_first=True, joined=joined).space
+    codec = ObservationCodec(spec, masks=masks, channels_first=True, joined=joined, blocks=blocks)
+    return codec.space
 
 
 class BinnedActions:

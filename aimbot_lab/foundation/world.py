@@ -104,10 +104,12 @@ class ObservationBlock:
         return prod(self.shape) + (self.shape[0] if self.kind == "units" else 0)
 
 
-ABILITIES = ("snapshot", "masks", "draw", "replay", "paired", "parts")
+ABILITIES = ("snapshot", "masks", "draw", "replay", "paired", "parts", "goals")
 """What a world may be able to do: go on from a snapshot bit for bit, mask choices, draw a row, play
-a recorded episode again, begin an episode from its seed alone, and be some of the rows of a larger
-one."""
+a recorded episode again, begin an episode from its seed alone, be some of the rows of a larger
+one, and say by `goal_rewards` what would be gained for reaching another goal."""
+GOALS = "achieved_goal", "desired_goal"
+"""Blocks of an observation in a world of goals, beside others."""
 
 
 SpaceKind = Literal["discrete", "multi_discrete", "multi_binary", "box", "dict", "tuple"]

@@ -143,6 +143,8 @@ class WorldType(ABC):
     """Whether benchmarks of the simulator measure it, with its default settings."""
     bounds_are_ranges: bool = True
     """Whether what is seen fills the bounds that the spec declares, so that they scale it well."""
+    copies: bool = False
+    """Whether a row is a copy of a user's environment, of which one alone can be trained in."""
     shape_keys: tuple[str, ...] = ()
     """Settings that decide what is observed and which actions there are."""
     bounding_keys: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from safetensors.numpy import load, save
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.her import HerReplayBuffer
 
 import aimbot_lab
 from aimbot_lab.adapters.sb3 import WorldVecEnv, joined_states, part_of_state
@@ -213,15 +214,23 @@ class ReplayParts:
         self._cover(max(0, end - buffer.buffer_size), end, _longest_span(buffer))
         return {span.name: partial(_pack_span, buffer, span) for span in self._spans}
 
-    def state(self) -> list[list[int]]:
-        """The steps that each part holds, as `take` left them."""
-        return [list(span) for span in self._spans]
+    def state(self) -> Any:
+        """The steps that each part holds, as `take` left them; and what goals need besides."""
+        spans, buffer = [list(span) for span in self._spans], self._buffer
+        if not isinstance(buffer, HerReplayBuffer) or not spans:
+            return spans
+        first = max(spans[0][0], spans[-1][1] - buffer.buffer_size)
+        is_whole = buffer.ep_length[first % buffer.buffer_size] > 0
+        return {"spans": spans, "is_whole": is_whole.tolist()}
 
-    def resume(self, state: list[list[int]], read_part: Callable[[str], bytes]) -> None:
+    def resume(self, state: Any, read_part: Callable[[str], bytes]) -> None:
         """Fill the buffer, which may be larger than it was, with what the parts hold."""
-        self._spans = [StepSpan(*steps) for steps in state]
+        spans = state["spans"] if isinstance(state, Mapping) else state
+        self._spans, buffer = [StepSpan(*steps) for steps in spans], self._buffer
         for span in self._spans:
-            _fill(self._buffer, span, unpack(read_part(span.name)))
+            _fill(buffer, span, unpack(read_part(span.name)))
+        if isinstance(buffer, HerReplayBuffer) and self._spans:
+            find_episodes(buffer, self._spans, state["is_whole"])
 
     def _cover(self, first: int, end: int, longest: int) -> None:
         """Have the spans cover the steps from `first` to `end`."""
@@ -233,6 +242,28 @@ class ReplayParts:
         while self._spans and _length(self._spans[-1]) <= _length(new) <= longest // 2:
             new = StepSpan(max(self._spans.pop().first, first), end)
         self._spans.append(new)
+
+
+def find_episodes(
+    buffer: HerReplayBuffer, spans: Sequence[StepSpan], is_whole: Sequence[bool]
+) -> None:
+    """Note where the episodes in the filled `buffer` begin, and how long are those that ended.
+
+    `is_whole` [N] says of which rows the first episode is there from its beginning on.
+    """
+    end, size = spans[-1].end, buffer.buffer_size
+    first = max(spans[0].first, end - size)
+    places = np.arange(first, end) % size
+    for row in range(buffer.n_envs):
+        ends = np.flatnonzero(buffer.dones[places, row])
+        starts = np.concatenate([[0], ends + 1])
+        for number, (start, last) in enumerate(zip(starts, ends, strict=False)):
+            own = places[start : last + 1]
+            buffer.ep_start[own, row] = own[0]
+            if number or first == 0 or is_whole[row]:
+                buffer.ep_length[own, row] = len(own)
+        buffer._current_ep_start[row] = (first + starts[-1]) % size
+        buffer.ep_start[places[starts[-1] :], row] = buffer._current_ep_start[row]
 
 
 def _length(span: StepSpan) -> int:

@@ -14,22 +14,35 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.registry import NamedCode, imported, is_allowed, named_code
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.training.algorithms.algorithm import Algorithm
+from aimbot_lab.training.algorithms.algorithm import (
+    HER,
+    HER_ARGUMENTS,
+    POLICY_KWARGS,
+    REPLAY,
+    Algorithm,
+)
+from aimbot_lab.training.algorithms.policy_kwargs import (
+    EXTRACTOR,
+    policy_faults,
+    with_named_encoder,
+)
 from aimbot_lab.training.algorithms.registry import (
+    ALGORITHMS,
+    DEFAULT,
     HYBRID_PPO,
     MASKABLE_PPO,
     algorithm_of,
     shard_count,
     surely_fused,
 )
-from aimbot_lab.training.networks.network import network_of
+from aimbot_lab.training.networks.network import MLP, network_of
 from aimbot_lab.training.networks.network_parts import (
     memory_shape,
     network_parts,
     network_summary,
     unfused_parts,
 )
-from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
+from aimbot_lab.training.networks.settings import NetworkSettings, PictureSettings, Scaling
 from aimbot_lab.training.processes.exchange import Rank, Shards, share
 from aimbot_lab.training.settings import (
     REWARD_SCALE,
@@ -37,7 +50,7 @@ from aimbot_lab.training.settings import (
     SelfPlaySettings,
     TrainSettings,
 )
-from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
+from aimbot_lab.worlds.registry import named_type, seats_in, spec_of, type_of
 
 WORDS: Mapping[Any, str] = {
     bool: "true or false",
@@ -45,6 +58,7 @@ WORDS: Mapping[Any, str] = {
     float: "a number",
     str: "a text",
     tuple: "a list",
+    dict: "a mapping",
     NoneType: "null",
 }
 # What no curriculum sets: what the run gives itself, and what is only for display.
@@ -53,6 +67,7 @@ OURS = frozenset(
         *("policy", "env", "device", "seed"),
         *("verbose", "stats_window_size", "tensorboard_log", "_init_setup_model"),
         *("supported_action_spaces", "support_multi_env"),  # what a class gives the library's base
+        *("rollout_buffer_kwargs", HER_ARGUMENTS),  # of classes that a file can't name
     }
 )
 # Settings of the training itself, which every algorithm has.
@@ -67,10 +82,42 @@ EVERY = {
     "options",
     "callbacks",
 }
+STRATEGIES = "future", "final", "episode"  # by which HER chooses other goals
 NOISE = "ActionNoise"  # stable-baselines3's class
 SDE = "use_sde"  # noise of numbers that depends on the state
+FREQUENCY = "n_steps", "n_epochs"  # by which dqn's train_freq and gradient_steps follow
+TRAIN_FREQ = "options.train_freq"
 OF_NETWORKS = {"network", "device"}  # which do nothing with a table
 HYPER_PARAMETERS = {field.name for field in fields(TrainSettings)} - EVERY
+
+
+OF_POLICY = "train.options.policy_kwargs.KEY"
+RUNNING = "network: {scaling: running} and reward_scale: running"
+ELSEWHERE: Mapping[str, str] = {
+    "n_timesteps": "train.total_steps",
+    "total_timesteps": "train.total_steps",
+    "n_envs": "env.num_envs",
+    "normalize": RUNNING,
+    "normalize_kwargs": RUNNING,
+    "policy": "what the world shows, and train.network",
+    "noise_type": "train.options.action_noise: [normal, 0.1]",
+    "noise_std": "train.options.action_noise: [normal, 0.1]",
+    "replay_buffer_class": "train.options.replay_buffer: her",
+    "seed": "seed, at the top of the file,",
+    **dict.fromkeys(("net_arch", "activation_fn", "log_std_init", "ortho_init"), OF_POLICY),
+}
+"""Names of stable-baselines3 and rl-baselines3-zoo, with what says the same here."""
+
+
+def elsewhere(key: str, train: Mapping[str, Any]) -> str | None:
+    """Where a file says what an unknown `key` of its section `train` may mean; None: unknown."""
+    if key in ELSEWHERE:
+        return f"{ELSEWHERE[key].replace('KEY', key)} says it here"
+    try:
+        options = known_options(ALGORITHMS[train.get("algo", DEFAULT)])
+    except (LookupError, TypeError, ConfigurationError):
+        return None
+    return f"it is an option: train.options.{key}" if key in options else None
 
 
 class OptionFault(NamedTuple):
@@ -90,6 +137,11 @@ def settings_faults(
     yield from _useless(settings, algorithm)
     if settings.options:  # their names are those of the classes, which load torch
         yield from _option_faults(settings, algorithm)
+    if spec is not None and not spec.pictures and with_named_encoder(settings) is not settings:
+        what = "needs a world that shows pictures; there are none here"
+        yield OptionFault("options", f"{POLICY_KWARGS}.{EXTRACTOR}", what)
+    if spec is not None and settings.options.get(REPLAY) == HER and algorithm.knows_hindsight:
+        yield from _goal_faults(settings, spec)
     chooses = spec is not None and algorithm.chooses_bins(settings, spec)
     if settings.options.get(SDE) is True and chooses:
         what = f"needs actions of numbers alone; {settings.algo} has choices here"
@@ -126,6 +178,50 @@ def _bins_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:
     )
 
 
+def with_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The `data` of a file with what it leaves to its algorithm in a world of a user's own.
+
+    There the library's own defaults hold. Where the world or the algorithm can't be told, as it is.
+    """
+    given, train = data.get("env"), data.get("train", {})
+    world = named_type(given)
+    if world is None or world.bounds_are_ranges or not isinstance(train, Mapping):
+        return dict(data)
+    try:
+        algorithm = ALGORITHMS[train.get("algo", DEFAULT)]
+    except (LookupError, TypeError, ConfigurationError):  # which the settings themselves report
+        return dict(data)
+    filled = {**data, "train": _filled(train, algorithm.of_own_worlds)}
+    if world.copies and algorithm.one_row and isinstance(given, Mapping):
+        filled["env"] = {"num_envs": 1, **given}
+    return filled
+
+
+def _filled(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` with those values of `usual`, by dotted keys, for which it has none."""
+    filled = dict(given)
+    for key, value in usual.items():
+        section, _, name = key.rpartition(".")
+        inner = filled.get(section, {})
+        if not section:
+            filled.setdefault(name, value)
+        elif key == TRAIN_FREQ and not given.keys().isdisjoint(FREQUENCY):
+            continue
+        elif isinstance(inner, Mapping) and inner.get("kind", MLP.name) == MLP.name:
+            filled[section] = {name: value, **inner}
+    return filled
+
+
+def with_picture_layers(train: TrainSettings, spec: WorldSpec) -> TrainSettings:
+    """`train` with as many layers as its class has where the picture of `spec` is all there is."""
+    network, layers = train.network, algorithm_of(train).picture_layers
+    alone = len(spec.pictures) == 1 and not spec.observation_names
+    if layers is None or not alone or not isinstance(network, NetworkSettings):
+        return train
+    picture = network.picture or PictureSettings()
+    return replace(train, network=replace(network, layers=layers, picture=picture))
+
+
 def with_scaling(train: TrainSettings, *, bounds_are_ranges: bool) -> TrainSettings:
     """`train` with the scaling of observations and rewards that it leaves out.
 
@@ -156,11 +252,61 @@ def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[Op
         elif name not in known:
             what = f"{settings.algo} has no such option"
             yield OptionFault("options", name, what, known=tuple(known))
-        elif not _fits(value, known[name]):
-            wanted = " or ".join(WORDS[kind] for kind in known[name])
-            yield OptionFault("options", name, f"must be {wanted}")
+        elif (fault := _type_fault(value, known[name])) is not None:
+            yield OptionFault("options", name, fault)
+        elif name == REPLAY and value != HER:
+            yield OptionFault("options", name, f"must be {HER}")
+        elif name == HER_ARGUMENTS:
+            yield from _her_faults(settings)
+        elif name == POLICY_KWARGS and value is not None:
+            yield from _policy_faults(value, algorithm)
         elif name in algorithm.policy_options and known[name] == (int,) and value < 1:
             yield OptionFault("options", name, "must be at least 1")
+
+
+def _type_fault(value: Any, kinds: tuple[Any, ...]) -> str | None:
+    """What is wrong with `value`, which must be of one of `kinds`; None: nothing is."""
+    words = " or ".join(WORDS[kind] for kind in kinds)
+    return None if _fits(value, kinds) else f"must be {words}"
+
+
+def _her_faults(settings: TrainSettings) -> Iterator[OptionFault]:
+    """What is wrong with the arguments of the replay buffer."""
+    given = settings.options[HER_ARGUMENTS]
+    if settings.options.get(REPLAY) != HER:
+        yield OptionFault("options", HER_ARGUMENTS, f"does nothing without {REPLAY}: {HER}")
+        return
+    goals, strategy = "n_sampled_goal", "goal_selection_strategy"
+    for name in given:
+        if name not in (goals, strategy):
+            what = f"{HER} has no such argument"
+            yield OptionFault("options", f"{HER_ARGUMENTS}.{name}", what, (goals, strategy))
+    if type(given.get(goals, 1)) is not int or given.get(goals, 1) < 1:
+        yield OptionFault("options", f"{HER_ARGUMENTS}.{goals}", "must be a whole number from 1 on")
+    if given.get(strategy, STRATEGIES[0]) not in STRATEGIES:
+        what = f"must be {' or '.join(STRATEGIES)}"
+        yield OptionFault("options", f"{HER_ARGUMENTS}.{strategy}", what)
+
+
+def _goal_faults(settings: TrainSettings, spec: WorldSpec) -> Iterator[OptionFault]:
+    """Why hindsight experience replay is impossible in the world of `spec`."""
+    if not spec.can("goals"):
+        what = (
+            f"{HER} needs an environment of goals: observations that are a Dict of observation, "
+            "achieved_goal and desired_goal, and a method compute_reward"
+        )
+        yield OptionFault("options", REPLAY, what)
+    elif settings.reward_scale == "running":
+        what = f"running knows nothing of other goals; {REPLAY}: {HER} needs a number"
+        yield OptionFault("reward_scale", None, what)
+
+
+def _policy_faults(given: Mapping[str, Any], algorithm: Algorithm) -> Iterator[OptionFault]:
+    stacks = () if algorithm.ranks_actions else ("pi", "qf" if algorithm.replay_buffer else "vf")
+    plain = _plain_parameters(algorithm.load().policy)
+    found = policy_faults(given, plain, stacks=stacks, type_fault=_type_fault)
+    for path, what, known in found:
+        yield OptionFault("options", ".".join((POLICY_KWARGS, *path)), what, known)
 
 
 def known_options(algorithm: Algorithm) -> dict[str, tuple[Any, ...]]:
@@ -170,6 +316,7 @@ def known_options(algorithm: Algorithm) -> dict[str, tuple[Any, ...]]:
     return {
         **{name: kinds for name, kinds in model.items() if name not in taken},
         **{name: policy[name] for name in algorithm.policy_options},
+        **({REPLAY: (str,), HER_ARGUMENTS: (dict,)} if algorithm.knows_hindsight else {}),
     }
 
 
@@ -181,9 +328,11 @@ def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFa
     if isinstance(network, NetworkSettings) and network.scaling == "ranges":
         # As earlier versions wrote the default.
         settings = replace(settings, network=replace(network, scaling=None))
-    for key in sorted((HYPER_PARAMETERS | of_networks) - algorithm.takes):
+    beside = set(FREQUENCY) if "train_freq" in settings.options else set()
+    for key in sorted((HYPER_PARAMETERS | of_networks) - (algorithm.takes - beside)):
         if getattr(settings, key) != getattr(usual, key):
-            what = f"does nothing with {settings.algo}: leave it out"
+            other = "options.train_freq" if key in beside & algorithm.takes else settings.algo
+            what = f"does nothing with {other}: leave it out"
             if algorithm.numbers_only and key in known_options(algorithm):
                 what = f"is an option of {settings.algo}: write train.options.{key}"
             yield OptionFault(key, None, what)
@@ -210,7 +359,7 @@ def _plain_kinds(hint: Any) -> tuple[Any, ...]:
 
 
 def _fits(value: Any, kinds: tuple[Any, ...]) -> bool:
-    if value is None or isinstance(value, bool | str | tuple):
+    if value is None or isinstance(value, bool | str | tuple | dict):
         return type(value) in kinds
     if isinstance(value, int):
         return int in kinds or float in kinds

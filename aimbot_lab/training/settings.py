@@ -310,9 +310,9 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         return tuple(_plain(one) for one in value)
-    raise PydanticCustomError(
-        "option_type", "must be a number, a text, a list, true, false or null"
-    )
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _plain(one) for key, one in value.items()}
+    raise PydanticCustomError("option_type", "must be a plain value, a list or a mapping")
 
 
 def _number_or(word: str) -> Callable[[object], str | None]:
@@ -403,8 +403,9 @@ class TrainSettings:
     """Weight of the entropy bonus: a number or a schedule."""
     vf_coef: Annotated[Float, Ge(0)] = 0.5
     """Weight of the value loss."""
-    max_grad_norm: Annotated[Float, Gt(0)] = 0.5
-    """Largest norm of a gradient."""
+    max_grad_norm: Annotated[Float, Gt(0)] | None = 0.5
+    """Largest norm of a gradient; null, as the algorithm's class has it, which with qrdqn is
+    none."""
     target_kl: Annotated[Float, Gt(0)] | None = None
     """Stop an update before a gradient step whose minibatch shows more than 1.5 times this
     divergence (Kullback-Leibler) from the policy of the rollout; trpo bounds its step by it."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -15,6 +16,7 @@ from gymnasium.envs.registration import EnvSpec
 from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.her import HerReplayBuffer
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.temperature import LIKELIEST
@@ -76,6 +78,34 @@ class Shown(Reach):
     def step(self, action: Any) -> Any:
         _, *others = super().step(action)
         return self.shown(), *others
+
+
+class Goals(Reach):
+    """A number that grows and falls by what is done reaches a goal, or does not."""
+
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        super().__init__(space)
+        goal = spaces.Box(-9.0, 9.0, (1,), np.float32)
+        named = {"observation": self.observation_space, "achieved_goal": goal, "desired_goal": goal}
+        self.observation_space = spaces.Dict(named)
+
+    def _shown(self) -> Any:
+        return {"observation": self._seen, "achieved_goal": self._at, "desired_goal": self._goal}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self._at = np.zeros(1, np.float32)
+        self._goal = self.np_random.uniform(-3, 3, 1).astype(np.float32)
+        return self._shown(), {}
+
+    def compute_reward(self, achieved: Any, desired: Any, info: Any) -> Any:
+        del info
+        return -(np.abs(achieved - desired).max(axis=-1) > 0.5).astype(np.float32)
+
+    def step(self, action: Any) -> Any:
+        _, _, terminated, _, info = super().step(action)
+        self._at = (self._at + np.ravel(np.asarray(action, np.float32))[0]).clip(-9, 9)
+        return self._shown(), self.compute_reward(self._at, self._goal, info), terminated, False, {}
 
 
 class Seeded(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -167,10 +197,14 @@ class Masked(Reach):
 
 
 def registered(
-    monkeypatch: pytest.MonkeyPatch, space: spaces.Space[Any], *, masked: bool = False
+    monkeypatch: pytest.MonkeyPatch,
+    space: spaces.Space[Any],
+    *,
+    masked: bool = False,
+    goals: bool = False,
 ) -> str:
-    kind = Masked if masked else Reach
-    name = f"Reach{crc32(str(space).encode())}-v0"  # by which its spec is kept
+    kind = Masked if masked else Goals if goals else Reach
+    name = f"{kind.__name__}{crc32(str(space).encode())}-v0"  # by which its spec is kept
     spec = EnvSpec(name, lambda: kind(space), max_episode_steps=20, disable_env_checker=True)
     monkeypatch.setitem(gymnasium.registry, name, spec)
     return name
@@ -321,6 +355,47 @@ def test_a_resumed_training_ends_in_the_bits_of_an_unbroken_one(
     assert state_sha256(other.model, other.progress.state()) != hashes[0]
 
 
+@pytest.mark.parametrize("algo", ["dqn", "qrdqn", "sac", "td3", "ddpg", "tqc"])
+def test_hindsight_experience_replay_is_the_library_s_and_resumes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, algo: str
+) -> None:
+    """With a buffer that comes round."""
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
+    algorithm, by_values = ALGORITHMS[algo], algo in ("dqn", "qrdqn")
+    name = registered(monkeypatch, spaces.Discrete(3) if by_values else BOX, goals=True)
+    options: dict[str, Any] = {**WARMED, "train_freq": 15, "buffer_size": 120}
+    strategy = {"n_sampled_goal": 3, "goal_selection_strategy": "episode"}
+    given = {"batch_size": 16, "learning_rate": 3e-3}
+    wanted = plain(
+        algorithm.classes().model,
+        name,
+        2,
+        policy="MultiInputPolicy",
+        policy_kwargs=dict(ARCH),
+        replay_buffer_class=HerReplayBuffer,
+        replay_buffer_kwargs=dict(strategy),
+        **given,
+        **options,
+    )
+    options |= {"replay_buffer": "her", "replay_buffer_kwargs": strategy}
+    train = {**given, "network": SMALL, "options": options}
+    if by_values:
+        train["max_grad_norm"] = algorithm.of_own_worlds["max_grad_norm"]
+    keeper = Keeper()
+    whole = ours(name, 2, algo=algo, links=RunLinks(checkpoints=keeper), **train)
+    assert_equal_bits(whole.model, wanted)
+    middle = keeper.checkpoints[len(keeper.checkpoints) * 2 // 3]
+    again = ours(name, 2, algo=algo, after=(middle, keeper), **train)
+    assert_equal_bits(again.model, wanted)
+    whole.save_agents(tmp_path)
+    agent = load_agent(tmp_path / "last").agent
+    seen = {"observation": 3, "achieved_goal": 1, "desired_goal": 1}
+    flat = np.zeros((5, sum(seen.values())), np.float32)
+    shown = {key: np.zeros((5, size), np.float32) for key, size in seen.items()}
+    acted = agent.act(flat, temperature=LIKELIEST)
+    np.testing.assert_array_equal(acted, wanted.predict(shown, deterministic=True)[0])
+
+
 @pytest.mark.parametrize("algo", ["a2c", *BY_NUMBERS])
 def test_left_out_settings_are_those_of_the_class(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, algo: str
@@ -339,8 +414,43 @@ def test_left_out_settings_are_those_of_the_class(
     assert agent.samples == (algo not in ("td3", "ddpg"))
 
 
+FIVE_LINES = """
+name: five
+env: {world: gymnasium, id: NAME}
+train: {algo: ALGO, total_steps: 130}
+"""
+
+
+@pytest.mark.parametrize("algo", ["ppo", "a2c", "recurrent_ppo", "trpo", "dqn", "qrdqn", "td3"])
+def test_a_file_of_five_lines_trains_what_the_library_s_own_script_trains(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, algo: str
+) -> None:
+    space = BOX if algo in BY_NUMBERS else spaces.Discrete(3)
+    name, model = registered(monkeypatch, space), ALGORITHMS[algo].classes().model
+    path = tmp_path / "c.yaml"
+    path.write_text(FIVE_LINES.replace("NAME", name).replace("ALGO", algo), encoding="utf-8")
+    config = load_curriculum(path).config
+    training = Training(TrainingPlan(SEED, config.env, config.lessons, config.train))
+    training.learn(Sink(), SilentObserver(), lambda: False)
+    kinds: Any = {"policy": "MlpLstmPolicy"} if algo == "recurrent_ppo" else {}
+    assert_equal_bits(training.model, plain(model, name, 1, steps=130, **kinds))
+
+
+@pytest.mark.parametrize("algo", [name for name, one in ALGORITHMS.items() if one.one_row])
+def test_defaults_in_worlds_of_one_s_own_are_those_of_the_class(algo: str) -> None:
+    algorithm = ALGORITHMS[algo]
+    usual = signature(algorithm.classes().model).parameters
+    settings, given = algorithm.settings(algo=algo), algorithm.of_own_worlds
+    for key, name in algorithm.shared.items():
+        value = given.get(key, getattr(settings, key))
+        if not (key == "target_kl" and value is None):  # then the class's own is taken
+            assert value == usual[name].default, key
+    for key in given.keys() - algorithm.shared.keys() - {"network.activation"}:
+        assert given[key] == usual[key.removeprefix("options.")].default
+
+
 LIBRARY = [name for name, one in ALGORITHMS.items() if one.table is None]
-OTHERS: dict[Any, Any] = {bool: "yes", int: True, float: False, str: True, tuple: True}
+OTHERS: dict[Any, Any] = {bool: "yes", int: True, float: False, str: True, tuple: True, dict: 1}
 
 
 @pytest.mark.parametrize("algo", LIBRARY)
@@ -355,6 +465,81 @@ def test_every_argument_of_a_class_is_checked_by_name_and_type(algo: str) -> Non
         value = OTHERS[kinds[0]]
         (wrong,) = settings_faults(algorithm.settings(algo=algo, options={name: value}))
         assert wrong.what == f"must be {' or '.join(WORDS[kind] for kind in kinds)}"
+
+
+@pytest.mark.parametrize("algo", [name for name, one in ALGORITHMS.items() if one.one_row])
+def test_every_argument_of_a_policy_is_checked_by_name_and_type(algo: str) -> None:
+    algorithm = ALGORITHMS[algo]
+
+    def faults(**given: Any) -> list[tuple[Any, str]]:
+        settings = algorithm.settings(algo=algo, options={"policy_kwargs": given})
+        return [(one.option, one.what) for one in settings_faults(settings)]
+
+    (unknown,) = settings_faults(algorithm.settings(algo=algo, options={"policy_kwargs": {"a": 1}}))
+    assert {"net_arch", "activation_fn", "optimizer", "features_extractor"} < {*unknown.known}
+    for name in unknown.known:
+        ((place, what),) = faults(**{f"{name}_": 1})
+        assert (place, what) == (f"policy_kwargs.{name}_", "the policy has no such argument")
+        ((place, what),) = faults(**{name: {"a": "b"} if name != "optimizer_kwargs" else 3.5})
+        assert place.startswith(f"policy_kwargs.{name}")
+        assert what.startswith("must be") or name == "net_arch"
+    ((_, what),) = faults(activation_fn="rely")
+    assert what.startswith("must be tanh or relu")
+    ((_, what),) = faults(net_arch=(0, 16))
+    assert what == "must hold whole numbers from 1 to 4096"
+    ((place, what),) = faults(optimizer="sgd", optimizer_kwargs={"momentun": 0.9})
+    assert (place, what) == ("policy_kwargs.optimizer_kwargs.momentun", "sgd has no such argument")
+
+
+def test_arguments_of_hindsight_experience_replay_are_checked_by_name_and_value() -> None:
+    given = {"n_sample_goal": 4, "n_sampled_goal": 0, "goal_selection_strategy": "last"}
+    options = {"replay_buffer": "her", "replay_buffer_kwargs": given}
+    settings = ALGORITHMS["sac"].settings(algo="sac", options=options)
+    found = [(str(one.option).rpartition(".")[2], one.what) for one in settings_faults(settings)]
+    assert found == [
+        ("n_sample_goal", "her has no such argument"),
+        ("n_sampled_goal", "must be a whole number from 1 on"),
+        ("goal_selection_strategy", "must be future or final or episode"),
+    ]
+
+
+GIVEN_TO_POLICIES: Any = {
+    "net_arch": {"pi": (8,), "vf": (16, 8)},
+    "activation_fn": "elu",
+    "ortho_init": False,
+    "log_std_init": -0.5,
+    "optimizer": "adamw",
+    "optimizer_kwargs": {"weight_decay": 0.01},
+}
+
+
+@pytest.mark.parametrize("algo", ["ppo", "dqn", "td3"])
+def test_policy_kwargs_reach_the_policy_s_class(monkeypatch: pytest.MonkeyPatch, algo: str) -> None:
+    """By names in the place of classes."""
+    algorithm, given = ALGORITHMS[algo], dict(GIVEN_TO_POLICIES)
+    name = registered(monkeypatch, spaces.Discrete(3) if algo == "dqn" else BOX)
+    train: dict[str, Any] = {**ROLLOUTS, "network": PLAIN} if algo == "ppo" else {}
+    if algo != "ppo":
+        given["net_arch"] = (8, 8) if algo == "dqn" else {"pi": (8,), "qf": (16, 8)}
+        given = {k: v for k, v in given.items() if k not in ("ortho_init", "log_std_init")}
+    layers = given["net_arch"]
+    named = layers if isinstance(layers, tuple) else {k: [*v] for k, v in layers.items()}
+    theirs = {**given, "net_arch": list(named) if algo == "dqn" else named}
+    del theirs["optimizer"]
+    theirs |= {"activation_fn": th.nn.ELU, "optimizer_class": th.optim.AdamW}
+    plainly = {} if algo == "ppo" else WARMED
+    if algo == "dqn":
+        train = {k: v for k, v in algorithm.of_own_worlds.items() if "." not in k}
+    wanted = plain(
+        algorithm.classes().model,
+        name,
+        2,
+        policy_kwargs=theirs,
+        **({} if algo == "dqn" else {k: v for k, v in train.items() if k != "network"}),
+        **plainly,
+    )
+    options = {"policy_kwargs": given, **plainly}
+    assert_equal_bits(ours(name, 2, algo=algo, options=options, **train).model, wanted)
 
 
 FILE = """
@@ -373,6 +558,16 @@ train: {algo: sac, total_steps: 100OPTIONS}
         (BOX, ", options: {action_noise: [pink, 1]}", None),
         (BOX, ", options: {buffer_size: 1e12}", None),
         (BOX, ", ent_coef: 0.3", "is an option of sac: write train.options.ent_coef"),
+        (BOX, ", tau: 0.1", r"unknown key \(it is an option: train.options.tau\)"),
+        (BOX, ", n_timesteps: 7", r"unknown key \(train.total_steps says it here\)"),
+        (BOX, ", normalize: true", "reward_scale: running says it here"),
+        (BOX, ", net_arch: [8]", "train.options.policy_kwargs.net_arch says it here"),
+        (BOX, ", options: {policy_kwargs: {net_arh: [8]}}", "nearest valid key: net_arch"),
+        (BOX, ", options: {policy_kwargs: {net_arch: [x]}}", r"4096 \(got a list\)"),
+        (BOX, ", options: {policy_kwargs: {features_extractor: small}}", "shows pictures"),
+        (BOX, ", options: {replay_buffer: her}", "her needs an environment of goals"),
+        (BOX, ", options: {replay_buffer: him}", "must be her"),
+        (BOX, ", options: {replay_buffer_kwargs: {}}", "does nothing without replay_buffer: her"),
         (BOX, ", n_epochs: 7", "does nothing with sac: leave it out"),
         (spaces.Discrete(2), "", "sac acts by numbers alone [^\\n]*use ppo or dqn"),
         (

@@ -41,8 +41,10 @@ from aimbot_lab.training.checks import (
     actor_faults,
     callback_code,
     callback_faults,
+    elsewhere,
     settings_faults,
     update_cost,
+    with_defaults,
 )
 from aimbot_lab.training.networks.network import NETWORKS, network_of
 from aimbot_lab.training.networks.network_parts import part_faults
@@ -93,7 +95,9 @@ def validate(
     Code that its world and its callbacks name is run where `may_run` says so; elsewhere nothing is
     held against a world whose shape is not known without it.
     """
+    data = with_defaults(data)
     config, faults = formed(data)
+    faults = [_with_way(fault, data.get("train")) for fault in faults]
     known = {fault.path for fault in faults}
     lessons, env, parameters, train, self_play = _sections(config or _without(data, known), known)
     codes = None if env is None else code_of(env), None if train is None else callback_code(train)
@@ -117,6 +121,13 @@ def validate(
         if not any(starts_with(place, fault.path) for place in known):
             faults.append(fault)
     return (None if faults else config), faults
+
+
+def _with_way(fault: Diagnostic, train: Any) -> Diagnostic:
+    """`fault`; that of a key of `train` which other tools have, with what says the same here."""
+    unknown = fault.about_key and len(fault.path) == 2 and fault.path[0] == "train"
+    way = elsewhere(str(fault.path[1]), train) if unknown and isinstance(train, Mapping) else None
+    return fault if way is None else fault._replace(what=f"unknown key ({way})")
 
 
 def formed(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnostic]]:
@@ -441,11 +452,15 @@ def option_diagnostics(env: WorldSettings | None, train: TrainSettings) -> Itera
     """What the algorithm does not take."""
     spec = None if env is None else spec_of(env)
     for key, option, what, known in settings_faults(train, spec):
-        path: KeyPath = ("train", key) if option is None else ("train", key, option)
-        if known and option is not None:
-            yield Diagnostic(path, f"{what} ({advice(option, known)})", about_key=True)
-        elif what.startswith("must be"):
-            yield Diagnostic(path, f"{what} (got {shown_value(train.options[str(option)])})")
+        inner = () if option is None else tuple(option.split("."))
+        path: KeyPath = ("train", key, *inner)
+        if known:
+            yield Diagnostic(path, f"{what} ({advice(inner[-1], known)})", about_key=True)
+        elif what.startswith("must"):
+            value: Any = train.options
+            for part in inner:
+                value = value[part]
+            yield Diagnostic(path, f"{what} (got {shown_value(value)})")
         else:
             yield Diagnostic(path, what)
 

@@ -34,7 +34,7 @@ from aimbot_lab.foundation.world_type import KeptFiles
 from aimbot_lab.foundation.yaml_files import dump, yaml_files
 from aimbot_lab.shipped.named_files import CURRICULUM, find_file
 from aimbot_lab.tracking.data_folder import without_password
-from aimbot_lab.training.checks import action_remarks
+from aimbot_lab.training.checks import HYPER_PARAMETERS, action_remarks
 from aimbot_lab.worlds.registry import code_of, knows_spec, named_type, spec_of, type_of
 
 Find = Callable[[str], Path | str]  # the name of a kept text to its file, or to the text itself
@@ -187,11 +187,12 @@ def _shown(path: str) -> str:
 
 
 _DECIDE = ("train.algo", "train.actors", "env.world")  # keys on which defaults depend, of these:
+_LAYERS: KeyPath = ("train", "network", "layers")
 _BY_ALGORITHM: tuple[KeyPath, ...] = (
-    ("train", "learning_rate"),
-    ("train", "aim_bins"),
-    ("train", "reward_scale"),
-    ("train", "network", "scaling"),
+    ("env", "num_envs"),
+    *(("train", key) for key in sorted({*HYPER_PARAMETERS, "aim_bins", "reward_scale"})),
+    *(_LAYERS, ("train", "network", "activation"), ("train", "network", "scaling")),
+    ("train", "options", "train_freq"),
 )
 _FORM = (
     "must be a mapping with name, and perhaps seed, env, lessons, forgetting, evaluation, "
@@ -325,9 +326,10 @@ def _loaded(
     origins = document.origins(file, applied)
     if faults or refused or config is None:
         raise ConfigurationError(*origins.lines(faults), *refused)
-    config = with_own_files(config.resolved(), origins=origins, find=find)
-    refuse_undrawable(config, origins)
     left_open = tuple(path for path in _BY_ALGORITHM if not _has(data, path))
+    config = config.resolved(own_layers=_LAYERS not in left_open)
+    config = with_own_files(config, origins=origins, find=find)
+    refuse_undrawable(config, origins)
     resolved = _resolved_text(config, file)
     return LoadedCurriculum(config, text, resolved, Path(file), left_open, origins)
 

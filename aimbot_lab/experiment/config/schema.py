@@ -240,7 +240,7 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
         "schedule_type": "must be a number or a schedule (got {got})",
         "reward_scale_type": "must be a number or 'running' (got {got})",
         "environment_parameter_type": "must be a number, a sampler or a curriculum (got {got})",
-        "option_type": "must be a number, true, false or null (got {got})",
+        "option_type": "must be a plain value, a list or a mapping (got {got})",
         "dataclass_type": "must be a mapping of keys (got {got})",
         "model_attributes_type": "must be a mapping of keys (got {got})",
         "dict_type": "must be a mapping of keys (got {got})",

@@ -31,8 +31,9 @@ from aimbot_lab.foundation.settings import (
 )
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.tracking.data_folder import TrackingSettings
+from aimbot_lab.training.algorithms.policy_kwargs import with_named_encoder
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
-from aimbot_lab.training.checks import callback_code, with_scaling
+from aimbot_lab.training.checks import callback_code, with_picture_layers, with_scaling
 from aimbot_lab.training.networks.network import network_of
 from aimbot_lab.training.settings import EvaluationSettings, SelfPlaySettings, TrainSettings
 from aimbot_lab.worlds.registry import (
@@ -364,12 +365,12 @@ class CurriculumFile:
         torch = "train.torch_threads=1"
         return ("env.threads=1", torch) if hasattr(self.env, "threads") else (torch,)
 
-    def resolved(self) -> "CurriculumFile":
+    def resolved(self, *, own_layers: bool = True) -> "CurriculumFile":
         """The same curriculum with its environment parameters worked into the lessons.
 
         A lesson without targets, of a world that has but one, gets that one, and the network and
-        the rewards what they leave to the world. Unchanged where the world's shape is not known
-        without code that may not run here.
+        the rewards what they leave to the world. Without `own_layers` their number is left to it,
+        too. Unchanged where the world's shape is not known without code that may not run here.
         """
         if not knows_spec(self.env):
             return self
@@ -379,8 +380,12 @@ class CurriculumFile:
         lessons = tuple(
             lesson if lesson.targets else replace(lesson, targets=only) for lesson in lessons
         )
-        train = with_scaling(self.train, bounds_are_ranges=type_of(env).bounds_are_ranges)
+        are_ranges = type_of(env).bounds_are_ranges
+        train = with_scaling(self.train, bounds_are_ranges=are_ranges)
+        if not (own_layers or are_ranges):
+            train = with_picture_layers(train, spec_of(env))
         if algorithm_of(train).table is None:  # else it has no network
+            train = with_named_encoder(train)
             network = network_of(train.network).resolved(train.network, spec_of(env))
             train = replace(train, network=network)
         return replace(self, env=env, lessons=lessons, environment_parameters={}, train=train)

@@ -113,7 +113,11 @@ class Agent:
         self.recurrent = algorithm.recurrent or memory_shape(train) is not None
         self._masks_shown = adapter.masks_shown
         self.seen = ObservationCodec(
-            spec, masks=adapter.masks_shown, channels_first=True, joined=adapter.joined
+            spec,
+            masks=adapter.masks_shown,
+            channels_first=True,
+            joined=adapter.joined,
+            blocks=adapter.blocks,
         )
         self.policy = policy
         self.spec = spec

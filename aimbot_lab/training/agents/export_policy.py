@@ -167,7 +167,7 @@ class DeployedPolicy(nn.Module):
 
     def _shown(self, columns: th.Tensor, pictures: tuple[th.Tensor, ...]) -> Any:
         """What the policy sees, as `ObservationCodec.shown` gives it in NumPy."""
-        if not pictures:
+        if not self._seen.names:
             return columns
         names = (block.name for block in self._pictures)
         first = {name: one.permute(0, 3, 1, 2) for name, one in zip(names, pictures, strict=True)}

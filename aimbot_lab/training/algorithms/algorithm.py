@@ -4,7 +4,7 @@ Loading this module loads no torch, so that files are checked fast.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 Arguments = dict[str, Any]
 NUMBERS = frozenset({"ent_coef"})
 """Arguments that the classes take as numbers only; a schedule gives its first value."""
+POLICY_KWARGS = "policy_kwargs"
+"""The option that holds arguments of the policy's class."""
+REPLAY, HER = "replay_buffer", "her"
+"""The option that names a replay buffer, and the one of hindsight experience replay."""
+HER_ARGUMENTS = "replay_buffer_kwargs"
 
 
 class AdapterOptions(NamedTuple):
@@ -29,6 +34,7 @@ class AdapterOptions(NamedTuple):
 
     actions: "LearnerActions" = "own"
     masks_shown: bool = False  # in the observation's last columns
+    blocks: bool = False  # whether there is a Dict of blocks without pictures, too
     joined: bool = False  # whether columns stay together beside pictures, not block by block
 
 
@@ -66,6 +72,14 @@ class Algorithm:
     shared: Mapping[str, str]
     settings: type[TrainSettings] = TrainSettings
     """The settings of `train`; one's own class adds fields to these."""
+    of_own_worlds: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that a file leaves out, by their dotted keys, in worlds whose bounds are no ranges:
+    the defaults of its class, where they are others than those of `settings`."""
+    picture_layers: tuple[int, ...] | None = None
+    """Layers there where a picture is all that is seen; None: as many as elsewhere."""
+    one_row: bool = False
+    """Whether a file that names no number of copies of an environment has one, as the scripts of
+    stable-baselines3; else as many as the world says."""
     adapter: Callable[[Any], AdapterOptions] = lambda _: AdapterOptions()
     masked: bool = False  # predictions take masks of the choices
     recurrent: bool = False  # the policy remembers
@@ -111,15 +125,19 @@ class Algorithm:
         return actions in ("bins", "flat", "target_bins")
 
     @property
+    def knows_hindsight(self) -> bool:
+        """Whether it may learn from goals that were reached in the place of those that were not."""
+        return self.replay_buffer and self.sees_pictures  # which are entries of a Dict, too
+
+    @property
     def samples(self) -> bool:
         """Whether agents may draw actions from probabilities."""
         return not (self.ranks_actions or self.deterministic)
 
     def rollout_steps(self, settings: TrainSettings) -> int:
         """Steps of every environment between two updates; 1 where episodes are counted instead."""
-        if "n_steps" in self.takes:
-            return settings.n_steps
-        frequency = settings.options.get("train_freq", 1)
+        usual = settings.n_steps if "n_steps" in self.takes else 1
+        frequency = settings.options.get("train_freq", usual)
         return frequency if isinstance(frequency, int) else 1
 
     @property
@@ -136,7 +154,8 @@ class Algorithm:
             shared[name] = value_at(shared[name], 1.0)
         # None means the class's own default where the class does not take None itself.
         given = {name: value for name, value in shared.items() if value is not None}
-        options = {k: v for k, v in settings.options.items() if k not in self.policy_options}
+        of_policy = {*self.policy_options, POLICY_KWARGS}
+        options = {k: v for k, v in settings.options.items() if k not in of_policy}
         return {**given, **self.more(settings, observations, rows), **options}
 
     def policy_arguments(self, settings: TrainSettings, spec: WorldSpec) -> Arguments:

@@ -23,13 +23,18 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.preprocessing import get_action_dim, get_obs_shape
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.her import HerReplayBuffer
 from torch.optim import Adam, Optimizer, RMSprop
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv, reward_scale
 from aimbot_lab.adapters.spaces import learner_codec, observation_space
 from aimbot_lab.foundation.errors import ConfigurationError, blamed, place_of
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec, seats_of
-from aimbot_lab.training.algorithms.algorithm import Algorithm
+from aimbot_lab.training.algorithms.algorithm import HER, REPLAY, Algorithm
+from aimbot_lab.training.algorithms.policy_kwargs import (
+    policy_class_arguments,
+    with_named_encoder,
+)
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of, transition_bytes
 from aimbot_lab.training.networks.network import NETWORKS, network_of
 from aimbot_lab.training.networks.network_parts import with_keys
@@ -54,6 +59,8 @@ def new_model(
     arguments = algorithm.model_arguments(settings, env.observation_space, env.num_envs)
     if arguments.get("action_noise") is not None:
         arguments["action_noise"] = new_action_noise(arguments["action_noise"], env)
+    if arguments.pop(REPLAY, None) == HER:
+        arguments["replay_buffer_class"] = HerReplayBuffer
     _require_memory(arguments.get("buffer_size"), env.observation_space)
     policy_arguments = _policy_arguments(algorithm, settings, spec)
     model, policy = algorithm.load()
@@ -120,7 +127,9 @@ def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
     actions = learner_codec(
         spec, adapter.actions, bins_within(settings, spec.continuous_limit)
     ).space
-    observations = observation_space(spec, masks=adapter.masks_shown, joined=adapter.joined)
+    observations = observation_space(
+        spec, masks=adapter.masks_shown, joined=adapter.joined, blocks=adapter.blocks
+    )
     arguments = _policy_arguments(algorithm, settings, spec)
     if settings.options.get("use_sde"):  # which a model gives its policy by itself
         arguments["use_sde"] = True
@@ -132,9 +141,11 @@ def _policy_arguments(
 ) -> dict[str, Any]:
     if algorithm.table is not None:
         return algorithm.policy_arguments(settings, spec)
+    settings = with_named_encoder(settings)
     one_stack = algorithm.ranks_actions or algorithm.replay_buffer
     network = network_arguments(with_keys(settings), spec, one_stack=one_stack)
-    return {**network, **algorithm.policy_arguments(settings, spec)}
+    own = algorithm.policy_arguments(settings, spec)
+    return {**network, **own, **policy_class_arguments(settings)}
 
 
 def new_vec_env(world: BatchWorld, train: TrainSettings, *, seed: int) -> WorldVecEnv:
@@ -147,6 +158,7 @@ def new_vec_env(world: BatchWorld, train: TrainSettings, *, seed: int) -> WorldV
         actions=adapter.actions,
         show_masks=adapter.masks_shown,
         joined=adapter.joined,
+        blocks=adapter.blocks,
         seed=seed,
         reward_scale=reward_scale(scale, seats_of(world), gamma=train.gamma),
     )

@@ -17,6 +17,9 @@ from aimbot_lab.foundation.registry import Registry, SettingsByName, package_of
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.algorithm import (
+    HER,
+    POLICY_KWARGS,
+    REPLAY,
     AdapterOptions,
     Algorithm,
     Arguments,
@@ -144,33 +147,49 @@ def shard_count(settings: TrainSettings, rows: int) -> int:
     return asked_count(settings.shards, rows, batch, samples=samples)
 
 
-PPO_ALGORITHM = Algorithm(name="ppo", classes=_ppo, shared=same_names(*CLIPPED), self_play=True)
-MASKABLE_PPO = Algorithm(
-    name="maskable_ppo",
-    classes=_maskable_ppo,
+LIBRARY_PPO: Mapping[str, Any] = MappingProxyType(
+    {"n_steps": 2048, "batch_size": 64, "n_epochs": 10, "learning_rate": 3e-4, "ent_coef": 0.0}
+)
+PPO_ALGORITHM = Algorithm(
+    name="ppo",
+    classes=_ppo,
     shared=same_names(*CLIPPED),
-    masked=True,
+    of_own_worlds=LIBRARY_PPO,
+    picture_layers=(),
+    one_row=True,
     self_play=True,
 )
+MASKABLE_PPO = replace(PPO_ALGORITHM, name="maskable_ppo", classes=_maskable_ppo, masked=True)
 RECURRENT_PPO = Algorithm(
     name="recurrent_ppo",
     classes=_recurrent_ppo,
     shared=same_names(*CLIPPED),
+    of_own_worlds=MappingProxyType({**LIBRARY_PPO, "n_steps": 128, "batch_size": 128}),
+    picture_layers=(),
+    one_row=True,
     recurrent=True,
     policy_options=("lstm_hidden_size", "n_lstm_layers", "shared_lstm", "enable_critic_lstm"),
     memory=lstm,
 )
-TRPO_ALGORITHM = Algorithm(name="trpo", classes=_trpo, shared=same_names(*ROLLOUT, "target_kl"))
+TRPO_ALGORITHM = Algorithm(
+    name="trpo",
+    classes=_trpo,
+    shared=same_names(*ROLLOUT, "target_kl"),
+    of_own_worlds=MappingProxyType({"n_steps": 2048, "batch_size": 128}),
+    picture_layers=(),
+    one_row=True,
+)
 HYBRID_PPO = Algorithm(
     name="hybrid_ppo",
     classes=_hybrid_ppo,
+    of_own_worlds=MappingProxyType({"batch_size": 128}),
     shared=same_names(*CLIPPED, "objective", "dual_clip", "engine", "shards"),
     self_play=True,
     adapter=hybrid_adapter,
     derived=frozenset({"aim", "masks", "target", "samples", "actors"}),
     more=kept_rollouts,
     more_policy=hybrid_policy,
-    fixed=frozenset({"keep_rollouts", "own_shards"}),
+    fixed=frozenset({"keep_rollouts", "own_shards", POLICY_KWARGS}),
     policy_options=("log_std_init",),
     any_threads=surely_fused,
 )
@@ -188,8 +207,11 @@ def replay_arguments(
 
     The rollout is n_steps of every environment, and as many samples are drawn after it as
     n_epochs passes over it would take. The buffer holds the whole training if that fits
-    MAX_BUFFER, and never less than MIN_ROLLOUTS.
+    MAX_BUFFER, and never less than MIN_ROLLOUTS. With an option train_freq, all is as the class
+    has it.
     """
+    if "train_freq" in settings.options:
+        return buffer_within(settings, observations, rows)
     rollout = settings.n_steps * rows
     fits = min(settings.total_steps, MAX_BUFFER // transition_bytes(observations))
     return {
@@ -206,9 +228,14 @@ def transition_bytes(observations: "spaces.Space[Any]") -> int:
     return 2 * sum(sizes)
 
 
-def flat_adapter(_: TrainSettings) -> AdapterOptions:
+def flat_adapter(settings: TrainSettings) -> AdapterOptions:
     """One choice of all combinations."""
-    return AdapterOptions("flat")
+    return AdapterOptions("flat", blocks=settings.options.get(REPLAY) == HER)
+
+
+def own_adapter(settings: TrainSettings) -> AdapterOptions:
+    """The environment's own actions."""
+    return AdapterOptions(blocks=settings.options.get(REPLAY) == HER)
 
 
 def _dqn() -> Classes:
@@ -225,6 +252,15 @@ def _qrdqn() -> Classes:
     return Classes(QRDQN, QRDQNPolicy)
 
 
+LIBRARY_DQN: Mapping[str, Any] = MappingProxyType(
+    {
+        "batch_size": 32,
+        "learning_rate": 1e-4,
+        "max_grad_norm": 10.0,
+        "options.train_freq": 4,
+        "network.activation": "relu",
+    }
+)
 DQN_ALGORITHM = Algorithm(
     name="dqn",
     classes=_dqn,
@@ -233,11 +269,17 @@ DQN_ALGORITHM = Algorithm(
     ranks_actions=True,
     replay_buffer=True,
     derived=frozenset({"n_steps", "n_epochs"}),
-    fixed=frozenset({"train_freq"}),
     more=replay_arguments,
+    of_own_worlds=LIBRARY_DQN,
+    picture_layers=(),
+    one_row=True,
 )
 QRDQN_ALGORITHM = replace(
-    DQN_ALGORITHM, name="qrdqn", classes=_qrdqn, policy_options=("n_quantiles",)
+    DQN_ALGORITHM,
+    name="qrdqn",
+    classes=_qrdqn,
+    policy_options=("n_quantiles",),
+    of_own_worlds=MappingProxyType({**LIBRARY_DQN, "learning_rate": 5e-5, "max_grad_norm": None}),
 )
 
 
@@ -313,13 +355,17 @@ A2C_ALGORITHM = Algorithm(
         *("ent_coef", "vf_coef", "max_grad_norm"),
     ),
     settings=A2cSettings,
+    picture_layers=(),
+    one_row=True,
 )
 SAC_ALGORITHM = Algorithm(
     name="sac",
     classes=_sac,
     shared=same_names("batch_size", "learning_rate", "gamma"),
     settings=SacSettings,
+    adapter=own_adapter,
     numbers_only=True,
+    one_row=True,
     replay_buffer=True,
     more=buffer_within,
 )
@@ -335,7 +381,12 @@ CROSSQ_ALGORITHM = replace(
     sees_pictures=False,
 )
 TD3_ALGORITHM = replace(
-    SAC_ALGORITHM, name="td3", classes=_td3, settings=Td3Settings, deterministic=True
+    SAC_ALGORITHM,
+    name="td3",
+    classes=_td3,
+    settings=Td3Settings,
+    deterministic=True,
+    picture_layers=(256, 256),
 )
 DDPG_ALGORITHM = replace(
     TD3_ALGORITHM, name="ddpg", classes=_ddpg, more_policy=lambda *_: {"n_critics": 1}
@@ -365,7 +416,9 @@ Q_LEARNING = Algorithm(
     shared=same_names("n_steps", "learning_rate", "gamma"),
     adapter=flat_adapter,
     ranks_actions=True,
-    fixed=frozenset({"support_multi_env", "monitor_wrapper", "use_sde", "sde_sample_freq"}),
+    fixed=frozenset(
+        {"support_multi_env", "monitor_wrapper", "use_sde", "sde_sample_freq", POLICY_KWARGS}
+    ),
     more_policy=table_policy,
     table=table_size,
 )

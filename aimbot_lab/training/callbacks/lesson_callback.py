@@ -246,6 +246,12 @@ def failure(model: BaseAlgorithm, error: BaseException, plan: TrainingPlan) -> L
 def _of_numbers(model: BaseAlgorithm, error: Exception) -> RunFailedError | None:
     if not is_finite(model):  # torch refuses a distribution of NaN
         return diverged(model)
+    if "sample before the end of the first episode" in str(error):
+        return RunFailedError(
+            f"training failed at step {model.num_timesteps:,}: replay_buffer: her samples from "
+            "episodes that have ended, and none has; let train.options.learning_starts be larger "
+            "than the longest episode's steps"
+        )
     if "overflow" not in str(error):
         return None
     return RunFailedError(

@@ -314,7 +314,8 @@ class BlockFeatures(BaseFeaturesExtractor):
         spec: WorldSpec,
     ) -> None:
         activation = ACTIVATIONS[settings.activation]
-        picture, alone = resolved_picture(settings, spec), isinstance(observations, spaces.Box)
+        picture = resolved_picture(settings, spec) if spec.pictures else PictureSettings()
+        alone = isinstance(observations, spaces.Box)
         self._alone, self._names, size = alone, list[tuple[str, int | None]](), 0
         encoders: list[nn.Module] = []
         for block in spec.observation_blocks:

@@ -99,8 +99,8 @@ class Mlp(NetworkType):
 
         scaling, names = settings.scaling or "ranges", spec.observation_names
         columns: Any = observations
-        if spec.pictures:
-            parts: Mapping[str, Any] = getattr(observations, "spaces", {})
+        parts: Mapping[str, Any] = getattr(observations, "spaces", {})
+        if spec.pictures or parts:
             if COLUMNS not in parts:
                 from aimbot_lab.training.networks.encoders import BlockFeatures
 

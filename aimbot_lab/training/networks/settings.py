@@ -9,7 +9,9 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 from aimbot_lab.foundation.settings import STRICT, Bool, Ge, Int, Le, dataclass
 from aimbot_lab.foundation.world import UnitBlock, WorldSpec
 
-Units = Annotated[Int, Ge(1), Le(4096)]
+MAX_UNITS = 4096
+Units = Annotated[Int, Ge(1), Le(MAX_UNITS)]
+Encoder = Literal["nature", "impala", "small", "simple"]
 Activation = Literal["tanh", "relu"]
 Scaling = Literal["none", "ranges", "running"]
 MAX_LAYERS = 32
@@ -53,7 +55,7 @@ class UnitsSettings:
 class PictureSettings:
     """Convolutions that encode each picture that the world shows."""
 
-    encoder: Literal["nature", "impala", "small", "simple"] | None = None
+    encoder: Encoder | None = None
     """`nature`: stable-baselines3's NatureCNN, for pictures from 36 x 36 pixels on; `impala`: three
     residual sections; `small`: 8 and 16 filters of 3 x 3 pixels with stride 2; `simple`: that of
     ML-Agents, 16 of 8 x 8 with stride 4 and 32 of 4 x 4 with stride 2, for pictures from 20 x 20

@@ -28,7 +28,7 @@ from aimbot_lab.foundation.metric_names import EVAL_RETURN
 from aimbot_lab.foundation.registry import imported
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Gaussian, MultiRangeUniform, ParameterValue, Uniform
-from aimbot_lab.foundation.world import Scenario, WorldSpec
+from aimbot_lab.foundation.world import GOALS, Scenario, WorldSpec
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
 from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
@@ -98,6 +98,8 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
         actions.branches and callable(_attribute(env, "action_masks"))
     ):
         abilities.add("masks")
+    if {*GOALS} <= {*seen.goals} and callable(_attribute(env, "compute_reward")):
+        abilities.add("goals")
     if env.render_mode == "rgb_array":
         abilities |= {"draw", "replay"}
     return WorldSpec(

@@ -84,6 +84,13 @@ class ObservationReader:
         self.high = np.where(high > FARTHEST, np.float32(np.inf), high)
         self.states = _numbered_states(space)
 
+    @property
+    def goals(self) -> dict[str, spaces.Box[Any] | spaces.MultiBinary]:
+        """Entries of numbers in which goals may be, by name."""
+        plain = [one for one in self._entries if one.layout is None and len(one.path) == 1]
+        kinds = spaces.Box, spaces.MultiBinary
+        return {one.name: one.space for one in plain if isinstance(one.space, kinds)}
+
     def read(self, observation: Any, kind: np.dtype[Any]) -> npt.NDArray[Any]:
         """`observation` as `kind`, the world's `observation_dtype`. Raises MisfitError."""
         seen = np.zeros((), kind)

@@ -31,6 +31,7 @@ from aimbot_lab.foundation.errors import (
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Float, ParameterValue, Sampler
 from aimbot_lab.foundation.world import (
+    GOALS,
     BoolArray,
     Float32Array,
     Observations,
@@ -201,6 +202,27 @@ class GymnasiumWorld:
                     given = env.get_wrapper_attr("action_masks")()
                     self._masks[row] = flat_masks(given, self.spec)
         masks[:] = self._masks
+
+    @keeps_process
+    def goal_rewards(
+        self, achieved: Float32Array, desired: Float32Array, infos: Any
+    ) -> Float32Array:
+        """Rewards [N] of steps after which goals [N, D] are `achieved` and others `desired`.
+
+        The environment's compute_reward gets them in the shapes and types of its own space.
+        Raises ForeignCodeError for what it raises, and for other rewards.
+        """
+        goals = [self._reader.goals[name] for name in GOALS]
+        with self._called("compute_reward", 0):
+            own = [
+                columns.astype(space.dtype).reshape(len(columns), *(space.shape or ()))
+                for columns, space in zip((achieved, desired), goals, strict=True)
+            ]
+            given = self._envs[0].get_wrapper_attr("compute_reward")(*own, infos)
+            rewards = np.asarray(given, np.float32)
+            if rewards.shape != (len(achieved),):
+                raise MisfitError(f"gave {rewards.shape} rewards for {len(achieved)} goals")
+        return rewards
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Its counters, the scenario in force, and by what the running episodes are played again.

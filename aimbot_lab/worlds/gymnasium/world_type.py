@@ -59,6 +59,7 @@ class GymnasiumType(AskedType):
     name = "gymnasium"
     settings = GymnasiumSettings
     replays = GymnasiumReplays()
+    copies = True
     shape_keys = ("id", "module", "kwargs", "observation")
 
     def __init__(self) -> None:
