@@ -25,6 +25,7 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv, joined_states, part_of_state
 from aimbot_lab.curriculum.progress import REPORTS
 from aimbot_lab.training.algorithms.buffers import KeptRollout, KeptRollouts
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.algorithms.replay import followings
 from aimbot_lab.version import code_hash
 
 TREE = "tree"
@@ -179,6 +180,7 @@ def _packed(rollout: KeptRollout) -> bytes:
 
 
 COLUMNS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+FOLLOWING = "following"  # beside them, the observations that `observations` do not hold
 MAX_PART = 32 * 2**20  # bytes, about
 
 
@@ -282,24 +284,31 @@ def _places(buffer: ReplayBuffer, span: StepSpan) -> Any:
 
 def _pack_span(buffer: ReplayBuffer, span: StepSpan) -> bytes:
     places = _places(buffer, span)
-    return pack({name: array[places] for name, array in _arrays(buffer).items()})
+    columns: dict[str, Any] = {name: array[places] for name, array in _arrays(buffer).items()}
+    columns[FOLLOWING] = {name: one.part(places) for name, one in followings(buffer).items()}
+    return pack(columns)
 
 
 def _arrays(buffer: ReplayBuffer) -> dict[str, np.ndarray]:
     """What `buffer` keeps of each step, by name; of what is shown by name each entry."""
     found: dict[str, np.ndarray] = {}
     for name in COLUMNS:
-        kept: Any = getattr(buffer, name)
+        kept: Any = getattr(buffer, name, None)
         parts = kept.items() if isinstance(kept, Mapping) else [("", kept)]
-        found |= {f"{name}/{inner}" if inner else name: array for inner, array in parts}
+        arrays = ((inner, one) for inner, one in parts if isinstance(one, np.ndarray))
+        found |= {f"{name}/{inner}" if inner else name: array for inner, array in arrays}
     return found
 
 
 def _fill(buffer: ReplayBuffer | None, span: StepSpan, columns: Mapping[str, Any]) -> None:
     assert buffer is not None
     places = _places(buffer, span)
+    if FOLLOWING not in columns:
+        raise ValueError("its replay buffer is of an older version")
     for name, array in _arrays(buffer).items():
         array[places] = columns[name]
+    for name, one in followings(buffer).items():
+        one.fill(places, columns[FOLLOWING][name])
     buffer.pos = span.end % buffer.buffer_size
     buffer.full = buffer.full or span.end >= buffer.buffer_size
 

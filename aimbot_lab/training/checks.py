@@ -4,6 +4,7 @@ Loading this module loads no torch, but for options, whose names are those of th
 """
 
 import inspect
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from math import isfinite
@@ -34,6 +35,7 @@ from aimbot_lab.training.algorithms.registry import (
     algorithm_of,
     shard_count,
     surely_fused,
+    transition_bytes,
 )
 from aimbot_lab.training.networks.network import MLP, network_of
 from aimbot_lab.training.networks.network_parts import (
@@ -160,6 +162,47 @@ def action_remarks(settings: TrainSettings, spec: WorldSpec) -> Iterator[str]:
             f"train.algo: {settings.algo} does not heed the environment's action_masks; "
             "maskable_ppo, and hybrid_ppo with masks: true, do"
         )
+
+
+STEP_BYTES = 12  # of a replay buffer's step: its reward, and how it ended
+TOLD_BYTES = 100e6  # of a replay buffer, from which its size is said
+
+
+def replay_bytes(train: TrainSettings, env: WorldSettings) -> int:
+    """What the replay buffer of `train` takes in memory once it is full, and about on the disk.
+
+    0 where it has none.
+    """
+    algorithm, spec = algorithm_of(train), spec_of(env)
+    if not algorithm.replay_buffer:
+        return 0
+    from aimbot_lab.adapters.spaces import observation_space
+
+    shown = algorithm.adapter(train)
+    seen = observation_space(spec, masks=shown.masks_shown, joined=shown.joined)
+    steps = algorithm.model_arguments(train, seen, seats_in(env)).get("buffer_size")
+    a_step = transition_bytes(seen) // 2 + 8 * max(spec.continuous, 1) + STEP_BYTES
+    return steps * a_step if isinstance(steps, int) else 0  # else it is refused by its type
+
+
+def replay_remarks(train: TrainSettings, env: WorldSettings) -> Iterator[str]:
+    """What to know of the size of a replay buffer."""
+    if (size := replay_bytes(train, env)) >= TOLD_BYTES:
+        yield (
+            f"train.options.buffer_size: the replay buffer takes {size / 1e9:.1f} GB of memory "
+            "once it is full, and as much on the disk, in the checkpoints of the run"
+        )
+
+
+def replay_fault(train: TrainSettings, env: WorldSettings) -> str | None:
+    """Why the memory of this machine can't hold the replay buffer of `train`; None: it can."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if (size := replay_bytes(train, env)) <= memory:
+        return None
+    return (
+        f"must be smaller: the replay buffer would take {size / 1e9:,.1f} GB, and this machine has "
+        f"{memory / 1e9:.1f} GB of memory"
+    )
 
 
 def _bins_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:

@@ -42,6 +42,7 @@ from aimbot_lab.training.checks import (
     callback_code,
     callback_faults,
     elsewhere,
+    replay_fault,
     settings_faults,
     update_cost,
     with_defaults,
@@ -382,6 +383,8 @@ def cost_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagn
             f"must be at most {MAX_MULTIPLY_ADDS:.0e}"
         )
         yield Diagnostic(("train", "n_epochs"), what)
+    if (fault := replay_fault(train, env)) is not None:
+        yield Diagnostic(("train", "options", "buffer_size"), fault)
     largest = type_of(env).reward_bound(env)
     scale = REWARD_SCALE if train.reward_scale is None else train.reward_scale
     if scale != "running" and largest * scale > MAX_REWARD:

@@ -7,6 +7,7 @@ folder of the run.
 """
 
 import hashlib
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,7 +28,7 @@ from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.actors.actor import ActorGroup
 from aimbot_lab.training.checkpoint import pack, unpack
-from aimbot_lab.training.checks import update_cost
+from aimbot_lab.training.checks import replay_bytes, update_cost
 from aimbot_lab.training.processes.exchange import Alone, Exchange, LostError
 from aimbot_lab.training.run_hooks import Observer, SilentObserver, TrainingOutcome
 from aimbot_lab.training.settings import TrainingPlan
@@ -208,6 +209,7 @@ def prepared(
         check_compatible(start, config)
     if config.evaluation is not None:  # whose world is made only while the run trains
         with_rows(evaluated(config.env), config.evaluation.episodes)
+    _require_disk(request)
     cost = update_cost(config.train, config.learned_env)
     if cost.costly:
         observer.notice(str(cost))
@@ -221,6 +223,19 @@ def prepared(
         if start is not None:
             training.start_from(start.saved.agent)
     return training
+
+
+def _require_disk(request: RunRequest) -> None:
+    """Raise ConfigurationError where a new run's replay buffer has no room in its checkpoints."""
+    config, root = request.curriculum.config, request.data_folder.root
+    if request.resume is not None or not (size := replay_bytes(config.train, config.learned_env)):
+        return
+    place = next(one for one in (root, *root.parents) if one.exists())
+    if size > (free := shutil.disk_usage(place).free):
+        raise ConfigurationError(
+            f"train.options.buffer_size: the checkpoints hold a replay buffer of {size / 1e9:,.1f} "
+            f"GB, and {root} has room for {free / 1e9:.1f}: make it smaller, or give --data-dir"
+        )
 
 
 def start_of(request: RunRequest) -> InitialAgent | None:

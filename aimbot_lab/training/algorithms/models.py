@@ -1,12 +1,12 @@
 """Untrained models and policies of an algorithm with its network, and what they learn in."""
 
 import functools
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 import torch
@@ -35,7 +35,8 @@ from aimbot_lab.training.algorithms.policy_kwargs import (
     policy_class_arguments,
     with_named_encoder,
 )
-from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of, transition_bytes
+from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
+from aimbot_lab.training.algorithms.replay import keep_once
 from aimbot_lab.training.networks.network import NETWORKS, network_of
 from aimbot_lab.training.networks.network_parts import with_keys
 from aimbot_lab.training.networks.settings import KindOfNetwork
@@ -61,19 +62,22 @@ def new_model(
         arguments["action_noise"] = new_action_noise(arguments["action_noise"], env)
     if arguments.pop(REPLAY, None) == HER:
         arguments["replay_buffer_class"] = HerReplayBuffer
-    _require_memory(arguments.get("buffer_size"), env.observation_space)
     policy_arguments = _policy_arguments(algorithm, settings, spec)
     model, policy = algorithm.load()
     try:
-        return model(
-            policy,
-            env,
-            policy_kwargs=policy_arguments,
-            seed=seed,
-            device=device,
-            **arguments,
-            **more,
-        )
+        with catch_warnings():  # of twice the memory that the replay buffer takes
+            filterwarnings("ignore", "This system does not have apparently enough memory")
+            made = model(
+                policy,
+                env,
+                policy_kwargs=policy_arguments,
+                seed=seed,
+                device=device,
+                **arguments,
+                **more,
+            )
+        keep_once(made)
+        return made
     except ConfigurationError:
         raise
     except (Exception, SystemExit) as error:
@@ -83,17 +87,6 @@ def new_model(
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
         place = "" if ours or (found := place_of(error)) is None else f" ({found})"
         raise ConfigurationError(f"train: {settings.algo} refuses this: {what}{place}") from error
-
-
-def _require_memory(transitions: int | None, observations: spaces.Space[Any]) -> None:
-    """Raise ConfigurationError for a replay buffer that this machine's memory can't hold."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    needed = (transitions or 0) * transition_bytes(observations)
-    if needed > memory:
-        raise ConfigurationError(
-            f"train.options.buffer_size: a replay buffer of {transitions:,} steps takes "
-            f"{needed / 2**30:.1f} GB, and this machine has {memory / 2**30:.1f}: give it fewer"
-        )
 
 
 NOISES: Mapping[str, type[NormalActionNoise] | type[OrnsteinUhlenbeckActionNoise]] = (
