@@ -17,9 +17,9 @@ from aimbot_lab.experiment.runs.crew import prepared
 from aimbot_lab.experiment.runs.run_record import RunRequest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.training import checkpoint
 from aimbot_lab.training.algorithms.replay import FollowingObservations, followings, keep_once
-from aimbot_lab.training.checkpoint import sample_parts
-from aimbot_lab.training.checkpoint.sample_parts import StepSpan
+from aimbot_lab.training.checkpoint import StepSpan
 from aimbot_lab.training.processes.exchange import Alone
 from aimbot_lab.training.run_hooks import SilentObserver
 
@@ -145,8 +145,8 @@ def test_parts_of_a_checkpoint_bring_the_samples_back(
     first = end - PLACES
     spans = [StepSpan(first, first + 1), StepSpan(first + 1, first + 8), StepSpan(first + 8, end)]
     for span in spans:
-        part = sample_parts._pack_span(ours, span)
-        sample_parts._fill(again, span, sample_parts.unpack(part))
+        part = checkpoint._pack_span(ours, span)
+        checkpoint._fill(again, span, checkpoint.unpack(part))
     taken = np.arange(first, end)
     rows = np.arange(ROWS)[None]
     for name, one in followings(ours).items():
