@@ -1,4 +1,9 @@
-"""Options that commands share, and how a shell completes them."""
+"""Options that commands share, and how a shell completes them.
+
+What a shell completes, and `aimbot-lab completion`, which prints a shell's script for it.
+
+A shell asks at each press of Tab, so nothing heavy is imported: names are read from folders.
+"""
 
 import os
 import re

@@ -1,4 +1,18 @@
-"""How signals stop a command, and processes that end with it."""
+"""How signals stop a command, and processes that end with it.
+
+What a person does to a command that runs: Ctrl-C, SIGTERM and a closed terminal, and its keys.
+
+Ctrl-C or SIGTERM once stops and saves, twice aborts; a closed terminal stops and saves.
+
+A process that ends when the one that started it does, however that ends.
+
+`python -m aimbot_lab.cli.stopping COMMAND...` runs COMMAND, and ends the whole group once its
+standard input is closed: the starter holds the other end and never writes, and the kernel closes it
+even after `kill -9`.
+
+`python -m aimbot_lab.cli.stopping --lab run FILE ...` is `aimbot-lab run FILE ...`, which then
+gets SIGTERM: a training stops and saves, and nothing is killed later.
+"""
 
 import os
 import runpy

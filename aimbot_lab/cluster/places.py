@@ -1,4 +1,12 @@
-"""Places on Ray: where processes and actors run."""
+"""Places on Ray: where processes and actors run.
+
+Places for a training's processes on the machines of a cluster, the leader's on our own.
+
+Each place is an actor of Ray that starts a process of the training on its machine and watches it.
+The training is a process of its own, not the actor: signals come to its main thread, what it
+writes is its alone, and an error in it ends nothing of Ray. It is tied to the actor: where that
+dies, the kernel ends the process too.
+"""
 
 import os
 import selectors

@@ -1,4 +1,14 @@
-"""The lesson that is learned, and the lessons before it, which must not be forgotten."""
+"""The lesson that is learned, and the lessons before it, which must not be forgotten.
+
+Watching on what earlier lessons passed, and saying when it is lost.
+
+Each cell that was passed has a floor: what was passed, less a margin. Against "the win rate never
+fell below the floor" the same bettor plays as for a promotion, on losses: its wealth reaches
+1/alpha with a chance of at most alpha, ever. The n-th question that a run asks, from 1, has
+alpha / (n (n + 1)); these sum to alpha, so that is the chance of any false report in a whole run.
+A cell that was lost is asked whether it is back above its floor, in the same way, before it is
+watched again: neither can follow from luck, so nothing flips back and forth.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence

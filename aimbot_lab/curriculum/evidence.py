@@ -1,4 +1,58 @@
-"""What episodes prove of a win rate: their order, the windows over them, and the evidence."""
+"""What episodes prove of a win rate: their order, the windows over them, and the evidence.
+
+Evidence that a win rate exceeds a threshold, valid however often one looks at it.
+
+Against "the rate never exceeded `threshold`" (q below) a bettor stakes a fixed fraction f of
+what a stake may be, 1/q: a win (x = 1) or loss (x = 0) multiplies the wealth by
+
+    1 + (f / q) (x - q)        win: 1 + f (1 - q) / q, loss: 1 - f.
+
+Averaged over a few f, the wealth is an e-process: it reaches 1/alpha with a chance of at most
+alpha, ever (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by
+betting", doi:10.1093/jrsssb/qkad009). A policy learns, so its bad beginning must not weigh for
+ever: a fresh bettor starts every 256 episodes, the k-th (from 0) with the weight
+1 / ((k + 1) (k + 2)). Those weights sum to 1 and a bettor who has not started holds 1, so the
+weighted sum is an e-process again; restarts are those of e-detectors (Shin, Ramdas and Rinaldo
+2024, "E-detectors", doi:10.51387/23-NEJSDS51), weighted for a bound that holds for all time.
+
+All bettors with the same f gain the same from an episode, so one number per f, the log of
+their weighted sum, is the whole state, and an episode costs the same after any number of them.
+
+Nothing but x >= 0 is used of x, so the same bet serves any value that is never negative, such as
+a reward counted from the lowest that there can be: 1 + (f / q) (x - q) is at least 1 - f, and at
+most 1 on average while the mean of x is at most q.
+
+Win rates of a lesson over windows that end with its last episode, at every episode at once.
+
+A window begins where a lesson does, or 256, 512, ... of its episodes later. The k-th start (from 0)
+has the share 1 / ((k + 1) (k + 2)) of the chance to miss, as the test's bettors have of its stake:
+with 95 % the intervals of all windows of a cell hold at once. Whichever window is shown, and
+whenever a lesson is stopped, its interval holds with 95 % or more. What it holds is the mean, over
+the episodes of the window, of the chance to win.
+
+With p_i the chance that episode i is won, given those before it, and S the wins among the first n
+episodes of a window, the product of exp(L x_i) / (1 + p_i (exp(L) - 1)) is a martingale with mean
+1 for every L. The logarithm is concave, so that
+
+    exp(L S - n log(1 + m (exp(L) - 1))),  m the mean of p_1 to p_n,
+
+is never larger. Averaged over a few fixed L it exceeds 1 / alpha with a chance of at most alpha,
+ever: whatever m that happens to is refuted (Ville's inequality; the mixtures of Howard, Ramdas,
+McAuliffe and Sekhon 2021, "Time-uniform, nonparametric, nonasymptotic confidence sequences",
+doi:10.1214/20-AOS1991, for exactly Bernoulli values). Nothing is asked of the p_i: the policy may
+learn or forget meanwhile. The interval is about their mean over the window.
+
+At 97.5 %, the level of a lesson's first window, this was as narrow as a betting sequence
+(Waudby-Smith and Ramdas 2024) and narrower than a beta-binomial mixture, which both need a rate
+that stands still: 375 wins of 500, 0.678 to 0.814 against 0.682 to 0.814 and 0.673 to 0.818; 1,920
+of 2,000, 0.943 to 0.974 against 0.943 to 0.992 and 0.940 to 0.975.
+
+Episodes as a lesson counts them: read from columns, released in the order of their beginnings.
+
+Those that can't be counted are told by reason. Wins end sooner than losses, so among the episodes
+that have ended shortly after a start wins are far too many: each episode waits until all that
+began before it have ended.
+"""
 
 import math
 from collections import deque

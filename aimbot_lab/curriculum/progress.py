@@ -1,4 +1,13 @@
-"""A curriculum's way through its lessons, driven by finished episodes."""
+"""A curriculum's way through its lessons, driven by finished episodes.
+
+What a run keeps of its curriculum: every counted episode, and every event, as they come.
+
+`EPISODES_NAME` has one line for each episode, in the order in which checks read them, whose `won`
+is 1, 0 or, where it was drawn, 0.5, and where a lesson asks for the running rating, that as well;
+`EVENTS_NAME` one JSON document a line for what doesn't follow from the episodes alone. Both only
+grow. Each piece of text comes with the place where it belongs, in bytes from the beginning, so
+that a run which goes on from an earlier state overwrites what came after that state.
+"""
 
 import json
 import math
@@ -44,20 +53,10 @@ from aimbot_lab.foundation.settings import MAX_DIGITS
 from aimbot_lab.foundation.world import Scenario
 
 EPISODES_NAME = "episodes.csv"
-
-
 EVENTS_NAME = "events.jsonl"
-
-
 _HEAD = "step,lesson,target,difficulty,won,use,return\n"
-
-
 _HEAD_RATED = "step,lesson,target,difficulty,won,use,return,rating\n"
-
-
 DAMAGED = "the run's record is damaged"
-
-
 ADVICE = "put back the file as the run wrote it"
 
 

@@ -7,6 +7,18 @@ and B the sum of squared scores (White 1982, doi:10.2307/1912526). Each player h
 player of strength 0 besides, so that a player without a loss has a finite rating.
 
 Ratings do not depend on the order of the games, as those by updates after each game do.
+
+Whether ratings tell the whole story: cycles such as rock, paper, scissors, and Nash weights.
+
+The statistic sums over pairs n (score - p)^2 / (p (1 - p) - draws / 4), p being the expected score
+under the fitted ratings, draws the share of draws; its law is that of tables drawn under these
+ratings (a parametric bootstrap). The cyclic share is the part of the logits of all scores that no
+difference of strengths explains (Balduzzi et al. 2019, "Open-ended learning in symmetric zero-sum
+games", arXiv:1901.08106).
+
+Nash weights are the mixture of players that no player beats, and of all such the most even one: the
+maximum-entropy equilibrium of a symmetric zero-sum game, whose value is 0 (Balduzzi et al. 2018,
+"Re-evaluating evaluation", arXiv:1806.02643).
 """
 
 import math

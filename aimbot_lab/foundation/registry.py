@@ -1,4 +1,23 @@
-"""Things by name: the own ones, those of installed packages, and code that files name."""
+"""Things by name: the own ones, those of installed packages, and code that files name.
+
+Code that settings name, such as a module to import, and which of it this process may run.
+
+Agents, runs and curricula come from anywhere, so reading one runs nothing that it names. Code runs
+where the command names the file that names the code, where a training that began with it was noted
+in the data folder, or where the user trusts it. What may run stands in the environment: processes
+that are started from this one may run it, too.
+
+Entries by name, and settings of which a key names the entry that validates them.
+
+Entries are those of this package, and those that installed packages bring.
+
+A package brings an entry by an entry point, whose name is the entry's. It is loaded when it is
+asked for, so that a package that is broken, or slow to import, hurts only who names its entries.
+
+    env: Annotated[WorldSettings, SettingsByName(WORLDS, default="arena")]
+
+pydantic names the entry in the places of errors, as it does for members of a union.
+"""
 
 import hashlib
 import json

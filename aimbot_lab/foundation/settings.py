@@ -1,4 +1,24 @@
-"""Settings that check themselves, and samplers, from which parameters are drawn."""
+"""Settings that check themselves, and samplers, from which parameters are drawn.
+
+How settings are declared: frozen pydantic dataclasses that check themselves.
+
+    @dataclass(frozen=True, kw_only=True, config=STRICT)
+    class GunSettings:
+        cooldown: Annotated[Float, Ge(0)] = 0.3
+        '''Seconds between two shots.'''
+
+The docstring under a field becomes its description in the JSON Schema. `Float`, `Int` and `Bool`
+take numbers as they are: no text, no yes/no for a number, no 1.5 for a whole number.
+
+Samplers of environment parameters, as ML-Agents names and shapes them.
+
+A sampler draws a value anew for every episode. With a `seed` of its own it draws the same
+values in every run; without one they follow from the seed of the reset.
+
+Where the kinds are told apart: `sampler_arrays` here and `kernels.rng` for worlds with kernels,
+`worlds.gymnasium.environments`, `worlds.arena.spec`, `training.plain_ppo`, and
+`curriculum.settings` for the YAML.
+"""
 
 from collections.abc import Iterable, Sequence
 from math import inf

@@ -1,4 +1,16 @@
-"""What a search may change: values, schedules over trials, and how one is drawn."""
+"""What a search may change: values, schedules over trials, and how one is drawn.
+
+Values to search: the space that a sweep's dimensions span, and what a trial is given of it.
+
+That is a pure function of the sweep, the trial's number and earlier results. Optuna's samplers draw
+from a stream of random numbers and look at whatever has ended by now. Here each trial has a sampler
+of its own, seeded by the trial's number, that sees a study made for it: the results it is entitled
+to, and of the trials that may still run only their values. So a sweep repeats whatever the timing,
+and goes on after a crash without the sampler's state.
+
+Which trials a sweep consists of, the search, then the confirmation of the best; which are given
+up early, a pure function of a trial's reports and earlier trials'.
+"""
 
 import json
 import math

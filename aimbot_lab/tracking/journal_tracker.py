@@ -1,4 +1,9 @@
-"""The tracker of a run, which writes to the journal, and how one is opened."""
+"""The tracker of a run, which writes to the journal, and how one is opened.
+
+A run's tracker: of a new run, of one that is resumed, or of one that groups others.
+
+Each is in the store, in the data folder, and has a thread between the two.
+"""
 
 import getpass
 import math

@@ -1,4 +1,10 @@
-"""Worlds by name, and the checks of what a spec says."""
+"""Worlds by name, and the checks of what a spec says.
+
+Which worlds exist: those of this package, and those that other packages bring.
+
+A package brings a world by an entry point of the group `aimbot_lab.worlds`, whose name is the
+world's and whose object is a `foundation.world_type.WorldType`.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,9 @@
-"""Learning curves of runs, and charts as pictures."""
+"""Learning curves of runs, and charts as pictures.
+
+Pages in HTML that stand by themselves, and their charts as SVG text.
+
+Matplotlib draws the charts and is loaded when the first is drawn.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

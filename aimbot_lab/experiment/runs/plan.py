@@ -1,4 +1,9 @@
-"""What a run will do: its plan, its checks, and how many episodes its lessons need."""
+"""What a run will do: its plan, its checks, and how many episodes its lessons need.
+
+How many episodes a lesson's test takes, were the win rate such and such.
+
+The very test that ends a lesson is run on simulated episodes, each won with the assumed chance.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

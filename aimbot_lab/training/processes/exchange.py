@@ -1,4 +1,17 @@
-"""Rows cut into shards, and sums over the shards of all processes in one fixed order."""
+"""Rows cut into shards, and sums over the shards of all processes in one fixed order.
+
+Blocks of a training's rows: what depends on shapes, streams or the order of sums goes by them.
+
+What is learned then depends on how many there are, and not on the process that computes each.
+
+Which process of a training this is, what it exchanges with the others, and the order of sums.
+
+Floating-point addition is not associative: only a fixed order gives the same bits for every number
+of processes. So sums over shards follow one balanced binary tree, whose leaves are the shards.
+Node k of level l covers the leaves [k * 2^l, (k + 1) * 2^l), cut to the number of leaves; its sum
+is that of its left child plus that of its right child, and that of its left child alone where the
+right one is empty.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,10 @@
-"""The arena, as others know it, and its players without a network."""
+"""The arena, as others know it, and its players without a network.
+
+The greedy player: a scripted baseline for every target of the arena.
+
+A function from raw observations [B, D] to world actions [B, 4] that knows nothing of the arena but
+its spec: vertical move, horizontal move, attack, mouse.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

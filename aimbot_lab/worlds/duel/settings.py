@@ -1,4 +1,9 @@
-"""The duel's settings, and the tables of a scenario."""
+"""The duel's settings, and the tables of a scenario.
+
+A scenario of the duel: its kinds of matches and parameters, and as arrays for the kernels.
+
+The parameter `NAME` holds for both agents, `away.NAME` for the away agent alone.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields

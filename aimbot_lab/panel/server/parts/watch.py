@@ -1,4 +1,10 @@
-"""A run's agent plays on the page, in a process of its own."""
+"""A run's agent plays on the page, in a process of its own.
+
+A run's agent at play where its world is code that the run names: in a process of its own.
+
+The code may print, hang, or end its process without harm to the panel. The process is asked for
+one scene after the other, and ends when it is not asked for a while.
+"""
 
 import asyncio
 import json
