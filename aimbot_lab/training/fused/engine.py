@@ -48,7 +48,6 @@ from aimbot_lab.training.fused.policy import fused_weights, shown_to
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.processes.cores import one_torch_thread
 from aimbot_lab.training.processes.exchange import (
-    Exchange,
     Shards,
     of_all_shards,
     permutations,
@@ -252,26 +251,6 @@ class Minibatch(NamedTuple):
     advantages: Doubles  # [2] the sum of theirs, and of the squares
 
 
-class Update(NamedTuple):
-    """An update before its first step."""
-
-    epochs: list[list[Minibatch]]
-    explained_variance: float  # of the returns by the values of the rollout
-
-
-class Streams(NamedTuple):
-    """Where the random numbers of a model come from, and who learns it."""
-
-    seed: int
-    shards: Shards
-    exchange: Exchange
-
-
-def streams_of(model: Any) -> Streams:
-    """Those of a HybridPPO."""
-    return Streams(model.stream_seed, model.shards, model.exchange)
-
-
 class FusedEngine:
     """Acts and learns for one policy; what is learned stays in the policy and its optimiser.
 
@@ -323,9 +302,9 @@ class FusedEngine:
         """Fill the buffer by stable-baselines3's loop, whose policy acts by the kernels."""
         policy = model.policy
         assert isinstance(policy, HybridPolicy)
-        streams = streams_of(model)
-        seed = derive_seed(streams.seed, "actions", model.num_timesteps)
-        self.actor.begin(steps, model.n_envs, seed=seed, first_row=streams.shards.first_row)
+        own: Any = model  # a HybridPPO
+        seed = derive_seed(own.stream_seed, "actions", model.num_timesteps)
+        self.actor.begin(steps, model.n_envs, seed=seed, first_row=own.shards.first_row)
         policy.act = self.actor.act
         policy.values = self.actor.values
         policy.valued_rows = model.n_envs if model.n_envs > 1 else 0
@@ -356,15 +335,15 @@ class FusedEngine:
         self._weights.load_optimizer(optimizer)
         with self.threads():
             rows = self._rows(model.rollout_buffer)
-            drawn = self._drawn(model)
-            for minibatches in drawn.epochs:
+            epochs, explained_variance = self._drawn(model)
+            for minibatches in epochs:
                 whole = self._epoch(model, rows, minibatches, ranges=ranges, tally=tally)
                 model._n_updates += 1
                 if not whole:
                     break
         self._weights.store(optimizer)
         self.actor.rollout.steps = 0  # used up
-        record(model, ranges, tally, fit=drawn.explained_variance)
+        record(model, ranges, tally, fit=explained_variance)
         if not np.isfinite(self._weights.weights).all():
             raise ValueError("the policy's weights are no numbers any more")
 
@@ -380,9 +359,10 @@ class FusedEngine:
         kept: list[th.Tensor] = policy.rollout.kept if self.shape.memories else []
         return self._gradient.sequences_of(rollout.complete(buffer), buffer.episode_starts, kept)
 
-    def _drawn(self, model: PPO) -> Update:
-        """The minibatches of each pass over the rollout of `model`."""
-        (seed, shards, exchange), buffer = streams_of(model), model.rollout_buffer
+    def _drawn(self, model: Any) -> tuple[list[list[Minibatch]], float]:
+        """The minibatches of each pass over the rollout, and what the values explain of it."""
+        shards: Shards = model.shards
+        seed, exchange, buffer = model.stream_seed, model.exchange, model.rollout_buffer
         pieces, update = self._pieces(buffer, shards), model.num_timesteps
         size, count = pieces.shape[1], model.batch_size // self.shape.length // shards.total
         cuts = []
@@ -399,7 +379,7 @@ class FusedEngine:
         epochs = [
             [Minibatch(cut, cut.shape[1] * each, next(moments)) for cut in one] for one in cuts
         ]
-        return Update(epochs, _explained_variance(whole[-4:], samples))
+        return epochs, _explained_variance(whole[-4:], samples)
 
     def _advantages(self, pieces: Whole, buffer: RolloutBuffer) -> Doubles:
         """Sums, and sums of squares, [S, 2] of the advantages of `pieces` [S, M]."""
@@ -428,12 +408,12 @@ class FusedEngine:
     ) -> bool:
         """Take the gradient steps of one pass; False where the divergence stopped it."""
         tally.last_kl.clear()
-        streams = streams_of(model)
-        shards = streams.shards.total
+        own: Any = model  # a HybridPPO
+        shards: int = own.shards.total
         for one in minibatches:
             loss = _loss(model, one, ranges)
             gradients, sums = self._gradient.of(rows, one.asked, loss, shards=shards)
-            found = streams.exchange.sum_up(gradients, sums, shards=shards)
+            found = own.exchange.sum_up(gradients, sums, shards=shards)
             means = found.terms / one.samples
             batch = self._measured(model, means, bounds=ranges.dual_clip is not None)
             tally.add(batch)
