@@ -322,7 +322,8 @@ def measured_text(view: "CurriculumView") -> str:
     if (measured := view.measured) is None:
         return ""
     value = "-" if measured.value is None else f"{measured.value:.4g}"
-    return f"  {measured.measure} {value} against {measured.threshold:g}"
+    judged = measured.measure.replace("_", " ")
+    return f"  {judged} {value} against {measured.threshold:g}"
 
 
 def time_left(snapshot: "TrainingSnapshot") -> str:

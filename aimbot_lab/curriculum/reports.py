@@ -69,52 +69,74 @@ class LessonReport:
     win_rate: float | None
     lower: float
     upper: float
-    measure: str | None = None  # that the lesson is judged by; None: by none, or not known
-    threshold: float | None = None  # that the measure must exceed
+    measure: str | None = None  # what is judged; None: nothing, or it is not known
+    threshold: float | None = None  # that it must exceed, or reach: see `relation`
     every_cell: bool = False  # whether it must in each cell by itself
     evidence: float | None = None  # odds, of the weakest cell, at most 1e304; None: no test judges
     evidence_needed: float | None = None  # 1 / alpha
     value: float | None = None  # of the measure, where no test judges
     rule: str | None = None  # that judges episodes without a test
     mean_return: float | None = None  # of its last episodes, where none can be won
+    relation: str = ">"  # that the measure must have to the threshold
+
+    @property
+    def of_win_rate(self) -> bool:
+        """Whether the threshold is one of the win rate."""
+        return self.measure == WIN_RATE.name
 
     @property
     def asked(self) -> str:
         """What the lesson asks for, as `win rate > 0.3`; empty: nothing, or it is not known."""
-        return self._claim("")
+        return self.claim()
 
     @property
     def found(self) -> str:
         """What is known of that, as `22.1 of 20`, which is evidence; empty: nothing."""
+        return self.finding()
+
+    def finding(self, *, in_percent: bool = False) -> str:
+        """`found`, with a win rate in per cent if asked for."""
         if self.evidence is not None and self.evidence_needed is not None:
             found = odds_text(self.evidence) if self.evidence < 1e6 else "1,000,000+"
             return f"{found} of {odds_text(self.evidence_needed)}"
-        return "" if self.value is None else f"{self.value:.4g} (no test)"
+        value = self._shown_value(in_percent=in_percent)
+        return f"{value} (no test)" if value else ""
 
     @property
     def level(self) -> str:
         """What follows an interval that is not at 95 %: ` at 80 %`."""
-        needed, of_wins = self.evidence_needed, self.measure == WIN_RATE.name
-        if needed is None or not of_wins or self.ended_at_step is None:
+        needed = self.evidence_needed
+        if needed is None or not self.of_win_rate or self.ended_at_step is None:
             return ""
         return "" if abs(needed - 20.0) < 1e-9 else f" at {100 - 100 / needed:.6g} %"
 
-    def proof(self, win_rate: str = "") -> str:
+    def proof(self, win_rate: str = "", *, in_percent: bool = False) -> str:
         """What a passed lesson has shown, as `win rate > 0.3, evidence 22.1 of 20`.
 
         `win_rate` is shown with it where the test was about it.
         """
         if self.evidence is None:
+            value = self._shown_value(in_percent=in_percent)
             rule = "" if self.rule is None else f", by rule {self.rule}"
-            return "" if self.value is None else self._claim(f" {self.value:.4g}") + rule
-        of_wins = win_rate and self.measure == WIN_RATE.name
-        return f"{self._claim(f' {win_rate}' if of_wins else '')}, evidence {self.found}"
+            return self.claim(value, in_percent=in_percent) + rule if value else ""
+        claim = self.claim(win_rate if self.of_win_rate else "", in_percent=in_percent)
+        return f"{claim}, evidence {self.finding()}"
 
-    def _claim(self, value: str) -> str:
-        if self.measure is None:
+    def claim(self, value: str = "", *, in_percent: bool = False) -> str:
+        """`asked`, with what was found if `value` says that."""
+        if self.measure is None or self.threshold is None:
             return ""
+        of_rate = in_percent and self.of_win_rate
+        limit = f"{100 * self.threshold:.4g} %" if of_rate else f"{self.threshold:g}"
         where = " (each cell)" if self.every_cell else ""
-        return f"{self.measure.replace('_', ' ')}{value} > {self.threshold:g}{where}"
+        words = (self.measure.replace("_", " "), value, self.relation, limit)
+        return " ".join(filter(None, words)) + where
+
+    def _shown_value(self, *, in_percent: bool) -> str:
+        if self.value is None:
+            return ""
+        of_rate = in_percent and self.of_win_rate
+        return f"{100 * self.value:.4g} %" if of_rate else f"{self.value:.4g}"
 
 
 @dataclass(frozen=True)
@@ -152,7 +174,7 @@ def view(
 ) -> CurriculumView:
     """Where a curriculum stands that is in `lesson` (from 0) of `lessons`."""
     criteria = lesson_now.lesson.completion_criteria
-    of_wins = criteria is not None and criteria.measured.of_wins
+    of_win_rate = criteria is not None and criteria.of_win_rate
     cells = lesson_now.cells if lesson_now.has_wins else ()
     window, *windows = lesson_now.windows.recent((ALL_CELLS, *cells))
     return CurriculumView(
@@ -162,7 +184,7 @@ def view(
         episodes=lesson_now.counted,
         window=window.episodes if lesson_now.has_wins else len(lesson_now.recent),
         win_rate=window.rate,
-        threshold=criteria.threshold if criteria and of_wins else None,
+        threshold=criteria.threshold if criteria and of_win_rate else None,
         min_lesson_length=criteria.min_lesson_length if criteria else 0,
         log_evidence=lesson_now.log_evidence,
         log_bound=lesson_now.log_bound,
@@ -180,11 +202,11 @@ def _measured(lesson: CurrentLesson) -> Measured | None:
         return None
     if lesson.log_evidence is None:
         value = None if math.isnan(rule.statistic) else rule.statistic
-    elif criteria.measured.of_wins:
+    elif criteria.of_win_rate:
         return None
     else:
         value = _recent_mean(lesson, criteria)
-    return Measured(criteria.measure, value, criteria.threshold)
+    return Measured(criteria.judged, value, criteria.threshold)
 
 
 def _recent_mean(lesson: CurrentLesson, criteria: CompletionCriteria) -> float | None:
@@ -222,7 +244,7 @@ def lesson_report(lesson: CurrentLesson, step: int | None) -> LessonReport:
         return report
     if not criteria.by_evidence:
         return replace(report, value=None if math.isnan(rule.statistic) else rule.statistic)
-    if criteria.measured.of_wins and lesson.passed and not proven:
+    if criteria.of_win_rate and lesson.passed and not proven:
         # It went on from a checkpoint of an older version: this is the least that is proven.
         report = replace(report, lower=criteria.threshold, upper=1.0)
     return replace(report, evidence=odds(rule.statistic), evidence_needed=odds(rule.bound))
@@ -235,8 +257,9 @@ def not_begun(lesson: Lesson) -> LessonReport:
         return report
     return replace(
         report,
-        measure=criteria.measure,
+        measure=criteria.judged,
         threshold=criteria.threshold,
+        relation=criteria.rule_type.relation,
         every_cell=criteria.every_cell,
         rule=None if criteria.by_evidence or not criteria.measured.of_episodes else criteria.rule,
     )
@@ -260,7 +283,7 @@ def held_back(lesson: CurrentLesson) -> tuple[CellReport, ...]:
     threshold by too few episodes.
     """
     criteria = lesson.lesson.completion_criteria
-    if criteria is None or not (criteria.by_evidence and criteria.measured.of_wins):
+    if criteria is None or not (criteria.by_evidence and criteria.of_win_rate):
         return ()
     pairs = zip(cell_reports(lesson), lesson.lacking, strict=True)
     lacking = [cell for cell, is_lacking in pairs if is_lacking]
@@ -279,7 +302,7 @@ def floors(lesson: CurrentLesson, margin: float) -> dict[Cell, float]:
     than the lower end of its own interval. Empty where the lesson was not passed by its win rate.
     """
     criteria = lesson.lesson.completion_criteria
-    if criteria is None or not criteria.measured.of_wins:
+    if criteria is None or not criteria.of_win_rate:
         return {}
     return {
         cell: (

@@ -66,9 +66,7 @@ class RuleReplay:
 
     def reached(self, check: Check) -> bool:
         """Whether what was found at `check` passes, were there episodes enough."""
-        if self.criteria.by_evidence:
-            return check.statistic >= check.bound
-        return check.statistic > check.bound
+        return self.criteria.rule_type.passes(check.statistic, check.bound)
 
     @property
     def agrees(self) -> bool:

@@ -1,11 +1,13 @@
 """What ends a lesson: the criteria as a curriculum writes them, their measures, and the rules.
 
 A rule is fed the lesson's episodes one by one and, after each step of the world, one look. It
-carries its checks, its words and its evidence: a new one is a class here, an entry of `RULES` and a
-name in `RuleName`; a new measure is an entry of `MEASURES` and a name in `MeasureName`.
+carries its checks, its bounds, its words and its evidence: a new one is a class here, an entry of
+`RULES` and a name in `RuleName`; a new measure is an entry of `MEASURES` and a name in
+`MeasureName`. Reports, `explain`, the panel and the schema ask the rule.
 """
 
 import math
+import operator
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,8 +33,21 @@ from aimbot_lab.foundation.shown_text import odds, odds_text
 
 MeasureName = Literal["win_rate", "reward", "progress", "score", "elo"]
 RuleName = Literal["evidence", "ml-agents"]
-MAX_ELO = 4000.0
+MAX_ELO = 4000
 KEPT, NEW = 0.25, 0.75  # weights of ML-Agents' smoothed measure and of the present one
+Bounds = tuple[tuple[str, int], ...]
+"""Bounds of a threshold: words of JSON Schema, each with its number; empty: any number."""
+SHARE: Bounds = (("exclusiveMinimum", 0), ("exclusiveMaximum", 1))
+SHARE_FROM_ZERO: Bounds = (("minimum", 0), ("exclusiveMaximum", 1))
+_BOUND_CHECKS: Mapping[str, tuple[str, Callable[[float, float], bool]]] = MappingProxyType(
+    {
+        "exclusiveMaximum": ("less than", operator.lt),
+        "maximum": ("at most", operator.le),
+        "exclusiveMinimum": ("greater than", operator.gt),
+        "minimum": ("at least", operator.ge),
+        "multipleOf": ("a multiple of", lambda value, unit: value % unit == 0),
+    }
+)
 
 
 @plain_dataclass(frozen=True, kw_only=True)
@@ -46,7 +61,7 @@ class LessonMeasure:
     of_wins: bool = False  # whether it is a win rate
     of_rewards: bool = False  # whether it has no bounds but those that are declared
     of_episodes: bool = True  # whether episodes are evidence for it, in each cell by themselves
-    zero_is_exceeded: bool = False  # whether exceeding 0 asks for anything
+    bounds: Bounds = SHARE  # of a threshold, unless the rule has its own
     of_points: bool = False  # whether it is in rating points, which an expected score stands for
     of_opponents: bool = False  # whether one of the lesson's targets may be named as the opponent
 
@@ -55,14 +70,11 @@ class LessonMeasure:
         """Whether it tells nothing where no episode can be won."""
         return self.of_wins or self.of_opponents
 
-    @property
-    def is_share(self) -> bool:
-        """Whether it lies between 0 and 1."""
-        return not self.of_rewards and not self.of_points
-
 
 WIN_RATE = LessonMeasure(name="win_rate", value=lambda one: one.won, noun="win rate", of_wins=True)
-REWARD = LessonMeasure(name="reward", value=lambda one: one.reward, noun="reward", of_rewards=True)
+REWARD = LessonMeasure(
+    name="reward", value=lambda one: one.reward, noun="reward", of_rewards=True, bounds=()
+)
 SCORE = LessonMeasure(
     name="score", value=lambda one: one.score, noun="score, a draw being half", of_opponents=True
 )
@@ -72,13 +84,14 @@ ELO = LessonMeasure(
     noun="rating above the opponent",
     of_points=True,
     of_opponents=True,
+    bounds=(),
 )
 PROGRESS = LessonMeasure(
     name="progress",
     value=lambda one: one.won,
     noun="share of steps that are taken",
     of_episodes=False,
-    zero_is_exceeded=True,
+    bounds=SHARE_FROM_ZERO,
 )
 MEASURES: Mapping[str, LessonMeasure] = MappingProxyType(
     {one.name: one for one in (WIN_RATE, REWARD, PROGRESS, SCORE, ELO)}
@@ -95,6 +108,7 @@ class Rule(Protocol):
     order: Order = "beginnings"  # in which it wants episodes: as they began, or as they end
     every_step: bool = False  # whether each step of the world is a check, not only each episode
     is_test: bool = False  # whether its statistic is the log of evidence, which passes at its bound
+    relation: Literal[">", ">="] = ">"  # that what it judges must have to the threshold
     statistic: float  # what is compared with `bound`; NaN as long as there is nothing to compare
     passed: bool  # whether the lesson is passed at this very moment
     episodes: int  # how many it has counted
@@ -111,6 +125,21 @@ class Rule(Protocol):
     @abstractmethod
     def faults(criteria: "CompletionCriteria") -> Iterator[str]:
         """What is wrong with `criteria` that ask for this rule."""
+
+    @staticmethod
+    def judged(criteria: "CompletionCriteria") -> str:
+        """The name of what is compared with the threshold; `win_rate` for nothing but win rates."""
+        return criteria.measure
+
+    @staticmethod
+    def bounds(measure: LessonMeasure) -> Bounds:
+        """Bounds of the threshold, where `measure` is measured."""
+        return measure.bounds
+
+    @classmethod
+    def passes(cls, statistic: float, bound: float) -> bool:
+        """Whether `statistic` is enough, for a rule that asks for `bound`."""
+        return statistic >= bound if cls.is_test or cls.relation == ">=" else statistic > bound
 
     @staticmethod
     @abstractmethod
@@ -136,7 +165,7 @@ class Rule(Protocol):
 
     @property
     def bound(self) -> float:
-        """What the statistic must reach (evidence) or exceed (all else)."""
+        """What the statistic must reach or exceed: see `passes`."""
         return self._criteria.threshold
 
     @property
@@ -163,10 +192,11 @@ class Rule(Protocol):
 
     def missing(self) -> str:
         """What the statistic lacks, in words; empty: nothing."""
-        if not self.statistic <= self.bound:
+        if math.isnan(self.statistic) or self.passes(self.statistic, self.bound):
             return ""
-        measure = self._criteria.measure.replace("_", " ")
-        return f"{measure} over {self.bound:g} (reached {self.statistic:.4g})"
+        judged = self._criteria.judged.replace("_", " ")
+        over = "over" if self.relation == ">" else "of at least"
+        return f"{judged} {over} {self.bound:g} (reached {self.statistic:.4g})"
 
     def proven(self) -> dict[Cell, RateWindow]:
         """Of each cell, or of ALL_CELLS, the episodes that prove a win rate, and its interval.
@@ -223,6 +253,12 @@ class EvidenceRule(Rule):
                 f"reward_range must hold the threshold, {criteria.threshold:g}, between its two "
                 f"numbers (got {low:g} and {high:g})"
             )
+
+    @staticmethod
+    def bounds(measure: LessonMeasure) -> Bounds:
+        """Rating points stand for an expected score, which differs from 0 and 1."""
+        of_points: Bounds = (("minimum", -MAX_ELO), ("maximum", MAX_ELO))
+        return of_points if measure.of_points else measure.bounds
 
     @staticmethod
     def ending(criteria: "CompletionCriteria", limit: str) -> str:
@@ -574,7 +610,14 @@ class MlAgentsRule(Rule):
 RULES: Mapping[RuleName, type[Rule]] = MappingProxyType(
     {"evidence": EvidenceRule, "ml-agents": MlAgentsRule}
 )
-"""By name: what finds out that a measure of episodes exceeds its threshold."""
+"""By name: what finds out that a lesson is passed."""
+
+
+def rule_class(rule: RuleName, measure: LessonMeasure) -> type[Rule]:
+    """The class that finds it out, where `measure` is measured."""
+    if rule == "evidence" and not measure.of_episodes:
+        return ProgressRule
+    return RULES[rule]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -630,7 +673,7 @@ class CompletionCriteria:
 
     @property
     def by_evidence(self) -> bool:
-        """Whether a test decides, which passes at its bound; all else must exceed its threshold."""
+        """Whether a test decides."""
         return self.rule_type.is_test
 
     @property
@@ -646,14 +689,23 @@ class CompletionCriteria:
     @property
     def rule_type(self) -> type[Rule]:
         """What finds out that the lesson is passed."""
-        if self.rule == "evidence" and not self.measured.of_episodes:
-            return ProgressRule
-        return RULES[self.rule]
+        return rule_class(self.rule, self.measured)
+
+    @property
+    def judged(self) -> str:
+        """The name of what is compared with the threshold."""
+        return self.rule_type.judged(self)
+
+    @property
+    def of_win_rate(self) -> bool:
+        """Whether the threshold is one of the win rate."""
+        return self.judged == WIN_RATE.name
 
     @property
     def ending(self) -> str:
         """When the lesson ends, as a plan says it."""
-        limit = f"exceeds {self.threshold:g}"
+        does = "exceeds" if self.rule_type.relation == ">" else "reaches"
+        limit = f"{does} {self.threshold:g}"
         if self.against is not None:
             limit = f"against {self.against} {limit}"
         ends = self.rule_type.ending(self, limit)
@@ -664,7 +716,7 @@ class CompletionCriteria:
         """What is asked, as an explanation says it."""
         opponent = "" if self.against is None else f" against {self.against}"
         how = f"{self.rule_type.question(self)}, at least {self.min_lesson_length} episodes"
-        return f"{self.measure}{opponent} > {self.threshold:g}: {how}"
+        return f"{self.judged}{opponent} {self.rule_type.relation} {self.threshold:g}: {how}"
 
     def _opponent_faults(self) -> Iterator[str]:
         measure = self.measured
@@ -676,16 +728,10 @@ class CompletionCriteria:
             yield "against is missing: elo under evidence is points above one of the targets"
 
     def _threshold_faults(self) -> Iterator[str]:
-        measure = self.measured
-        if measure.of_points and self.rule == "evidence" and abs(self.threshold) > MAX_ELO:
-            yield f"threshold must lie between {-MAX_ELO:g} and {MAX_ELO:g} (got {self.threshold})"
-        if not measure.is_share:
-            return
-        if self.threshold >= 1:
-            yield f"threshold must be less than 1.0 (got {self.threshold})"
-        if self.threshold < 0 or (self.threshold == 0 and not measure.zero_is_exceeded):
-            bound = "at least 0.0" if measure.zero_is_exceeded else "greater than 0.0"
-            yield f"threshold must be {bound} (got {self.threshold})"
+        for word, limit in self.rule_type.bounds(self.measured):
+            what, holds = _BOUND_CHECKS[word]
+            if not holds(self.threshold, limit):
+                yield f"threshold must be {what} {float(limit)} (got {self.threshold})"
 
 
 def new_rule(

@@ -1,5 +1,6 @@
 """Measures and rules: what a lesson may ask for, and what it takes to pass."""
 
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -15,6 +16,7 @@ from aimbot_lab.curriculum.rules import (
     RULES,
     MlAgentsMemory,
     new_rule,
+    rule_class,
 )
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults, lesson_scenario
 from aimbot_lab.foundation.episodes import Cell
@@ -39,7 +41,8 @@ REWARD = {"measure": "reward", "threshold": 2.0, "reward_range": (-10.0, 10.0)}
         ({"threshold": 0.5, "rule": "ml-agents", "scope": "every_cell"}, "scope must be pooled"),
         ({"measure": "progress", "threshold": 0.5, "scope": "every_cell"}, "scope must be pooled"),
         ({"measure": "elo", "threshold": 100.0}, "against is missing"),
-        ({"measure": "elo", "threshold": 1e5, "against": "goto"}, "threshold must lie between"),
+        ({"measure": "elo", "threshold": 1e5, "against": "goto"}, "threshold must be at most 4000"),
+        ({"measure": "elo", "threshold": -1e5, "against": "goto"}, "threshold must be at least -4"),
         (
             {"measure": "elo", "threshold": 1.0, "rule": "ml-agents", "against": "goto"},
             "against is for rule: evidence",
@@ -128,14 +131,25 @@ CELLS = (Cell("goto", 0),)
 def given(rule: str, measure: str) -> CompletionCriteria:
     span = (-1.0, 2.0) if (rule, measure) == ("evidence", "reward") else None
     against = "goto" if (rule, measure) == ("evidence", "elo") else None
+    bounds = dict(rule_class(rule, MEASURES[measure]).bounds(MEASURES[measure]))
+    threshold = max(0.5, bounds.get("minimum", 0.5))
     return CompletionCriteria(
-        rule=rule, measure=measure, threshold=0.5, reward_range=span, against=against
+        rule=rule, measure=measure, threshold=threshold, reward_range=span, against=against
     )
 
 
 def test_settings_name_the_measures_and_rules_that_there_are() -> None:
     assert get_args(rules.MeasureName) == tuple(MEASURES)
     assert get_args(rules.RuleName) == tuple(RULES)
+
+
+def test_the_page_of_curricula_explains_each_measure_and_rule() -> None:
+    page = (Path(rules.__file__).parents[2] / "curricula" / "README.md").read_text("utf-8")
+    table = page.partition("### Measures and rules")[2].partition("\n#")[0]
+    for name in MEASURES:
+        assert f"| `{name}`" in table
+    for name in RULES:
+        assert f"| `rule: {name}`" in table or name == "evidence"
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -153,11 +167,6 @@ def test_a_measure_says_what_an_episode_brings() -> None:
     shares = {"win_rate": True, "progress": True, "score": 1.0, "elo": 1.0}
     assert brought == {**shares, "reward": -3.5}
     assert MEASURES["score"].value(Outcome(False, CELLS[0], 0.0, drawn=True)) == 0.5
-    assert [name for name, measure in MEASURES.items() if measure.is_share] == [
-        "win_rate",
-        "progress",
-        "score",
-    ]
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0, 1.5, -0.1, float("nan"), "0.9", True])

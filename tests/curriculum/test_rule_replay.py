@@ -12,7 +12,7 @@ from curriculum_game import DIFFICULTIES, TWO_CELLS, Game, lesson, line
 from aimbot_lab.cli.commands.explain import _texts
 from aimbot_lab.curriculum.progress import CurriculumProgress, read_record
 from aimbot_lab.curriculum.rule_replay import RecordedRun, attempts, replays
-from aimbot_lab.curriculum.rules import CompletionCriteria, EvidenceRule, MlAgentsMemory
+from aimbot_lab.curriculum.rules import RULES, CompletionCriteria, EvidenceRule, MlAgentsMemory
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, WeightChange
 from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.episodes import Cell
@@ -28,6 +28,10 @@ KINDS = {
     "ml-agents reward": {"rule": "ml-agents", "measure": "reward", "threshold": 0.4},
     "ml-agents elo": {"rule": "ml-agents", "measure": "elo", "threshold": 1260.0},
 }
+
+
+def test_every_rule_is_among_the_kinds_that_are_replayed() -> None:
+    assert {CompletionCriteria(**kind).rule for kind in KINDS.values()} == set(RULES)
 
 
 def world(lessons: list[Lesson]) -> RecordedRun:

@@ -3,14 +3,16 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser_page import Browser, needs_chromium
 from panel_server import PanelUnderTest
 
 from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.messages import written
+from aimbot_lab.panel.server.messages import plain, written
 from aimbot_lab.panel.server.replays import ResultLine, in_one, readable
+from aimbot_lab.panel.server.run_list import ShownLesson
 from aimbot_lab.panel.server.run_report import command, report_of, result_of, thinned
 from aimbot_lab.tracking import history
 from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
@@ -128,6 +130,13 @@ STEPS |= {"evidence": None, "evidence_needed": None, "lower": 0.8}
 BEGUN = {**PASSED, "name": "d", "ended_at_step": None, "episodes": 2, "window": 2, "win_rate": 1.0}
 BEGUN |= {"lower": 0.04, "evidence": 1.4}
 OLD = {name: RESULT["lessons"][0][name] for name in RESULT["lessons"][0]}
+
+
+def shown(*lessons: dict[str, Any]) -> list[dict[str, Any]]:
+    """`lessons` as the server sends them."""
+    return [plain(ShownLesson(**one)) for one in lessons]
+
+
 DRAW = """async ([lessons, seconds]) => {
   const { reportView } = await import("/page/run/report.js");
   const view = reportView(() => {});
@@ -145,7 +154,7 @@ def test_the_page_proves_a_passed_lesson_and_heads_with_no_other(
 ) -> None:
     told = {"seconds": 160.0, "training_seconds": 114.0, "steps_per_second": 29_317.0}
     with browser.page(panel) as page:
-        tiles, rows = page.evaluate(DRAW, [[PASSED, CELLS, STEPS, BEGUN], told])
+        tiles, rows = page.evaluate(DRAW, [shown(PASSED, CELLS, STEPS, BEGUN), told])
         assert tiles[1:3] == [
             "trained for1 min 54 s2 min 40 s from start to end",
             "steps per second29.3 kwhile it trained",
@@ -158,10 +167,10 @@ def test_the_page_proves_a_passed_lesson_and_heads_with_no_other(
             ["92.5 % (80.0 % to 100.0 %)", proven[1], "progress > 0.5", "0.5123 (no test)"],
             ["100.0 % (4.0 % to 100.0 %)", "2", "> 30 %", "1.4 of 20"],
         ]
-        tiles, rows = page.evaluate(DRAW, [[BEGUN], told])
+        tiles, rows = page.evaluate(DRAW, [shown(BEGUN), told])
         assert tiles[3] == "win rate, last passed lesson–none was passed"
         old = {"seconds": 160.0, "training_seconds": None, "steps_per_second": 21_000.0}
-        tiles, ((*_, rate, _, asked, found),) = page.evaluate(DRAW, [[OLD], old])
+        tiles, ((*_, rate, _, asked, found),) = page.evaluate(DRAW, [shown(OLD), old])
         assert tiles[1:3] == [
             "trained for–2 min 40 s from start to end",
             "steps per second21 kat its last report",
@@ -188,7 +197,7 @@ def test_the_live_page_says_by_what_each_lesson_was_passed(
     panel: PanelUnderTest, browser: Browser
 ) -> None:
     with browser.page(panel) as page:
-        lessons, gauges = page.evaluate(PROGRESS, [[PASSED, STEPS, OLD, BEGUN]])
+        lessons, gauges = page.evaluate(PROGRESS, [shown(PASSED, STEPS, OLD, BEGUN)])
     assert lessons == [
         "passed at step 261,632: win rate > 30 %, evidence 22.1 of 20",
         "passed at step 261,632: progress 0.5123 > 0.5",
@@ -222,7 +231,7 @@ def test_the_pages_show_mean_returns_where_no_episode_can_be_won(
 ) -> None:
     lesson = {**BEGUN, "win_rate": None, "mean_return": 3.5, "measure": None, "evidence": None}
     with browser.page(panel) as page:
-        gauges, tile, heads = page.evaluate(RETURNS, [lesson])
+        gauges, tile, heads = page.evaluate(RETURNS, shown(lesson))
     assert gauges == ["Mean return3.5last 2 episodes of the lesson"]
     assert tile == "mean return3.5of the last 2 episodes"
     assert "mean return" in heads

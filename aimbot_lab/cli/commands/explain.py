@@ -92,7 +92,7 @@ def _lesson(explanation: "Explanation", replayed: "Replayed", *, every: bool) ->
         checks = replayed.own.checks if every else informative_checks(replayed.own)
         rows = [_row(check, replayed.own) for check in checks]
         by_evidence = replayed.own.criteria.by_evidence
-        found = HEAD[2] if by_evidence else replayed.own.criteria.measure
+        found = HEAD[2] if by_evidence else replayed.own.criteria.judged
         head = (*HEAD[:2], found, *HEAD[3:])
         yield "\n".join(f"  {line}" for line in table(head, rows).splitlines())
 
@@ -180,7 +180,7 @@ def _found(check: "Check", replay: "RuleReplay") -> tuple[str, str]:
     if replay.criteria.by_evidence:
         return log_odds_text(check.statistic), log_odds_text(check.bound)
     found = "-" if math.isnan(check.statistic) else f"{check.statistic:.4g}"
-    return found, f"> {check.bound:g}"
+    return found, f"{replay.criteria.rule_type.relation} {check.bound:g}"
 
 
 def _document(explanation: "Explanation", *, every: bool) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import Tag, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from aimbot_lab.curriculum.rules import MEASURES, RULES, Bounds, rule_class
 from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, shown_value
 from aimbot_lab.foundation.registry import BROKEN, SettingsByName
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
@@ -111,10 +112,7 @@ def _close(definitions: Schema, root: Schema) -> None:
     """Say what the classes check in code: which targets and parameters there are, and bounds."""
     criteria = definitions.get("CompletionCriteria")
     if criteria is not None:
-        unbounded = {"enum": ["reward", "elo"]}
-        reward = {"properties": {"measure": unbounded}, "required": ["measure"]}
-        share = {"properties": {"threshold": {"minimum": 0, "exclusiveMaximum": 1}}}
-        criteria.update({"if": reward, "else": share})
+        criteria["allOf"] = [*_bounded_thresholds(criteria["properties"])]
     if "Lesson" not in definitions:
         return
     root["lessons"].pop("items")  # which `_lessons_by_world` gives
@@ -137,6 +135,30 @@ def _close(definitions: Schema, root: Schema) -> None:
     _name_keys(
         root["environment_parameters"], _parameters([{"$ref": "#/$defs/Sampler"}, curriculum])
     )
+
+
+def _bounded_thresholds(properties: Schema) -> Iterator[Schema]:
+    """That a threshold has the bounds which a rule has for a measure, if both are known.
+
+    They are not where a reference stands for one of them.
+    """
+    measures_of: dict[tuple[Bounds, tuple[str, ...]], list[str]] = {}
+    for name, measure in MEASURES.items():
+        bounds_of = {rule: rule_class(rule, measure).bounds(measure) for rule in RULES}
+        for bounds in filter(None, dict.fromkeys(bounds_of.values())):
+            rules = tuple(rule for rule in RULES if bounds_of[rule] == bounds)
+            measures_of.setdefault((bounds, rules), []).append(name)
+    for (bounds, among), measures in measures_of.items():
+        keys = (("measure", MEASURES.keys(), measures), ("rule", RULES.keys(), among))
+        others = {key: [name for name in all_ if name not in some] for key, all_, some in keys}
+        unless = [
+            {"properties": {key: {"enum": names}}}
+            | ({} if properties[key]["default"] in names else {"required": [key]})
+            for key, names in others.items()
+            if names
+        ]
+        limits = {"properties": {"threshold": dict(bounds)}}
+        yield {"if": {"anyOf": unless}, "else": limits}
 
 
 def _lessons_by_world(properties: Schema) -> Schema:

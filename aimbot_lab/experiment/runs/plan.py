@@ -71,7 +71,7 @@ def can_be_forecast(criteria: CompletionCriteria | None) -> TypeGuard[Completion
     """Whether a win rate decides, and by the test that is simulated here."""
     if criteria is None:
         return False
-    return criteria.by_evidence and criteria.measured.of_wins
+    return criteria.by_evidence and criteria.of_win_rate
 
 
 class Forecaster:

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -374,6 +374,25 @@ class HeldTargets(HeldWeights):
 
 
 @dataclass(frozen=True)
+class ShownLesson(LessonReport):
+    """A lesson's report, and in the page's words, which are in per cent, what it says."""
+
+    asked_words: str = field(init=False, default="")
+    found_words: str = field(init=False, default="")
+    proof_words: str = field(init=False, default="")
+    level_words: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        for name, words in (
+            ("asked_words", self.claim(in_percent=True)),
+            ("found_words", self.finding(in_percent=True)),
+            ("proof_words", self.proof(in_percent=True)),
+            ("level_words", self.level),
+        ):
+            object.__setattr__(self, name, words)
+
+
+@dataclass(frozen=True)
 class Status:
     """How a run stands, as it shows itself: see `training.callbacks.live_publication`."""
 
@@ -381,7 +400,7 @@ class Status:
     total_steps: int
     steps_per_second: float | None
     lesson: int  # from 0
-    lessons: list[LessonReport]
+    lessons: list[ShownLesson]
     finished: bool
     episodes: int  # counted ones of the lesson
     window: int  # of these, how many the win rate is taken over

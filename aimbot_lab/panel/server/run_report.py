@@ -11,11 +11,12 @@ from pydantic import TypeAdapter
 from pydantic import dataclasses as checked
 
 from aimbot_lab.curriculum.current_lesson import Regression
-from aimbot_lab.curriculum.reports import CellReport, LessonReport
+from aimbot_lab.curriculum.reports import CellReport
 from aimbot_lab.experiment.runs.result import RESULT_NAME
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.messages import AGENTS, STORE, STRICT, Feed, in_thread, read_document
+from aimbot_lab.panel.server.run_list import ShownLesson
 from aimbot_lab.tracking.data_folder import locate_data_folder
 from aimbot_lab.tracking.history import metric_history, read_run
 from aimbot_lab.tracking.tracker import MetricPoint
@@ -124,7 +125,7 @@ class Result:
 
     seed: int
     steps: int  # environment steps
-    lessons: list[LessonReport]
+    lessons: list[ShownLesson]
     cells: list[CellReport]  # of the last lesson
     regressions: list[Regression]
     has_wins: bool = True  # whether an episode could be won

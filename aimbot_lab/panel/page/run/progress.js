@@ -3,7 +3,7 @@
 import { el, fill, say } from "../dom.js";
 import { brief, count, duration, interval, isNumber, percent } from "../format.js";
 import { tile } from "../tile.js";
-import { odds, proof } from "./proof.js";
+import { odds } from "./proof.js";
 
 export function progressView() {
   const hint = el("p", { className: "lead" });
@@ -46,7 +46,7 @@ export function progressView() {
     fill(lessons, status.lessons.map((lesson, number) => {
       const isNow = number === status.lesson && !status.finished;
       const isPassed = lesson.ended_at_step !== null;
-      const shown = proof(lesson);
+      const shown = lesson.proof_words;
       const words = isPassed ? `passed at step ${count(lesson.ended_at_step)}${shown && `: ${shown}`}`
         : isNow ? "now" : "to come";
       return el("li", {
@@ -88,7 +88,7 @@ export function progressView() {
     const { log_evidence: found, log_bound: bound, measured } = status;
     evidence.node.hidden = !isNumber(found) && measured === null;
     if (measured !== null) {
-      say(evidence.title, `Measured: ${measured.measure}`);
+      say(evidence.title, `Measured: ${measured.measure.replaceAll("_", " ")}`);
       const share = measured.value / measured.threshold;
       evidence.set({ low: 0, high: clamp(share), value: null, mark: 1 });
       say(evidence.words, `${isNumber(measured.value) ? measured.value.toPrecision(4) : "–"} ` +

@@ -4,7 +4,7 @@ import { curveView } from "../curve.js";
 import { el, fill, say } from "../dom.js";
 import { brief, count, duration, isNumber, percent } from "../format.js";
 import { tile } from "../tile.js";
-import { asked, found as foundWords, rateWords } from "./proof.js";
+import { rateWords } from "./proof.js";
 
 export function reportView(notice) {
   const outcome = el("p", { className: "outcome" });
@@ -54,13 +54,13 @@ export function reportView(notice) {
     const last = [...found.lessons].reverse().find((one) => isNumber(one.ended_at_step));
     say(tiles.rate.title, "win rate, last passed lesson");
     say(tiles.rate.value, percent(last?.win_rate));
-    say(tiles.rate.below, last ? `${last.name}${asked(last) && `: ${asked(last)}`}` : "none was passed");
+    say(tiles.rate.below, last ? `${last.name}${last.asked_words && `: ${last.asked_words}`}` : "none was passed");
     drawTable(lessons, "Lessons", ["", "lesson", "passed at step", "episodes", "win rate (95 %)",
       "over the last", "asks for", "evidence"],
       found.lessons.map((one, k) => [k + 1, one.name, isNumber(one.ended_at_step)
         ? count(one.ended_at_step) : "not passed", count(one.episodes), rateWords(one, one.window),
-      one.window ? count(one.window) : "–", asked(one).replace(/^win rate /, "") || "–",
-      foundWords(one) || "–"]));
+      one.window ? count(one.window) : "–", one.asked_words.replace(/^win rate /, "") || "–",
+      one.found_words || "–"]));
     drawTable(cells, "Last lesson, by target and difficulty",
       ["target", "difficulty", "win rate (95 %)", "won"],
       found.cells.map((one) => [one.target, one.difficulty || "any", rateWords(one, one.episodes),
@@ -80,7 +80,7 @@ export function reportView(notice) {
       found.lessons.map((one, k) => [k + 1, one.name, isNumber(one.ended_at_step)
         ? count(one.ended_at_step) : "not passed", count(one.episodes),
       isNumber(one.mean_return) ? brief(one.mean_return) : "–", one.window ? count(one.window) : "–",
-      asked(one) || "–", foundWords(one) || "–"]));
+      one.asked_words || "–", one.found_words || "–"]));
     cells.parentElement.hidden = true;
     fill(lost);
   }
