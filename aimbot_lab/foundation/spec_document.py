@@ -41,6 +41,7 @@ _Whole = Annotated[int, Field(ge=-(2**63), lt=2**64)]  # what NumPy's whole numb
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 _Side = Annotated[int, Field(ge=1, le=MAX_COLUMNS)]
 _Run = tuple[_Number | None, _Side]
+_Shape = Annotated[tuple[_Side, ...], Field(max_length=3)]
 
 
 _Ends = Annotated[tuple[_Number | _Whole | None, ...], Field(max_length=MAX_CHOICES)]
@@ -89,7 +90,7 @@ class _Document(TypedDict):
     observation_low: Annotated[tuple[_Run, ...], Field(max_length=MAX_COLUMNS)]
     observation_high: Annotated[tuple[_Run, ...], Field(max_length=MAX_COLUMNS)]
     blocks: Annotated[
-        tuple[tuple[_Name, BlockKind, Annotated[tuple[_Side, ...], Field(max_length=3)]], ...],
+        tuple[tuple[_Name, BlockKind, _Shape] | tuple[_Name, BlockKind, _Shape, _Name], ...],
         Field(min_length=1, max_length=MAX_NAMES),
     ]
     observation_names: NotRequired[Annotated[tuple[_Name, ...], Field(max_length=MAX_COLUMNS)]]
@@ -116,7 +117,10 @@ def spec_document(spec: WorldSpec) -> dict[str, Any]:
     document |= {name: list(getattr(spec, name)) for name in TUPLES}
     document |= {name: dict(getattr(spec, name)) for name in MAPPINGS}
     document |= {name: _runs(getattr(spec, name)) for name in BOUNDS}
-    document["blocks"] = [[one.name, one.kind, list(one.shape)] for one in spec.observation_blocks]
+    document["blocks"] = [
+        [one.name, one.kind, list(one.shape), *([one.sensor] if one.sensor else [])]
+        for one in spec.observation_blocks
+    ]
     if spec.observation_names != tuple(_usual_names(spec.observation_blocks)):
         document["observation_names"] = list(spec.observation_names)
     document["continuous_bounds"] = [[*map(_finite, pair)] for pair in spec.continuous_bounds]

@@ -139,6 +139,8 @@ class WorldType(ABC):
     name: str
     settings: type[Any]
     files: KeptFiles | None = None
+    in_scenes: bool = False
+    """Whether its agents act in scenes of Unity, which agents that learned there go back into."""
     benched: bool = False
     """Whether benchmarks of the simulator measure it, with its default settings."""
     bounds_are_ranges: bool = True

@@ -85,11 +85,13 @@ class Sensor(NamedTuple):
             first = self.spec.dimension_property[0] != MOVABLE
             return np.ascontiguousarray(np.moveaxis(shades, 3, 1)) if first else shades
         columns = columns_of(observations)
-        return columns if self.columns is None else columns[:, self.columns]
+        if self.columns is None:
+            return columns
+        return columns[:, self.columns].reshape(len(columns), *self.spec.shape)
 
 
 def sensors_of(spec: WorldSpec, *, channels_first: bool = True) -> tuple[Sensor, ...]:
-    """The sensors of a world with `spec`, by name, as Unity sorts them.
+    """The sensors of a world with `spec`, by name, as Unity sorts them; a build's in its order.
 
     A picture is [C, H, W] with `channels_first`, as trainers from 1.0 on read it, and [H, W, C]
     without, as those of before. Earlier observations stand before later ones: in a picture as
@@ -102,14 +104,18 @@ def sensors_of(spec: WorldSpec, *, channels_first: bool = True) -> tuple[Sensor,
         ages = [c for block, c in columns.items() if block.sensor == name]
         full = name if len(ages) == 1 else f"StackingSensor_size{len(ages)}_{name}"
         together = np.concatenate(ages)
-        made.append(Sensor(_flat(full, len(together)), together))
+        several = next((b.shape for b in columns if b.sensor == name and b.kind == "rays"), None)
+        made.append(Sensor(_flat(full, *(several or (len(together),))), together))
     rest = [c for block, c in columns.items() if block.sensor is None]
     if rest:
         size = sum(map(len, rest))
         made.append(
             Sensor(_flat(f"VectorSensor_size{size}", size), np.concatenate(rest) if made else None)
         )
-    return tuple(sorted(made, key=lambda sensor: sensor.spec.name))
+    order = [block.sensor for block in spec.observation_blocks]
+    if None in order or len({*order}) < len(order):
+        return tuple(sorted(made, key=lambda sensor: sensor.spec.name))
+    return tuple(sorted(made, key=lambda sensor: order.index(sensor.spec.name)))
 
 
 def _columns(spec: WorldSpec) -> Iterator[tuple[ObservationBlock, Int64Array]]:
@@ -120,8 +126,9 @@ def _columns(spec: WorldSpec) -> Iterator[tuple[ObservationBlock, Int64Array]]:
         first += block.columns
 
 
-def _flat(name: str, size: int) -> ObservationSpec:
-    return ObservationSpec((size,), (DimensionProperty.NONE,), ObservationType.DEFAULT, name)
+def _flat(name: str, *shape: int) -> ObservationSpec:
+    none = (DimensionProperty.NONE,) * len(shape)
+    return ObservationSpec(shape, none, ObservationType.DEFAULT, name)
 
 
 def _picture(block: ObservationBlock, *, channels_first: bool) -> Sensor:

@@ -188,8 +188,10 @@ def test_a_file_that_plays_otherwise_is_not_written(
     pytest.importorskip("onnxruntime")
     saved = saved_agent(tmp_path / "agent", "ppo")
 
-    def wrong(self: DeployedPolicy, scores: th.Tensor, *_: th.Tensor) -> th.Tensor:
-        return self._with_bins([scores[:, 0].long() * 0] * 4)
+    def wrong(
+        self: DeployedPolicy, scores: th.Tensor, _: th.Tensor, observation: th.Tensor
+    ) -> th.Tensor:
+        return self._with_bins([scores[:, 0].long() * 0] * 4, observation)
 
     monkeypatch.setattr(DeployedPolicy, "_actions", wrong)
     with pytest.raises(LabError, match="plays otherwise than the agent"):

@@ -91,6 +91,18 @@ def test_an_agent_is_evaluated_on_its_build(data: Path) -> None:
     assert {"sampled", "random"} <= set(found["players"])
 
 
+def test_an_agent_is_exported_for_its_scene(data: Path) -> None:
+    session = pytest.importorskip("onnxruntime").InferenceSession
+    path, plain = data / "agent.onnx", data / "plain.onnx"
+    said = invoke(data, "export", "latest", "-o", path).said
+    assert "onnxruntime plays 10,000 observations as torch does" in said
+    assert [one.name for one in session(path).get_inputs()] == ["obs_0", "action_masks"]
+    invoke(data, "export", "latest", "-o", plain, "--for", "plain")
+    assert [one.name for one in session(plain).get_inputs()] == ["observation", "noise"]
+    refused = invoke(data, "export", "latest", "-o", data / "folder", "--for", "unity", wanted=2)
+    assert refused.said == "--for unity: chooses the form of an .onnx file, not of a folder"
+
+
 def test_a_build_had_its_agent_saved_and_its_errors_are_tracked(data: Path) -> None:
     run = find_run(DataFolder(data), "latest")
     assert "step-96" in saved_agents(run.tags)

@@ -34,6 +34,13 @@ AS_UNITY = {
 @click.argument("run", shell_complete=complete_runs)
 @options.output("An .onnx file, or a folder for agent.safetensors and agent.json.", required=True)
 @options.agent
+@click.option(
+    "--for",
+    "form",
+    type=click.Choice(["unity", "plain"]),
+    help="Of an .onnx file: for Behavior Parameters of a Unity scene, or for programs of your own. "
+    "[default: unity for world unity, else plain]",
+)
 @options.temperature
 @options.trust
 @options.place
@@ -41,6 +48,7 @@ def export(
     run: str,
     output: Path,
     agent: str,
+    form: str | None,
     temperature: Temperature | None,
     place: options.StorePlace,
 ) -> None:
@@ -53,25 +61,36 @@ def export(
     observations as torch does. It needs pip install 'aimbot-lab[onnx]'. A folder gets the weights
     and their description, which run no code when they are read and play at any temperature.
 
+    With --for unity the file has the inputs and outputs of those that mlagents-learn writes: drop
+    it on the Model of Behavior Parameters. Its sensors are those of the build, or of `aimbot-lab
+    player`.
+
     \b
     Examples:
       aimbot-lab export latest -o agent.onnx
+      aimbot-lab export latest -o agent.onnx --for unity
       aimbot-lab export 3f2a --agent best -o my-agent
     """
     from aimbot_lab.experiment.runs.agents import fetch_agent
+    from aimbot_lab.worlds.registry import type_of
 
     suffix = output.suffix.lower()
     if suffix not in ("", ONNX):
         raise ConfigurationError(f"--output {output}: must end with .onnx, or name a folder")
     if not output.absolute().parent.is_dir():
         raise ConfigurationError(f"--output {output}: there is no such folder")
+    if form is not None and suffix != ONNX:
+        raise ConfigurationError(f"--for {form}: chooses the form of an .onnx file, not of a folder")
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
     try:
         if suffix == ONNX:
             from aimbot_lab.training.agents.onnx_export import export_onnx
+            from aimbot_lab.training.agents.unity_export import export_unity
 
             played = fetched.saved.agent.temperature(temperature)
-            check = export_onnx(fetched.saved, output, temperature=played)
+            usual = "unity" if type_of(fetched.saved.env).in_scenes else "plain"
+            written = export_unity if (form or usual) == "unity" else export_onnx
+            check = written(fetched.saved, output, temperature=played)
             episodes, steps = check.observations // check.steps, check.steps
             what = (
                 f"{episodes} episodes of {steps} steps, from memory to memory,"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
@@ -10,10 +10,14 @@ import numpy as np
 import torch as th
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+from sb3_contrib.crossq.policies import CrossQPolicy
 from sb3_contrib.qrdqn.policies import QRDQNPolicy
+from sb3_contrib.tqc.policies import TQCPolicy
 from stable_baselines3.common.distributions import BernoulliDistribution
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.dqn.policies import DQNPolicy
+from stable_baselines3.sac.policies import SACPolicy
+from stable_baselines3.td3.policies import TD3Policy
 from torch import nn
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
@@ -36,6 +40,7 @@ FAR = (
     *(-0.0076224613, 0.00943887047, 1.00167406, 2.83297682),
 )
 """Coefficients of Giles's polynomials for the middle and the tails."""
+LOG_STD = (-20.0, 2.0)  # between which stable-baselines3 keeps an actor's
 MEMORY = ("memory_h", "memory_c")  # inputs: hidden and cell of the step before
 Scores = Callable[[Any, Any], th.Tensor]
 
@@ -59,7 +64,8 @@ class DeployedPolicy(nn.Module):
     [N, `columns`], a number of an even distribution from 0 to 1 for each column of the action (and,
     before the mouse's, one for the target), and is a function: the same observation and noise give
     the same action. Scores are logits as trained; the last columns are the means of continuous
-    ones, for algorithms that value actions they are these values. An agent that remembers takes
+    ones (and the logarithms of their deviations, where an observation decides them), for algorithms
+    that value actions they are these values. An agent that remembers takes
     hidden and cell [N, `memory.size`], zeros where an episode begins, and gives those after.
     """
 
@@ -70,6 +76,7 @@ class DeployedPolicy(nn.Module):
     units: th.Tensor  # [2, C] low and high in the environment's units; [2, 0] where they are ours
     shared: th.Tensor  # [C] which columns go from -1 to 1 between them
     whole: th.Tensor  # [C] which are whole numbers
+    combinations: th.Tensor  # [K, branches] of algorithms that value all of them; [0] of others
 
     def __init__(self, saved: SavedAgent, temperature: Temperature | None = None) -> None:
         super().__init__()
@@ -95,7 +102,10 @@ class DeployedPolicy(nn.Module):
         choices = *agent.spec.branches, *target, *bins
         self.heads = Heads(choices, (low, high) if hybrid else None, algorithm.ranks_actions)
         self._branches = sum(agent.spec.branches)
-        log_std: th.Tensor = policy.log_std.detach() if hybrid else th.zeros(0)
+        self.squashed = isinstance(policy, SQUASHED)
+        self._shares = self.squashed or isinstance(policy, TD3Policy)
+        normal = hybrid and not self._shares
+        log_std: th.Tensor = policy.log_std.detach() if normal else th.zeros(0)
         taken = agent.spec.environment_actions
         starts = (0,) * len(agent.spec.branches) if taken is None else taken.starts
         units = np.zeros((2, 0), np.float32) if taken is None else _inner_bounds(taken)
@@ -109,6 +119,7 @@ class DeployedPolicy(nn.Module):
             ("units", th.from_numpy(units)),
             ("shared", th.from_numpy(taken.bounded if taken and shares else nothing)),
             ("whole", th.from_numpy(nothing if taken is None else taken.whole)),
+            ("combinations", _combinations(choices if self.heads.flat else ())),
         ):
             self.register_buffer(name, values)
 
@@ -146,6 +157,18 @@ class DeployedPolicy(nn.Module):
         """
         if observation is None:
             observation = pictures[0].new_zeros((pictures[0].shape[0], 0), dtype=th.float32)
+        memory = None if memory_h is None or memory_c is None else (memory_h, memory_c)
+        scores, after = self.scored(observation, action_masks, memory, pictures)
+        return self._actions(scores, noise, observation), scores, *after
+
+    def scored(
+        self,
+        observation: th.Tensor,
+        action_masks: th.Tensor | None,
+        memory: "State | None",
+        pictures: tuple[th.Tensor, ...],
+    ) -> tuple[th.Tensor, tuple[th.Tensor, ...]]:
+        """(scores [N, L], memory after) of what `forward` takes."""
         columns, after = observation, cast(tuple[th.Tensor, ...], ())
         if self._masks_seen and action_masks is not None:
             columns = th.cat([observation, action_masks.to(observation.dtype)], dim=1)
@@ -153,17 +176,15 @@ class DeployedPolicy(nn.Module):
         if self.memory is None:
             scores = self._scores(self.policy, seen)
         else:
-            assert memory_h is not None
-            assert memory_c is not None
-            before = memory_h, memory_c
-            scores, after = remembered_scores(self.policy, self.memory, seen, before)
+            assert memory is not None
+            scores, after = remembered_scores(self.policy, self.memory, seen, memory)
         if self._yes_or_no:  # a logit for each choice that is 0 or 1
             scores = th.stack([th.zeros_like(scores), scores], dim=2).flatten(1)
         if action_masks is not None and not self._masks_seen:
             allowed, free = scores[:, : self._branches], scores[:, self._branches :]
             forbidden = th.full_like(allowed, FORBIDDEN)
             scores = th.cat([th.where(action_masks, allowed, forbidden), free], dim=1)
-        return self._actions(scores, noise, observation), scores, *after
+        return scores, after
 
     def _shown(self, columns: th.Tensor, pictures: tuple[th.Tensor, ...]) -> Any:
         """What the policy sees, as `ObservationCodec.shown` gives it in NumPy."""
@@ -181,38 +202,55 @@ class DeployedPolicy(nn.Module):
     def _actions(
         self, scores: th.Tensor, noise: th.Tensor | None, observation: th.Tensor
     ) -> th.Tensor:
-        heads = self.heads
-        if heads.flat:
-            return self._from_flat(scores.argmax(dim=1))
-        if heads.limits is None:
-            return self._with_bins(self._chosen(scores, noise), observation)
-        count = sum(heads.choices)
-        chosen = self._chosen(scores[:, :count], noise)
-        numbers = scores[:, count:]
-        if noise is not None:
-            numbers = numbers + self.deviation * normal_quantile(noise[:, -self._numbers :])
-        return self._with_numbers(chosen, th.clamp(numbers, *self.limits), observation)
-
-    def _chosen(self, scores: th.Tensor, noise: th.Tensor | None) -> list[th.Tensor]:
-        """An index [N] of each branch."""
-        if not self.heads.choices:
-            return []
-        parts = th.split(scores, list(self.heads.choices), dim=1)
         if noise is None:
-            return [part.argmax(dim=1) for part in parts]
-        cooled = [part / float(self.temperature) for part in parts]
-        return [drawn(part, noise[:, column]) for column, part in enumerate(cooled)]
+            return self.acted(scores, observation, self.likeliest(scores))
+        cooled = [part / float(self.temperature) for part in self.by_branch(scores)]
+        chosen = [drawn(part, noise[:, column]) for column, part in enumerate(cooled)]
+        normal = None if self.heads.limits is None else noise[:, -self._numbers :]
+        quantiles = None if normal is None else normal_quantile(normal)
+        return self.acted(scores, observation, chosen, quantiles)
 
-    def _from_flat(self, index: th.Tensor) -> th.Tensor:
-        chosen = []
-        for size in reversed(self.heads.choices):  # the last counts fastest
-            chosen.append(index % size)
-            index = th.div(index, size, rounding_mode="floor")
-        return self._with_bins(chosen[::-1])
+    def by_branch(self, scores: th.Tensor) -> list[th.Tensor]:
+        """The scores [N, size] of each branch's choices, in `scores` [N, L]."""
+        ends = np.cumsum([0, *self.heads.choices]).tolist()
+        return [scores[:, first:end] for first, end in pairwise(ends)]
 
-    def _with_bins(
-        self, chosen: list[th.Tensor], observation: th.Tensor | None = None
+    def likeliest(self, scores: th.Tensor) -> list[th.Tensor]:
+        """The index [N] of each branch whose score, or that of its combination, is the highest."""
+        if self.heads.flat:
+            return list(self.combinations[scores.argmax(dim=1)].unbind(1))
+        return [part.argmax(dim=1) for part in self.by_branch(scores)]
+
+    def acted(
+        self,
+        scores: th.Tensor,
+        observation: th.Tensor,
+        chosen: list[th.Tensor],
+        normal: th.Tensor | None = None,
     ) -> th.Tensor:
+        """The actions [N, A] with an index `chosen` [N] of each branch, and with `numbers`."""
+        if self.heads.limits is None:
+            return self._with_bins(chosen, observation)
+        return self._with_numbers(chosen, self.numbers(scores, normal), observation)
+
+    def numbers(self, scores: th.Tensor, normal: th.Tensor | None) -> th.Tensor:
+        """Continuous columns [N, C] for `scores` [N, L], where they have no bins.
+
+        `normal` [N, C] are numbers of a standard normal distribution; without them they are the
+        likeliest.
+        """
+        first, count = sum(self.heads.choices), self._numbers
+        numbers = scores[:, first : first + count]
+        if normal is not None:
+            own = th.exp(scores[:, first + count :]) * float(self.temperature)
+            numbers = numbers + (own if self.squashed else self.deviation) * normal
+        if self._shares:
+            low, high = self.limits
+            share = th.tanh(numbers) if self.squashed else numbers
+            numbers = low + 0.5 * (share + 1.0) * (high - low)
+        return th.clamp(numbers, *self.limits)
+
+    def _with_bins(self, chosen: list[th.Tensor], observation: th.Tensor) -> th.Tensor:
         count = len(chosen) - self._numbers
         picked = [self.bins[k][index] for k, index in enumerate(chosen[count:])]
         numbers = th.stack(picked, dim=1) if picked else None
@@ -222,11 +260,10 @@ class DeployedPolicy(nn.Module):
         self,
         chosen: list[th.Tensor],
         numbers: th.Tensor | None,
-        observation: th.Tensor | None,
+        observation: th.Tensor,
     ) -> th.Tensor:
         """The action: the target, where one is chosen, is worked into the mouse."""
         if self.aimed is not None:
-            assert observation is not None
             assert numbers is not None
             *chosen, target = chosen
             numbers = self.aimed(target, numbers[:, 0], observation).unsqueeze(1)
@@ -253,6 +290,11 @@ def _inner_bounds(taken: EnvironmentActions) -> Float32Array:
     outside = np.stack([inner[0] < exact[0], inner[1] > exact[1]])
     towards = np.array([[np.inf], [-np.inf]], np.float32)
     return np.where(outside, np.nextafter(inner, towards), inner).astype(np.float32)
+
+
+def _combinations(sizes: tuple[int, ...]) -> th.Tensor:
+    """[K, branches] of all choices from branches of these sizes; the last counts fastest."""
+    return th.from_numpy(np.array([*np.ndindex(*sizes)], np.int64))
 
 
 def drawn(logits: th.Tensor, uniform: th.Tensor) -> th.Tensor:
@@ -307,8 +349,22 @@ def _mean_quantiles(policy: Any, seen: Any) -> th.Tensor:
     return values
 
 
+def _squashed_numbers(policy: Any, seen: Any) -> th.Tensor:
+    actor = policy.actor
+    latent = actor.latent_pi(actor.features_extractor(seen))
+    return th.cat([actor.mu(latent), actor.log_std(latent).clamp(*LOG_STD)], dim=1)
+
+
+def _bounded_numbers(policy: Any, seen: Any) -> th.Tensor:
+    numbers: th.Tensor = policy.actor.mu(policy.actor.features_extractor(seen))
+    return numbers
+
+
+SQUASHED = (SACPolicy, TQCPolicy, CrossQPolicy)
 SCORES: Mapping[type[BasePolicy], Scores] = MappingProxyType(
     {
+        **dict.fromkeys(SQUASHED, _squashed_numbers),
+        TD3Policy: _bounded_numbers,
         ActorCriticPolicy: actor_scores,
         MaskableActorCriticPolicy: actor_scores,
         DQNPolicy: _q_values,
@@ -357,7 +413,7 @@ class AimedMouse(nn.Module):
 
     def forward(self, target: th.Tensor, mouse: th.Tensor, observation: th.Tensor) -> th.Tensor:
         """[N] for choices [N] (0: no target), the mouse [N] and raw observations [N, D]."""
-        slot = (target - 1).clamp_min(0).unsqueeze(1)
+        slot = (target - (target > 0).long()).unsqueeze(1)
         seen, ahead, right = (
             observation[:, columns].gather(1, slot).squeeze(1)
             for columns in (self.seen, self.ahead, self.right)
@@ -389,7 +445,7 @@ class DeployedMemory(nn.Module):
     def __init__(self, cells: Sequence[LstmLayer]) -> None:
         super().__init__()
         self._count = len(cells)
-        self.hidden_size = cells[0].of_hidden.shape[1]
+        self.inputs, self.hidden_size = cells[0].of_input.shape[1], cells[0].of_hidden.shape[1]
         for name, weight in chain.from_iterable(
             (zip(_names(number), cell, strict=True) for number, cell in enumerate(cells))
         ):
@@ -439,7 +495,7 @@ def remembered_scores(
 ) -> tuple[th.Tensor, State]:
     """(what the actor's last layer gives, state after) for what the policy is shown [N, D]."""
     features = policy.pi_features_extractor(seen)
-    core = features.shape[1] - getattr(policy, "passed", 0)
+    core = memory.inputs
     output, after = memory(features[:, :core], state)
     latent = policy.mlp_extractor.forward_actor(th.cat([output, features[:, core:]], dim=1))
     return policy.action_net(latent), after

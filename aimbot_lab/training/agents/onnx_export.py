@@ -3,7 +3,7 @@
 import json
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -39,6 +39,8 @@ FARTHEST = 1e6  # from which a bound of observations counts as unbounded
 UNBOUNDED = 20.0  # width from which values of an unbounded column are drawn
 SMALLEST = 1e-30  # range of a column whose bounds are equal
 STEPS = 100  # of an episode in which an agent remembers
+Memories = dict[str, Float32Array]
+Played = tuple[Float32Array, Float32Array, Memories]  # actions, scores, what is remembered
 
 
 @dataclass(frozen=True)
@@ -104,42 +106,58 @@ def inputs_of(
     return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
-def compare_onnx(
-    saved: SavedAgent, path: Path, given: Given, *, temperature: Temperature
-) -> OnnxCheck:
-    """The file at `path` in onnxruntime against the agent in torch, at `temperature`.
-
-    What is given of an agent that remembers is cut into episodes of `STEPS` steps, played side by
-    side: both sides go on from what they themselves remember.
-    """
+def session_of(path: Path) -> Any:
+    """The file at `path` in onnxruntime, on one thread."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    deployed = DeployedPolicy(saved, temperature)
-    if deployed.memory is None:
-        outputs = session.run(list(OUTPUTS), inputs_of(deployed, given))
-        wanted, tied, _ = _wanted(saved, given, temperature=temperature)
-        return _compared(saved, deployed, outputs=outputs, wanted=wanted, drawn_ties=tied)
-    steps = min(STEPS, len(given.observation))
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def compare_onnx(
+    saved: SavedAgent, path: Path, given: Given, *, temperature: Temperature
+) -> OnnxCheck:
+    """The file at `path` in onnxruntime against the agent in torch, at `temperature`."""
+    deployed, session = DeployedPolicy(saved, temperature), session_of(path)
+    names = [*OUTPUTS, *(MEMORY_OUTPUTS if deployed.memory else ())]
+
+    def play(now: Given, memory: Memories) -> Played:
+        actions, scores, *after = session.run(names, inputs_of(deployed, now, memory))
+        return actions, scores, dict(zip(memory, after, strict=True))
+
+    return compare(saved, deployed, given, play)
+
+
+def compare(
+    saved: SavedAgent,
+    deployed: DeployedPolicy,
+    given: Given,
+    play: Callable[[Given, Memories], Played],
+) -> OnnxCheck:
+    """What `play` does against the agent in torch, at the temperature of `deployed`.
+
+    What is given of an agent that remembers is cut into episodes of `STEPS` steps, played side by
+    side: both sides go on from what they themselves remember.
+    """
+    steps = 1 if deployed.memory is None else min(STEPS, len(given.observation))
     rows = len(given.observation) // steps
     memory, state, checks = deployed.nothing(rows), None, []
     for step in range(steps):
         now = Given._make(array[step * rows : (step + 1) * rows] for array in given)
-        inputs = inputs_of(deployed, now, memory)
-        outputs = session.run([*OUTPUTS, *MEMORY_OUTPUTS], inputs)
+        actions, scores, memory = play(now, memory)
         wanted, tied, state = _wanted(
-            saved, now, temperature=temperature, state=state, begins=step == 0
+            saved, now, temperature=deployed.temperature, state=state, begins=step == 0
         )
-        memory = dict(zip(memory, outputs[2:], strict=True))
-        checks.append(_compared(saved, deployed, outputs=outputs, wanted=wanted, drawn_ties=tied))
+        checks.append(
+            _compared(saved, deployed, actions, scores=scores, wanted=wanted, drawn_ties=tied)
+        )
     return OnnxCheck(
         observations=steps * rows,
         other_choices=sum(one.other_choices for one in checks),
         mouse_difference=max(one.mouse_difference for one in checks),
         steps=steps,
-        memory_difference=_apart(memory, deployed.as_memory(state)),
+        memory_difference=_apart(memory, deployed.as_memory(state)) if memory else 0.0,
     )
 
 
@@ -172,12 +190,12 @@ def _wanted(
 def _compared(
     saved: SavedAgent,
     deployed: DeployedPolicy,
+    actions: Float32Array,
     *,
-    outputs: list[Float32Array],
+    scores: Float32Array,
     wanted: Float32Array,
     drawn_ties: BoolArray,
 ) -> OnnxCheck:
-    actions, scores = outputs[:2]
     spec, taken = saved.agent.spec, saved.agent.spec.environment_actions
     count = len(spec.branches)
     tied = drawn_ties if deployed.noisy else _tied(deployed, scores)
@@ -287,7 +305,10 @@ def export_onnx(
     where the two differ.
     """
     deployed = DeployedPolicy(saved, temperature).eval()
-    _check_libraries()
+    if deployed.squashed and deployed.noisy:
+        what = "its ONNX file for other programs than Unity plays at 0 alone: --temperature 0"
+        raise ConfigurationError(f"{saved.train.algo}: {what}")
+    require_libraries()
     fresh = path.with_name(f".{path.name}.part")
     try:
         _write(deployed, saved, fresh)
@@ -314,7 +335,8 @@ def refuse_difference(check: OnnxCheck, *, mouse: float) -> None:
         )
 
 
-def _check_libraries() -> None:
+def require_libraries() -> None:
+    """Raise ConfigurationError where a library for ONNX files is missing."""
     try:
         import onnx
         import onnxruntime
@@ -337,29 +359,29 @@ def _write(deployed: DeployedPolicy, saved: SavedAgent, path: Path) -> None:
         warnings.simplefilter("ignore")
         program = th.onnx.export(
             deployed,
-            kwargs=_arguments({name: th.from_numpy(array) for name, array in given.items()}),
+            kwargs=arguments({name: th.from_numpy(array) for name, array in given.items()}),
             dynamo=True,
             opset_version=OPSET,
             input_names=list(given),
             output_names=OUTPUTS if deployed.memory is None else (*OUTPUTS, *MEMORY_OUTPUTS),
-            dynamic_shapes=_arguments({name: {0: rows} for name in given}),
+            dynamic_shapes=arguments({name: {0: rows} for name in given}),
         )
     assert program is not None
     model = program.model_proto
-    _strip(model)
+    strip(model)
     onnx.helper.set_model_props(model, _about(deployed, saved))
     onnx.checker.check_model(model)
     path.write_bytes(model.SerializeToString())
 
 
-def _arguments(named: dict[str, Any]) -> dict[str, Any]:
+def arguments(named: dict[str, Any]) -> dict[str, Any]:
     """`named` inputs as `DeployedPolicy.forward` takes them: pictures as a tuple."""
     shown = tuple(one for name, one in named.items() if name.startswith(PICTURE))
     rest = {name: one for name, one in named.items() if not name.startswith(PICTURE)}
     return {**rest, "pictures": shown} if shown else rest
 
 
-def _strip(model: Any) -> None:
+def strip(model: Any) -> None:
     """Drop what the exporter notes for itself, the places of source files among it."""
     graph = model.graph
     for part in (graph, *graph.node, *graph.value_info, *graph.input, *graph.output):

@@ -170,7 +170,8 @@ class EgocentricFeatures(ScaledFeatures):
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, D + 5] of raw observations [N, D]."""
-        if observations.device.type == "cpu" and not th.compiler.is_compiling():
+        traced = th.compiler.is_compiling() or th.jit.is_tracing()
+        if observations.device.type == "cpu" and not traced:
             return self._by_kernel(observations)
         return self._by_torch(observations, super().forward(observations))
 
@@ -395,7 +396,8 @@ class UnitFeatures(nn.Module):
         yield th.addcmul(self.shift, units[..., self.plain], self.scale)
         for name, values in block.labels.items():
             label = units[..., block.features.index(name)].unsqueeze(2)
-            yield (label == th.tensor(values, device=units.device)).to(units.dtype)
+            apart = label - th.tensor(values, dtype=units.dtype, device=units.device)
+            yield (apart.abs() < 0.5).to(units.dtype)  # equality of floats is not in old opsets
         if block.distance is not None:
             distance = units[..., block.features.index(block.distance)].unsqueeze(2)
             near = th.exp(distance * (-1.0 / NEAR))

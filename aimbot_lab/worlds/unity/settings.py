@@ -134,12 +134,6 @@ def learned_behavior(names: tuple[str, ...], settings: UnitySettings) -> str:
     return settings.behavior or plain[0]
 
 
-def sensor_order(spec: BehaviorSpec) -> list[int]:
-    """Places of the sensors in the order in which they stand in an observation: by name."""
-    sensors = spec.observation_specs
-    return sorted(range(len(sensors)), key=lambda place: sensors[place].name)
-
-
 def is_channels_first(sensor: ObservationSpec) -> bool:
     """Whether a picture's channels come before its height and width."""
     translational = DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
@@ -156,11 +150,9 @@ def observed(obs: list[Float32Array], spec: BehaviorSpec, world: WorldSpec) -> O
     Shades of pictures, from 0 to 1, become whole 255ths. Raises ValueError for another shape.
     """
     numbers, pictures = [np.zeros((len(obs[0]), 0), np.float32)], []
-    for place in sensor_order(spec):
-        seen = obs[place]
+    for seen, sensor in zip(obs, spec.observation_specs, strict=True):
         if seen.ndim == 4:
-            first = is_channels_first(spec.observation_specs[place])
-            pictures.append(np.moveaxis(seen, 1, 3) if first else seen)
+            pictures.append(np.moveaxis(seen, 1, 3) if is_channels_first(sensor) else seen)
         else:
             numbers.append(seen.reshape(len(seen), int(np.prod(seen.shape[1:]))))
     columns = numbers[1] if len(numbers) == 2 else np.concatenate(numbers, axis=1)
@@ -178,17 +170,22 @@ def _block(sensor: ObservationSpec, taken: set[str]) -> ObservationBlock:
     while name in taken:
         name += "'"
     taken.add(name)
+    if len(shape) == 2:
+        return ObservationBlock(name, "rays", shape, name)
     if len(shape) != 3:
-        return ObservationBlock(name, "vector", (int(np.prod(shape)),))
+        return ObservationBlock(name, "vector", (int(np.prod(shape)),), name)
     last = (*shape[1:], shape[0]) if is_channels_first(sensor) else shape
-    return ObservationBlock(name, "image", last)
+    return ObservationBlock(name, "image", last, name)
 
 
 def world_spec(shape: BuildShape, settings: UnitySettings) -> WorldSpec:
-    """The spec of a world of builds of `shape`, with what the build says of its own world."""
+    """The spec of a world of builds of `shape`, with what the build says of its own world.
+
+    Sensors stand in the build's order, which is Unity's: by name.
+    """
     taken: set[str] = {COLUMNS}
     sensors = shape.spec.observation_specs
-    blocks = tuple(_block(sensors[place], taken) for place in sensor_order(shape.spec))
+    blocks = tuple(_block(sensor, taken) for sensor in sensors)
     names = tuple(f"{one.name}[{column}]" for one in blocks for column in range(one.columns))
     bound = np.full(len(names), np.inf, np.float32)
     actions = shape.spec.action_spec

@@ -15,6 +15,7 @@ class UnityType(AskedType):
 
     name = "unity"
     settings = UnitySettings
+    in_scenes = True
     shape_keys = ("file_name", "env_args", "behavior", "targets")
 
     def __init__(self) -> None:
