@@ -68,7 +68,7 @@ def _input_checks(
     for place, sensor in enumerate(spec.observation_specs):
         name = f"obs_{place}"
         known.add(name)
-        wanted = [1, *_channels_first(sensor)]
+        wanted = [1, *channels_first(sensor)]
         if name not in shapes:
             said.append(f"The model does not contain an Observation Placeholder Input: {name}")
         elif shapes[name] != wanted:
@@ -81,7 +81,7 @@ def _input_checks(
     return said + [f"Model contains an unexpected input named : {name}" for name in unknown]
 
 
-def _channels_first(sensor: Any) -> tuple[int, ...]:
+def channels_first(sensor: Any) -> tuple[int, ...]:
     """A sensor's shape as Unity's package 3 and later has it: channels before height and width."""
     shape: tuple[int, ...] = sensor.shape
     if len(shape) == 3 and sensor.dimension_property[0] != DimensionProperty.NONE:

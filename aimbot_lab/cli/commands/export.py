@@ -80,7 +80,7 @@ def export(
     if not output.absolute().parent.is_dir():
         raise ConfigurationError(f"--output {output}: there is no such folder")
     if form is not None and suffix != ONNX:
-        raise ConfigurationError(f"--for {form}: chooses the form of an .onnx file, not of a folder")
+        raise ConfigurationError(f"--for {form}: is the form of an .onnx file, not of a folder")
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
     try:
         if suffix == ONNX:

@@ -7,7 +7,7 @@ drawn and likeliest, between which Deterministic Inference chooses.
 
 import warnings
 from contextlib import redirect_stdout
-from io import BytesIO, StringIO
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +175,7 @@ def export_unity(
     fresh = path.with_name(f".{path.name}.part")
     policy = UnityPolicy(deployed)
     try:
-        fresh.write_bytes(_written(policy, algo))
+        _write(policy, algo, fresh)
         check = compare_unity(saved, fresh, sample(deployed.spec, observations))
         refuse_difference(check, mouse=mouse_tolerance(saved.agent.spec))
         fresh.replace(path)
@@ -222,22 +222,21 @@ def _inputs(policy: UnityPolicy, given: Given, memory: Memories) -> list[Any]:
     return seen
 
 
-def _written(policy: UnityPolicy, algo: str) -> bytes:
-    """The file's bytes. Raises ConfigurationError for an operation that the opset lacks."""
+def _write(policy: UnityPolicy, algo: str, path: Path) -> None:
+    """Write the file `path`. Raises ConfigurationError for an operation that the opset lacks."""
     import onnx
 
     few = sample(policy.deployed.spec, 2)
     tensors = [th.from_numpy(one) for one in _inputs(policy, few, policy.deployed.nothing(2))]
     fixed = (*HEAD, NUMBERS_SHAPE, CHOICES_SHAPE)
     batched = [name for name in (*policy.inputs, *policy.outputs) if name not in fixed]
-    file = BytesIO()
     try:
         with warnings.catch_warnings(), redirect_stdout(StringIO()):
             warnings.simplefilter("ignore")
             th.onnx.export(
                 policy,
                 tuple(tensors),
-                file,
+                path,
                 dynamo=False,
                 opset_version=OPSET,
                 input_names=policy.inputs,
@@ -247,7 +246,7 @@ def _written(policy: UnityPolicy, algo: str) -> bytes:
     except th.onnx.errors.OnnxExporterError as error:
         what = str(error).partition("\n")[0]
         raise ConfigurationError(f"{algo}: no file for Unity can hold it: {what}") from error
-    model = onnx.load_from_string(file.getvalue())
+    model = onnx.load(path)
     strip(model)
     onnx.checker.check_model(model)
-    return bytes(model.SerializeToString())
+    path.write_bytes(model.SerializeToString())

@@ -170,7 +170,8 @@ class EgocentricFeatures(ScaledFeatures):
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, D + 5] of raw observations [N, D]."""
-        traced = th.compiler.is_compiling() or th.jit.is_tracing()
+        tracing = th.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        traced = th.compiler.is_compiling() or tracing
         if observations.device.type == "cpu" and not traced:
             return self._by_kernel(observations)
         return self._by_torch(observations, super().forward(observations))
