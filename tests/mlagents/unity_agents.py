@@ -17,8 +17,7 @@ from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
 from aimbot_lab.worlds.registry import spec_of
-from aimbot_lab.worlds.unity.settings import UnitySettings
-from aimbot_lab.worlds.unity.shape import BuildShape, world_spec
+from aimbot_lab.worlds.unity.settings import BuildShape, UnitySettings, world_spec
 from aimbot_lab.worlds.unity.world_type import UNITY
 
 NONE, MOVABLE = DimensionProperty.NONE, DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
