@@ -46,7 +46,7 @@ behaviors:
     hyperparameters: {batch_size: 64, buffer_size: 256}
     network_settings: {hidden_units: 8, num_layers: 1}
 env_settings: {env_path: build/AimbotLab, env_args: [--curriculum, tiny.yaml, --agents, 8],
-  seed: 4, num_envs: 2}
+  seed: 4, num_envs: 2, timeout_wait: 600}
 engine_settings: {time_scale: 30, no_graphics: true}
 torch_settings: {device: cpu}
 environment_parameters:
