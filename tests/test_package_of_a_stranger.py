@@ -132,7 +132,7 @@ def test_without_the_package_they_are_refused_in_a_line_each(folder: Path) -> No
         "carts.yaml:3:14: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium' or 'unity' "
         "(got 'carts')",
         "carts.yaml:8:9: train.algo: must be 'ppo', 'a2c', 'maskable_ppo', 'recurrent_ppo', "
-        "'trpo', 'dqn', 'qrdqn', 'sac', 'td3', 'ddpg', 'tqc', 'crossq', 'hybrid_ppo' or "
+        "'trpo', 'dqn', 'qrdqn', 'sac', 'td3', 'ddpg', 'tqc', 'crossq', 'ars', 'hybrid_ppo' or "
         "'q_learning' (got 'plain_a2c')",
         "carts.yaml:12:19: train.network.kind: must be 'mlp' (got 'silu')",
     ]

@@ -264,6 +264,7 @@ class WorldVecEnv(VecEnv):
         Of a world that has no snapshots: observations [B, D], and [B] where new episodes began.
         """
         self._resets = state["resets"]
+        self._reset_seeds()  # which was for the first reset
         self.world.restore(state["world"])
         self.reward_scale.resume(state["rewards"])
         if self.world.spec.can("snapshot"):

@@ -24,6 +24,7 @@ from aimbot_lab.training.algorithms.algorithm import (
 )
 from aimbot_lab.training.algorithms.policy_kwargs import (
     EXTRACTOR,
+    NAMES,
     policy_faults,
     with_named_encoder,
 )
@@ -144,6 +145,8 @@ def settings_faults(
         yield OptionFault("options", f"{POLICY_KWARGS}.{EXTRACTOR}", what)
     if spec is not None and settings.options.get(REPLAY) == HER and algorithm.knows_hindsight:
         yield from _goal_faults(settings, spec)
+    if algorithm.candidates and getattr(settings.network, "scaling", None) == "running":
+        yield OptionFault("network", None, f"scaling: running is not learned by {settings.algo}")
     chooses = spec is not None and algorithm.chooses_bins(settings, spec)
     if settings.options.get(SDE) is True and chooses:
         what = f"needs actions of numbers alone; {settings.algo} has choices here"
@@ -345,9 +348,11 @@ def _goal_faults(settings: TrainSettings, spec: WorldSpec) -> Iterator[OptionFau
 
 
 def _policy_faults(given: Mapping[str, Any], algorithm: Algorithm) -> Iterator[OptionFault]:
-    stacks = () if algorithm.ranks_actions else ("pi", "qf" if algorithm.replay_buffer else "vf")
+    one = algorithm.ranks_actions or algorithm.candidates
+    stacks = () if one else ("pi", "qf" if algorithm.replay_buffer else "vf")
     plain = _plain_parameters(algorithm.load().policy)
-    found = policy_faults(given, plain, stacks=stacks, type_fault=_type_fault)
+    named = ("activation_fn",) if algorithm.candidates else tuple(NAMES)
+    found = policy_faults(given, plain, stacks=stacks, named=named, type_fault=_type_fault)
     for path, what, known in found:
         yield OptionFault("options", ".".join((POLICY_KWARGS, *path)), what, known)
 
@@ -451,7 +456,10 @@ def update_cost(train: TrainSettings, env: WorldSettings) -> UpdateCost:
     weights, per_pass = _of_network(train, env)
     per_sample = float(PASSES * per_pass)
     algorithm = algorithm_of(train)
-    if "n_steps" not in algorithm.takes:  # it draws minibatches from what it keeps
+    if algorithm.candidates:
+        return UpdateCost(weights, 0.0, 0.0)  # nothing but steps
+    by_class = "n_steps" not in algorithm.takes or "train_freq" in train.options
+    if algorithm.replay_buffer and by_class:  # it draws minibatches from what it keeps
         of_minibatch, count = per_sample * train.batch_size, train.options.get("gradient_steps", 1)
         updates = count if isinstance(count, int) and count > 0 else seats_in(env)
         return UpdateCost(weights, of_minibatch * updates, of_minibatch)

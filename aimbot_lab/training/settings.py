@@ -276,7 +276,7 @@ class ActorSettings:
 Fraction = Annotated[Float, Ge(0), Le(1)]
 ALGOS = (
     *("ppo", "a2c", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn"),
-    *("sac", "td3", "ddpg", "tqc", "crossq", "hybrid_ppo", "q_learning"),
+    *("sac", "td3", "ddpg", "tqc", "crossq", "ars", "hybrid_ppo", "q_learning"),
 )
 """The algorithms of this package."""
 GROUP = "aimbot_lab.algorithms"
@@ -512,6 +512,16 @@ class CrossqSettings(SacSettings):
 
     learning_rate: Positive = LEARNING_RATE
     """Step size of Adam: a number or a schedule."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ArsSettings(TrainSettings):
+    """The defaults of sb3-contrib's ARS, and layers as its MlpPolicy has."""
+
+    learning_rate: Positive = 0.02
+    """Step size of the search: a number or a schedule."""
+    network: AnyNetwork = NetworkSettings(activation="relu")
+    """The networks; `kind` says which, by default `mlp`."""
 
 
 def bins_within(train: TrainSettings, limit: float) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ from aimbot_lab.experiment.config.yaml_reader import MAX_BYTES
 
 ALGORITHMS = (
     "'ppo', 'a2c', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn', 'sac', 'td3', 'ddpg', "
-    "'tqc', 'crossq', 'hybrid_ppo' or 'q_learning'"
+    "'tqc', 'crossq', 'ars', 'hybrid_ppo' or 'q_learning'"
 )
 KEYS = (
     "name, seed, env, lessons, forgetting, evaluation, self_play, environment_parameters, train, "

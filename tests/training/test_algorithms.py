@@ -142,7 +142,7 @@ def test_what_a_class_refuses_is_a_fault_of_configuration() -> None:
 def test_options_are_the_plain_parameters_of_the_class() -> None:
     options = known_options(ALGORITHMS["dqn"])
     assert {"learning_starts", "tau", "target_update_interval", "n_steps"} <= set(options)
-    assert not {"gamma", "train_freq", "device", "seed", "policy_kwargs", "env"} & set(options)
+    assert not {"gamma", "device", "seed", "replay_buffer_class", "env"} & set(options)
     assert set(options["tau"]) == {float}
     for name, option in {"trpo": "cg_damping", "ppo": "clip_range_vf", "qrdqn": "tau"}.items():
         assert option in known_options(ALGORITHMS[name])

@@ -13,6 +13,7 @@ import pytest
 import torch as th
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
+from sb3_contrib import ARS
 from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -113,6 +114,9 @@ class Seeded(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self, env: Any, next_seed: Callable[[], int]) -> None:
         super().__init__(env)
+        self._next_seed = next_seed
+
+    def give(self, next_seed: Callable[[], int]) -> None:
         self._next_seed = next_seed
 
     def reset(self, **_: Any) -> Any:
@@ -394,6 +398,54 @@ def test_hindsight_experience_replay_is_the_library_s_and_resumes(
     shown = {key: np.zeros((5, size), np.float32) for key, size in seen.items()}
     acted = agent.act(flat, temperature=LIKELIEST)
     np.testing.assert_array_equal(acted, wanted.predict(shown, deterministic=True)[0])
+
+
+class Candidates(DummyVecEnv):
+    """Episodes begin from the seeds that they have in our world after each of its resets."""
+
+    resets = -1
+
+    def reset(self) -> Any:
+        self.resets += 1
+        world = derive_seed(SEED, "world")
+        first = derive_seed(SEED, "learner")
+        seed = derive_seed(world, "reset", self.resets) if self.resets > 0 else first
+        seeds = iter(derive_seed(seed, "episode", number) % 2**31 for number in range(10**4))
+        for env in self.envs:
+            env.get_wrapper_attr("give")(lambda: next(seeds))
+        return super().reset()
+
+
+@pytest.mark.parametrize("space", [BOX, spaces.Discrete(3)], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"n_delta": 4}, {"n_delta": 3, "n_top": 2, "n_eval_episodes": 2}]
+)
+def test_ars_learns_what_its_own_script_learns_and_resumes_between_updates(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    space: spaces.Space[Any],
+    options: dict[str, Any],
+) -> None:
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
+    name, start = registered(monkeypatch, space), derive_seed(SEED, "learner")
+    th.set_num_threads(1)
+    env = Candidates([lambda: Seeded(gymnasium.make(name), lambda: 0)])
+    wanted = ARS("MlpPolicy", env, seed=start, **options).learn(STEPS)
+    keeper = Keeper()
+    whole = ours(name, 1, algo="ars", options=options, links=RunLinks(checkpoints=keeper))
+    assert whole.model.num_timesteps == wanted.num_timesteps
+    assert isinstance(whole.model, ARS)
+    assert equal_bits(whole.model, wanted)
+    middle = keeper.checkpoints[-2]
+    assert 0 < middle.step < wanted.num_timesteps
+    again = ours(name, 1, algo="ars", options=options, after=(middle, keeper))
+    assert equal_bits(again.model, wanted)
+    hashes = {state_sha256(one.model, one.progress.state()) for one in (again, whole)}
+    assert len(hashes) == 1
+    whole.save_agents(tmp_path)
+    seen = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32)
+    acted = load_agent(tmp_path / "last").agent.act(seen)
+    np.testing.assert_array_equal(acted, wanted.predict(seen, deterministic=True)[0])
 
 
 @pytest.mark.parametrize("algo", ["a2c", *BY_NUMBERS])

@@ -22,7 +22,9 @@ from aimbot_lab.training.training import Training
 COLUMNS = 5
 RUNNING = {"network": NetworkSettings(layers=(16,), scaling="running")}
 WITH_NETWORKS = [
-    algo for algo in ALGOS if ALGORITHMS[algo].table is None and not ALGORITHMS[algo].numbers_only
+    algo
+    for algo in ALGOS
+    if not (ALGORITHMS[algo].table or ALGORITHMS[algo].numbers_only or ALGORITHMS[algo].candidates)
 ]
 
 

@@ -336,6 +336,9 @@ def _win_diagnostics(lessons: Sequence[Lesson | None]) -> Iterator[Diagnostic]:
 def rollout_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
     """What is wrong with the steps between two updates."""
     algorithm = algorithm_of(train)
+    if algorithm.candidates and seats_in(env) > 1:
+        what = f"must be 1: {train.algo} plays one candidate after the other"
+        yield Diagnostic(("env", "num_envs"), f"{what} (got {seats_in(env)})")
     steps = seats_in(env) * algorithm.rollout_steps(train)
     product = f"{rollout_product(env)} = {steps}"
     if steps > MAX_ROLLOUT_STEPS:
@@ -472,7 +475,7 @@ def network_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Di
     """Why the network can't be trained in that world."""
     spec = spec_of(env)
     if spec.pictures and not algorithm_of(train).sees_pictures:
-        said = f"{train.algo} can't see pictures ({spec.pictures[0].name}): use sac"
+        said = f"{train.algo} can't see pictures ({spec.pictures[0].name}): use ppo or sac"
         yield Diagnostic(("train", "algo"), f"{said}, or take their shades for plain numbers")
     for fault in part_faults(train, env, takes_parts="target" in algorithm_of(train).takes):
         known = f" (there are {', '.join(fault.known)})" if fault.known else ""

@@ -88,6 +88,8 @@ class Algorithm:
     """Whether the policy values all combinations of choices, and has no probabilities."""
     deterministic: bool = False
     """Whether the policy acts without chance; exploration is added to it."""
+    candidates: bool = False
+    """Whether it plays whole episodes of candidates, one after the other, in a single row."""
     numbers_only: bool = False  # acts by numbers alone, each between two bounds
     replay_buffer: bool = False  # learns from one, not from each rollout in whole minibatches
     policy_options: tuple[str, ...] = ()

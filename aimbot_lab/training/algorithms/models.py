@@ -135,7 +135,7 @@ def _policy_arguments(
     if algorithm.table is not None:
         return algorithm.policy_arguments(settings, spec)
     settings = with_named_encoder(settings)
-    one_stack = algorithm.ranks_actions or algorithm.replay_buffer
+    one_stack = algorithm.ranks_actions or algorithm.replay_buffer or algorithm.candidates
     network = network_arguments(with_keys(settings), spec, one_stack=one_stack)
     own = algorithm.policy_arguments(settings, spec)
     return {**network, **own, **policy_class_arguments(settings)}

@@ -70,15 +70,17 @@ def policy_faults(
     plain: Mapping[str, Any],
     *,
     stacks: tuple[str, ...],
+    named: tuple[str, ...],
     type_fault: Callable[[Any, Any], str | None],
 ) -> Iterator[PolicyFault]:
     """What is wrong with `given`, of a policy that has `plain` parameters by name.
 
     `stacks` are those that net_arch may name: pi and vf, or pi and qf; () where there is but one.
+    `named` are those of NAMES that it takes.
     `type_fault` says what is wrong with a value that must be of some of these types.
     """
     known = {name: kinds for name, kinds in plain.items() if name not in GIVEN}
-    known |= {"net_arch": (tuple, dict) if stacks else (tuple,), **dict.fromkeys(NAMES, (str,))}
+    known |= {"net_arch": (tuple, dict) if stacks else (tuple,), **dict.fromkeys(named, (str,))}
     for name, value in given.items():
         if name in HINTS:
             yield PolicyFault((name,), HINTS[name])

@@ -40,6 +40,7 @@ from aimbot_lab.training.settings import (
     GROUP,
     MAX_FUSED_UNITS,
     A2cSettings,
+    ArsSettings,
     CrossqSettings,
     SacSettings,
     Td3Settings,
@@ -393,6 +394,24 @@ DDPG_ALGORITHM = replace(
 )
 
 
+def _ars() -> Classes:
+    from aimbot_lab.training.algorithms.candidates import CandidatePolicy, CandidateSearch
+
+    return Classes(CandidateSearch, CandidatePolicy)
+
+
+ARS_ALGORITHM = Algorithm(
+    name="ars",
+    classes=_ars,
+    shared=same_names("learning_rate"),
+    settings=ArsSettings,
+    one_row=True,
+    candidates=True,
+    deterministic=True,
+    sees_pictures=False,
+)
+
+
 def _q_learning() -> Classes:
     from aimbot_lab.training.tabular.table_q_learning import TablePolicy, TableQLearning
 
@@ -426,7 +445,8 @@ Q_LEARNING = Algorithm(
 
 PPO_FAMILY = PPO_ALGORITHM, A2C_ALGORITHM, MASKABLE_PPO, RECURRENT_PPO, TRPO_ALGORITHM, HYBRID_PPO
 BY_NUMBERS = SAC_ALGORITHM, TD3_ALGORITHM, DDPG_ALGORITHM, TQC_ALGORITHM, CROSSQ_ALGORITHM
-BY_VALUES = DQN_ALGORITHM, QRDQN_ALGORITHM, Q_LEARNING
+OTHERS = ARS_ALGORITHM, Q_LEARNING
+BY_VALUES = DQN_ALGORITHM, QRDQN_ALGORITHM
 DEFAULT = PPO_ALGORITHM.name
 ALGORITHMS: Registry[Algorithm] = Registry(
     group=GROUP,
@@ -434,7 +454,9 @@ ALGORITHMS: Registry[Algorithm] = Registry(
     key="algo",
     kind=Algorithm,
     base=TrainSettings,
-    own=MappingProxyType({one.name: one for one in (*PPO_FAMILY, *BY_VALUES, *BY_NUMBERS)}),
+    own=MappingProxyType(
+        {one.name: one for one in (*PPO_FAMILY, *BY_VALUES, *BY_NUMBERS, *OTHERS)}
+    ),
 )
 AnyTrain = Annotated[TrainSettings, SettingsByName(ALGORITHMS, default=DEFAULT, judge=DEFAULT)]
 """The settings of any algorithm, as pydantic validates them; `algo` says which."""

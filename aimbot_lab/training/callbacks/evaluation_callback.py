@@ -173,8 +173,9 @@ class PlayStoppedError(Exception):
 def greedy_play(
     plan: SeededPlan, model: BaseAlgorithm, *, should_stop: Callable[[], bool]
 ) -> "GreedyEpisodes | None":
-    """What plays for `model`; None where the algorithm's agents play as they learn."""
-    if algorithm_of(plan.train).samples:
+    """What plays for `model`; None where agents play as they learn, and where candidates do."""
+    algorithm = algorithm_of(plan.train)
+    if algorithm.samples or algorithm.candidates:
         return None
     return GreedyEpisodes(plan, model, should_stop=should_stop)
 
