@@ -445,7 +445,9 @@ def _other_version(document: Any) -> str:
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return "it holds settings that there are not"
-    return str(error) if isinstance(error, LabError) else "this is not a replay"
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+        return "this is not a replay"
+    return str(error) if isinstance(error, LabError) else "it holds no episode of its world"
 
 
 def _seal(document: dict[str, Any]) -> str:

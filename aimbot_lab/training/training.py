@@ -13,6 +13,7 @@ from stable_baselines3.common.logger import Logger
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.foundation.world import BatchWorld, close_world, closed_on_failure
 from aimbot_lab.training.actors.actor import ActorGroup, LocalActors
 from aimbot_lab.training.actors.rollouts import ActorRollouts
@@ -163,7 +164,7 @@ class Training:
         try:
             self._restore(unpack(state), read_part)
         except REFUSALS as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            reason = shortened(" ".join(str(error).split()) or type(error).__name__, 200)
             raise LabError(f"the checkpoint does not fit this training: {reason}") from error
 
     def _restore(self, state: Mapping[str, Any], read_part: Callable[[str], bytes]) -> None:

@@ -123,7 +123,7 @@ def test_a_world_without_replays_is_refused_in_one_line() -> None:
     [
         ({"world": "mars"}, "a replay of the world 'mars', which is not installed"),
         ({"world": ["arena"]}, r"a replay of the world \['arena'\], which is not installed"),
-        (registry.as_dict(CARTPOLE), "this is not a replay"),  # its beginning is of another kind
+        (registry.as_dict(CARTPOLE), "it holds no episode of its world"),
     ],
 )
 def test_a_file_of_a_world_that_can_not_play_it_is_refused(

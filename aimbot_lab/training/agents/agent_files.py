@@ -121,7 +121,8 @@ def load_agent(folder: str | PathLike[str]) -> SavedAgent:
     except (_MissingEntryError, _OtherContentError) as error:
         raise LabError(f"{folder}: {error}") from error
     except FAULTS as error:
-        raise LabError(f"{folder}: the agent's files are damaged ({_reason(error)})") from error
+        what = "the agent's files are damaged, or of another version"
+        raise LabError(f"{folder}: {what} ({_reason(error)})") from error
     th.set_num_threads(THREADS)
     return SavedAgent(Agent(policy, spec, train), env, train, description["about"])
 
