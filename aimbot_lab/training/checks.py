@@ -157,6 +157,8 @@ def action_remarks(settings: TrainSettings, spec: WorldSpec) -> Iterator[str]:
     """What to know of how actions are learned in an environment of a user's own."""
     if (bins := _bins_remark(settings, spec)) is not None:
         yield bins
+    elif (ranges := _ranges_remark(settings, spec)) is not None:
+        yield ranges
     if spec.environment_actions is None or not spec.can("masks"):
         return
     adapter = algorithm_of(settings).adapter(settings)
@@ -206,6 +208,27 @@ def replay_fault(train: TrainSettings, env: WorldSettings) -> str | None:
         f"must be smaller: the replay buffer would take {size / 1e9:,.1f} GB, and this machine has "
         f"{memory / 1e9:.1f} GB of memory"
     )
+
+
+USUAL_RANGE = 0.1, 20.0  # of a number of an action, in which a Gaussian of deviation 1 explores
+
+
+def _ranges_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:
+    """Which number of an action a Gaussian in its own units hardly explores; None: all are fine."""
+    algorithm = algorithm_of(settings)
+    scaled = settings.algo == HYBRID_PPO.name or algorithm.replay_buffer or algorithm.deterministic
+    if spec.environment_actions is None or scaled or algorithm.table is not None:
+        return None
+    for name, (low, high) in zip(
+        spec.action_names[len(spec.branches) :], spec.continuous_bounds, strict=True
+    ):
+        if isfinite(high - low) and not USUAL_RANGE[0] <= high - low <= USUAL_RANGE[1]:
+            return (
+                f"train.algo: {settings.algo} explores by a Gaussian of deviation 1 at first, and "
+                f"{name} goes from {low:g} to {high:g}: wrap the environment in "
+                "gymnasium.wrappers.RescaleAction, or use hybrid_ppo with aim: hybrid"
+            )
+    return None
 
 
 def _bins_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:

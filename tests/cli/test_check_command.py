@@ -1,10 +1,14 @@
 """`aimbot-lab check` on files, folders and standard input; faults in words that help a beginner."""
 
 import json
+from functools import partial
 from pathlib import Path
 
+import gymnasium
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from gymnasium.envs.registration import EnvSpec
 from tiny_runs import write
 
 from aimbot_lab.cli.main import cli
@@ -154,3 +158,25 @@ def test_noise_that_depends_on_the_state_is_refused_where_there_are_choices(
     assert line.endswith(
         "train.options.use_sde: needs actions of numbers alone; ppo has choices here"
     )
+
+
+ENDS = np.array([0.0, 5000.0], np.float32)
+
+
+@pytest.mark.parametrize("algo", ["ppo", "trpo", "sac", "hybrid_ppo, aim: hybrid"])
+def test_a_number_that_a_gaussian_in_its_units_hardly_explores_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algo: str
+) -> None:
+    made = partial(gymnasium.wrappers.RescaleAction, min_action=ENDS[:1], max_action=ENDS[1:])
+    spec = EnvSpec("Wide-v0", lambda: made(gymnasium.make("Pendulum-v1")))
+    monkeypatch.setitem(gymnasium.registry, "Wide-v0", spec)
+    text = PENDULUM.replace("ALGO", algo).replace("Pendulum-v1", "Wide-v0")
+    if algo == "sac":
+        text = text.replace("n_steps: 64, ", "")
+    told = CliRunner().invoke(cli, ["check", str(write(tmp_path, text=text)), "--json"])
+    document = json.loads(told.stdout)
+    assert document["files"][0]["faults"] == []
+    named = [
+        note for note in document.get("notes", ()) if "action_0 goes from 0 to 5000: wrap" in note
+    ]
+    assert len(named) == (algo in ("ppo", "trpo"))

@@ -79,7 +79,7 @@ def tried_environment(settings: GymnasiumSettings) -> Iterator[Env]:
                 env.close()
 
 
-def _attribute(env: Env, name: str) -> Any:
+def attribute(env: Env, name: str) -> Any:
     """What `env` or one of its wrappers has by that name; None: nothing."""
     return env.get_wrapper_attr(name) if env.has_wrapper_attr(name) else None
 
@@ -95,10 +95,10 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
     if settings.masks is not None and not actions.branches:
         raise ConfigurationError("env.masks: the environment's actions have no choices to mask")
     if settings.masks is not None or (
-        actions.branches and callable(_attribute(env, "action_masks"))
+        actions.branches and callable(attribute(env, "action_masks"))
     ):
         abilities.add("masks")
-    if {*GOALS} <= {*seen.goals} and callable(_attribute(env, "compute_reward")):
+    if {*GOALS} <= {*seen.goals} and callable(attribute(env, "compute_reward")):
         abilities.add("goals")
     if env.render_mode == "rgb_array":
         abilities |= {"draw", "replay"}
@@ -187,17 +187,20 @@ def _interval(value: MultiRangeUniform, random: np.random.Generator) -> tuple[fl
 
 
 def attribute_fault(env: Env, name: str) -> str | None:
-    """Why `name` is no number of the unwrapped environment; None where it is one."""
-    inner = env.unwrapped
-    if _is_number(getattr(inner, name, None)):
+    """Why `name` is no number of the environment or of a wrapper; None where it is one."""
+    if _is_number(attribute(env, name)):
         return None
-    known = sorted(key for key, value in vars(inner).items() if _is_number(value))
-    shown = ", ".join(key for key in known if not key.startswith("_"))
+    known, inner = dict(vars(env)), env
+    while isinstance(inner, gymnasium.Wrapper):
+        inner = inner.env
+        known |= vars(inner)
+    numbers = sorted(key for key, value in known.items() if _is_number(value))
+    shown = ", ".join(key for key in numbers if not key.startswith("_"))
     return f"{type(inner).__name__} has no number of that name (it has {shown})"
 
 
 def check_attributes(env: Env, names: Iterable[str]) -> None:
-    """Raise ConfigurationError for a parameter that is no number of the unwrapped environment."""
+    """Raise ConfigurationError for a parameter that is no number of the environment."""
     for name in names:
         with blamed(f"parameters.{name}: it raised", ConfigurationError):
             fault = attribute_fault(env, name)
@@ -206,17 +209,16 @@ def check_attributes(env: Env, names: Iterable[str]) -> None:
 
 
 def set_attributes(env: Env, values: Mapping[str, float]) -> None:
-    """Set attributes of the unwrapped environment; a whole number stays one.
+    """Set attributes of the environment, or of the outermost wrapper that has them.
 
-    Raises ForeignCodeError where it refuses one.
+    A whole number stays one. Raises ForeignCodeError where one is refused.
     """
-    inner = env.unwrapped
     for name, value in values.items():
-        what = f"parameters.{name}: {type(inner).__name__} refuses {value:g}:"
+        what = f"parameters.{name}: {type(env.unwrapped).__name__} refuses {value:g}:"
         with blamed(what, ForeignCodeError):
-            before = getattr(inner, name)
+            before = env.get_wrapper_attr(name)
             whole = isinstance(before, int) and not isinstance(before, bool)
-            setattr(inner, name, round(value) if whole else value)
+            env.set_wrapper_attr(name, round(value) if whole else value, force=False)
 
 
 def _is_number(value: Any) -> bool:

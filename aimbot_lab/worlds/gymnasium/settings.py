@@ -84,4 +84,4 @@ class GymnasiumSettings:
     """Copies, one row each; they are stepped one after the other."""
     via: Literal["attributes", "options"] = "attributes"
     """How a lesson's parameters reach the environment before an episode: as attributes of the
-    unwrapped environment, or as options of its reset."""
+    environment or of a wrapper, or as options of its reset."""

@@ -44,6 +44,7 @@ from aimbot_lab.foundation.world import (
 )
 from aimbot_lab.worlds.gymnasium.environments import (
     Env,
+    attribute,
     check_info,
     checked_scenario,
     drawn_parameters,
@@ -355,7 +356,7 @@ class GymnasiumWorld:
             options = dict(episode.values)
         else:
             for name in episode.values:
-                self._usual.setdefault(name, getattr(env.unwrapped, name, None))
+                self._usual.setdefault(name, attribute(env, name))
             set_attributes(env, {**self._usual, **episode.values})
         seed = derive_seed(self._seed, "episode", episode.order) % 2**31
         if self.guard.own:
