@@ -20,6 +20,7 @@ from aimbot_lab.bench.ablation import (
 from aimbot_lab.bench.turns import student_interval
 from aimbot_lab.foundation.episodes import wilson
 from aimbot_lab.training.networks.network_parts import part_faults
+from aimbot_lab.training.networks.settings import PARTS
 from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 
 TINY = AblationPlan(task="goto", threshold=0.9, most_steps=512, seeds=2, num_envs=16, n_steps=16)
@@ -36,6 +37,12 @@ def test_variants_differ_in_their_switch_alone() -> None:
     alone = [switches for switches in ALONE.values() if len(switches) == 1]
     assert set().union(*map(keys, alone)) == keys(EVERYTHING)
     assert plain.env.observation.units  # seen by all, so that agents alone differ
+
+
+def test_each_part_of_a_network_is_a_switch_or_left_aside_for_a_reason() -> None:
+    left_aside = {"scalars", "picture"}  # more layers before the layers; the tasks show no picture
+    compared = {key.removeprefix("network.") for key in keys(EVERYTHING) if "network." in key}
+    assert compared | left_aside == {*PARTS}
 
 
 def keys(switches: tuple[str, ...]) -> set[str]:

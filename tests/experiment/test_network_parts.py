@@ -1,5 +1,6 @@
 """What `check` says of encoders and targets that do not fit, and what a plan says of a network."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import CurriculumPlan, plan_curriculum
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.checks import UpdateCost, update_cost
+from aimbot_lab.training.networks.network_parts import widest_part
+from aimbot_lab.training.networks.settings import PARTS, NetworkSettings, PictureSettings
 from aimbot_lab.worlds.registry import spec_of
 
 OURS = GOOD.replace("  batch_size: 1024\n", "  batch_size: 1024\n  algo: hybrid_ppo\n")
@@ -222,6 +225,17 @@ VARIANTS = {
     ),
     "rays alone": ("train.network.units={kinds: [rays], layers: [8]}", "env.rays.tags=one_hot"),
 }
+
+
+def test_each_part_of_a_network_is_declared_and_in_a_variant() -> None:
+    plain = {"kind", "layers", "activation", "features", "scaling"}
+    assert {field.name for field in fields(NetworkSettings)} == plain | {*PARTS}
+    trained = [planned(*words).curriculum.config.train.network for words in VARIANTS.values()]
+    assert {part for network in trained for part in network.parts} == {*PARTS}
+
+
+def test_a_network_whose_parts_name_no_width_suits() -> None:
+    assert widest_part(NetworkSettings(layers=(), picture=PictureSettings())) == 0
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -17,7 +17,14 @@ from aimbot_lab.training.engines.registry import (
     engine_types,
     suited_engine,
 )
-from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
+from aimbot_lab.training.networks.network_parts import unfused_parts
+from aimbot_lab.training.networks.settings import (
+    PARTS,
+    MemorySettings,
+    NetworkSettings,
+    PictureSettings,
+    UnitsSettings,
+)
 from aimbot_lab.training.settings import TrainSettings
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +68,13 @@ NEW_PARTS = {
     "train.network.memory.burn_in": {"network": {"memory": MemorySettings(burn_in=16)}},
     "train.network.layers: []": {"network": {"memory": MemorySettings(), "layers": ()}},
 }
+
+
+def test_each_part_is_known_or_said_to_be_torchs_alone() -> None:
+    networks = [NetworkSettings(**given.get("network", {})) for given in NEW_PARTS.values()]
+    seeing = TrainSettings(network=NetworkSettings(picture=PictureSettings()))
+    unfused = {key.removeprefix("network.") for key in unfused_parts(seeing)}
+    assert {key for network in networks for key in network.parts} | unfused == {*PARTS}
 
 
 @pytest.mark.parametrize("key", NEW_PARTS)

@@ -58,7 +58,8 @@ def test_values_and_log_probabilities_are_the_policys(space: str, kind: Any) -> 
 def shape_of(*, masks: int, ratios: int) -> NetworkShape:
     """A network of one unit on one column, whose action is 3, 3 or 2 choices and a Gaussian."""
     heads = HeadShape(1, (1,), True, (3, 3, 2), 1, masks, ratios, np.array([0, 3, 6, 8]))
-    return NetworkShape(heads, 1, (), (), 0, 0, length=1, warm_up=0, choices=0, target=0)
+    none = {"scalars": (), "kinds": (), "memories": 0, "size": 0, "choices": 0, "target": 0}
+    return NetworkShape(heads=heads, plain=1, length=1, warm_up=0, **none)
 
 
 def drawn(rows: int, logits: np.ndarray, mean: float, log_std: float) -> np.ndarray:

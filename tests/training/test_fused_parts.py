@@ -20,7 +20,12 @@ from tiny_training import Sink
 from units_training import ENCODED, ROWS, STEPS, learned, units_plan, with_rollout
 
 from aimbot_lab.training.fused.policy import shown_to
-from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
+from aimbot_lab.training.networks.settings import (
+    PARTS,
+    MemorySettings,
+    NetworkSettings,
+    UnitsSettings,
+)
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 
@@ -52,11 +57,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all, own": remembering(critic="own"),
     "all, own, no layers, burn-in": remembering(critic="own", layers=(), burn_in=LENGTH),
 }
-REMEMBERING = [name for name in VARIANTS if name.startswith("all")]
 
 
 def plan_of(variant: str, **given: Any) -> Any:
     return units_plan(env={"time_limit": 0.7}, engine="fused", **{**VARIANTS[variant], **given})
+
+
+def test_each_part_that_the_fused_engine_knows_is_in_a_variant_alone_or_with_others() -> None:
+    networks = [given["network"] for given in VARIANTS.values() if "network" in given]
+    assert {key for network in networks for key in network.parts} == {*PARTS} - {"picture"}
 
 
 @pytest.mark.slow

@@ -49,6 +49,7 @@ from aimbot_lab.training.checks import (
 )
 from aimbot_lab.training.networks.network import NETWORKS, network_of
 from aimbot_lab.training.networks.network_parts import part_faults
+from aimbot_lab.training.processes.exchange import ShardCountError
 from aimbot_lab.training.settings import (
     AIM_BINS,
     REWARD_SCALE,
@@ -357,7 +358,7 @@ def rollout_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Di
     else:
         try:
             shard_count(train, seats_in(env))
-        except ValueError as error:
+        except ShardCountError as error:
             yield Diagnostic(("train", "shards"), str(error))
         yield from (Diagnostic(("train", *key), what) for key, what in actor_faults(env, train))
 

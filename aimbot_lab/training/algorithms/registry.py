@@ -35,7 +35,7 @@ from aimbot_lab.training.networks.network_parts import (
     widest_part,
 )
 from aimbot_lab.training.networks.settings import NetworkSettings
-from aimbot_lab.training.processes.exchange import asked_count
+from aimbot_lab.training.processes.exchange import ShardCountError, asked_count
 from aimbot_lab.training.settings import (
     GROUP,
     MAX_FUSED_UNITS,
@@ -136,10 +136,10 @@ def surely_fused(settings: TrainSettings) -> bool:
 def shard_count(settings: TrainSettings, rows: int) -> int:
     """Into how many shards the fused engine cuts `rows`; 1 where another one learns.
 
-    Raises ValueError for a number that does not divide, and for one that nothing asks for.
+    Raises ShardCountError for a number that does not divide, and for one that nothing asks for.
     """
     if settings.engine == "torch" and settings.shards != "auto":
-        raise ValueError("does nothing with train.engine: torch: leave it out")
+        raise ShardCountError("does nothing with train.engine: torch: leave it out")
     if settings.algo != HYBRID_PPO.name or not surely_fused(settings):
         return 1
     memory = memory_shape(settings)

@@ -95,9 +95,19 @@ class NetworkShape(NamedTuple):
     target: int  # the row of the logits where they begin
 
     @property
+    def encodes(self) -> bool:
+        """Whether there are encoders that learn."""
+        return bool(self.scalars or self.kinds)
+
+    @property
+    def has_parts_below(self) -> bool:
+        """Whether parts below actor and critic learn, for which derivatives must reach them."""
+        return self.encodes or self.memories > 0
+
+    @property
     def bare(self) -> bool:
         """Whether there are no parts beside the layers of actor and critic."""
-        return not (self.scalars or self.kinds or self.memories or self.choices)
+        return not (self.has_parts_below or self.choices)
 
     @property
     def targets(self) -> int:
@@ -166,6 +176,8 @@ def layout_of(shape: NetworkShape) -> Layout:
     """Which parts there are."""
     return Layout(
         bare=shape.bare,
+        encodes=shape.encodes,
+        has_parts_below=shape.has_parts_below,
         plain=shape.plain,
         shown=shape.heads.inputs,
         scalar_layers=len(shape.scalars),
@@ -328,7 +340,13 @@ class View(NamedTuple):
 
 
 def tensor_views(shape: NetworkShape, net: Net) -> Iterator[list[View]]:
-    """For each tensor, in the order of `FusedWeights`, its parts in `net`."""
+    """For each tensor of a policy its parts in `net`.
+
+    In this order: weights and biases of each layer of the scalars, of each kind of units, of
+    memories; actor's and critic's weights, then their biases, of each of their layers; weights and
+    bias of the action's layer, what belongs to the target, weights and bias of the value's layer;
+    logarithms of deviations, if there are any.
+    """
     yield from _dense_views(shape.plain, shape.scalars, net.scalars)
     for kind, units in zip(shape.kinds, net.units, strict=False):
         yield from _dense_views(kind.inputs, kind.layers, units.layers)
@@ -380,7 +398,7 @@ def _layer_views(shape: NetworkShape, net: Net) -> Iterator[list[View]]:
 
 
 def _head_views(shape: NetworkShape, net: Net) -> Iterator[list[View]]:
-    """Action, target, value and deviations, as `FusedWeights` has them."""
+    """Action, target, value and deviations."""
     top, actions = shape.top, shape.heads.outputs
     for rows in action_rows(shape):
         yield [

@@ -230,10 +230,7 @@ class Place(NamedTuple):
 class FusedWeights:
     """A policy's weights and its optimiser's means in three arrays of one order.
 
-    `tensors`: weights and biases of each layer of the scalars, of each kind of units, of memories;
-    actor's and critic's weights, then their biases, of each of their layers; weights and bias of
-    the action's layer, what belongs to the target, weights and bias of the value's layer;
-    logarithms of deviations, if there are any.
+    `tensors` are in the order of `layout.tensor_views`.
 
     Between two updates the policy and its optimiser hold the truth: `load` fetches it and
     `store` brings it back, in torch's own form.

@@ -111,7 +111,7 @@ class Mlp(NetworkType):
             plain = encoders.EgocentricFeatures(columns, names, scaling=scaling)
         else:
             plain = encoders.ScaledFeatures(columns, scaling=scaling)
-        if settings.scalars is None and settings.units is None and not spec.pictures:
+        if not (settings.encodes or spec.pictures):
             return plain
         from aimbot_lab.training.networks.encoders import EncodedFeatures
 

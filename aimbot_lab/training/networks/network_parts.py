@@ -54,21 +54,18 @@ def unfused_parts(train: TrainSettings) -> tuple[str, ...]:
 
 
 def widest_part(network: NetworkSettings) -> int:
-    """The most units that a layer, an encoder or the memory of `network` has."""
+    """The most units that a layer, an encoder or the memory of `network` has; 0 where none says."""
     units, memory, picture = network.units, network.memory, network.picture
     sizes: list[int] = [*network.layers, *(network.scalars or ())]
     sizes += [] if units is None else [*units.layers, units.keys or KEYS]
     sizes += [] if memory is None else [memory.size]
     sizes += [] if picture is None or picture.size is None else [picture.size]
-    return max(sizes)
+    return max(sizes, default=0)
 
 
 def network_parts(network: KindOfNetwork) -> tuple[str, ...]:
     """The keys of those parts that `network` has; a network of a package has none of ours."""
-    if not isinstance(network, NetworkSettings):
-        return ()
-    parts = ("scalars", "units", "picture", "memory")
-    return tuple(key for key in parts if getattr(network, key) is not None)
+    return network.parts if isinstance(network, NetworkSettings) else ()
 
 
 def memory_shape(train: TrainSettings) -> "MemoryShape | None":

@@ -112,14 +112,13 @@ class NetworkSettings:
     def __post_init__(self) -> None:
         if self.scalars is not None:
             _check_layers(self.scalars, "scalars")
-        has_parts = any(part is not None for part in self._parts())
-        if self.layers or not has_parts:
+        if self.layers or not self.parts:
             _check_layers(self.layers)
 
     def weights(self, inputs: int, outputs: int) -> int:
         """How many the matrices between `inputs` and `outputs` have at least."""
         units, memory, picture = self.units, self.memory, self.picture
-        if all(part is None for part in self._parts()):
+        if not self.parts:
             return _matrices((inputs, *self.layers, outputs))
         encoders = _matrices(units.layers) if units else 0
         core = (self.scalars or (0,))[-1] + (units.layers[-1] if units else 0)
@@ -130,8 +129,21 @@ class NetworkSettings:
         layers = _matrices((core, *self.layers, outputs))
         return _matrices(self.scalars or ()) + encoders + layers
 
-    def _parts(self) -> tuple[object, ...]:
-        return self.scalars, self.units, self.picture, self.memory
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The keys of the parts that it has beside its layers."""
+        return tuple(key for key in PARTS if getattr(self, key) not in (None, False))
+
+    @property
+    def encodes(self) -> bool:
+        """Whether a part of it encodes what is seen."""
+        return any(key in ENCODING for key in self.parts)
+
+
+ENCODING = ("scalars", "units", "picture")
+"""Keys of parts that encode what is seen, before the layers and before a memory."""
+PARTS = (*ENCODING, "memory")
+"""Keys of all parts that a network may have beside its layers; tests have one of each."""
 
 
 def _check_layers(layers: tuple[int, ...], name: str = "layers") -> None:

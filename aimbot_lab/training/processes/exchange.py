@@ -77,15 +77,19 @@ def usual_count(rows: int, batch: int, *, samples: int = 1) -> int:
     return count
 
 
+class ShardCountError(ValueError):
+    """A number of shards that does not suit."""
+
+
 def asked_count(asked: int | Literal["auto"], rows: int, batch: int, *, samples: int = 1) -> int:
-    """`asked`, or as many shards as suit. Raises ValueError for a number that does not divide."""
+    """`asked`, or as many shards as suit. Raises ShardCountError for one that does not divide."""
     if asked == "auto":
         return usual_count(rows, batch, samples=samples)
     if not divides(asked, rows, batch):
         pieces = "samples" if samples == 1 else f"sequences of {samples} samples"
         near = [count for count in range(1, MAX_SHARDS + 1) if divides(count, rows, batch)]
         nearest = min(near, key=lambda count: abs(count - asked))
-        raise ValueError(
+        raise ShardCountError(
             f"must divide {rows} rows, 2 or more to each, and minibatches of {batch} {pieces} "
             f"(got {asked}; nearest that does: {nearest})"
         )

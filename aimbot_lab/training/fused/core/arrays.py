@@ -121,6 +121,8 @@ class Layout(NamedTuple):
     """Which parts there are."""
 
     bare: bool  # no parts but layers: those of actor and critic read the plain columns
+    encodes: bool  # whether there are encoders that learn
+    has_parts_below: bool  # whether these or memories learn from derivatives by what they give
     plain: int  # plain columns of a row, the first ones
     shown: int  # F columns of a row, the masks follow
     scalar_layers: int

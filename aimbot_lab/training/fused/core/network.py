@@ -305,7 +305,7 @@ def heads_backward(networks: Networks, workspace: Workspace, of: Net) -> None:
             half = of_below.shape[1] // 2
             multiply(slopes[:, :units], turned[0], of_below[:, :half])
             multiply(slopes[:, units:], turned[1], of_below[:, half:])
-        elif layout.memories + layout.kinds + layout.scalar_layers > 0:
+        elif layout.has_parts_below:
             below_first(networks, workspace)
 
 
@@ -355,7 +355,7 @@ def backward(networks: Networks, workspace: Workspace, of: Net) -> None:
     heads_backward(networks, workspace, of)
     if networks.layout.memories > 0:
         remember_backward(networks, workspace, of)
-    if networks.layout.scalar_layers + networks.layout.kinds > 0:
+    if networks.layout.encodes:
         encode_backward(networks, workspace, of)
 
 
