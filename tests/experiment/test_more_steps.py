@@ -51,6 +51,24 @@ def extended(data_folder: DataFolder, run_id: str, steps: int) -> tuple[RunResul
     return trained(check_resume(run, curriculum, data_folder)[0])
 
 
+def test_another_learning_rate_is_taken_and_kept_with_its_step(
+    data_folder: DataFolder, ended: RunResult
+) -> None:
+    run = find_resumable(ended.run_id, data_folder)
+    given = ["train.total_steps=1000", "train.learning_rate=2.5e-4"]
+    request, changes = check_resume(run, run.curriculum(given), data_folder)
+    assert "train.learning_rate.schedule: was linear, is nothing" in [str(one) for one in changes]
+    trained(request)
+    points = metric_history(data_folder, ended.run_id, key="train/learning_rate")
+    assert {point.value for point in points if point.step > 640} == {2.5e-4}
+    run = find_resumable(ended.run_id, data_folder)
+    assert [tuple(one) for one in run.record.rates] == [(512, 2.5e-4)]
+    assert run.curriculum().config.train.learning_rate == 2.5e-4
+    given = ["train.total_steps=1500", "train.gamma=0.5"]
+    with pytest.raises(ConfigurationError, match=r"train\.gamma"):
+        check_resume(run, run.curriculum(given), data_folder)
+
+
 def test_more_steps_begin_at_the_end_and_the_metrics_are_of_one_training(
     data_folder: DataFolder, ended: RunResult
 ) -> None:

@@ -1,5 +1,6 @@
 """Resuming a run: which one is meant, whether it may be, and its training put back."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -10,6 +11,7 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.crew import Crew
 from aimbot_lab.experiment.runs.result import CALLBACKS, harmless_settings
 from aimbot_lab.experiment.runs.run_record import (
+    RATE,
     RECORD_NAME,
     RESOLVED_NAME,
     CheckpointFolder,
@@ -18,6 +20,7 @@ from aimbot_lab.experiment.runs.run_record import (
     RunRecord,
     RunRequest,
     configuration_hash,
+    note_rate,
     note_spent_steps,
     resumable_runs,
 )
@@ -124,9 +127,10 @@ def _refuse_if_altered(run: ResumableRun) -> None:
 
 
 def _may_be_made(changes: Sequence[Change], config: CurriculumFile) -> bool:
-    """Whether none of `changes`, which led to `config`, can change the result."""
-    allowed = harmless_settings(config.train) | {BUDGET}
-    return all(change.key in allowed or change.key.startswith(CALLBACKS) for change in changes)
+    """Whether `changes`, which led to `config`, are harmless, or such as a run is resumed for."""
+    allowed = harmless_settings(config.train) | {BUDGET, RATE}
+    others = CALLBACKS, f"{RATE}."
+    return all(change.key in allowed or change.key.startswith(others) for change in changes)
 
 
 def find_resumable(
@@ -266,6 +270,13 @@ def resume_run(
         raise
     with suppress(OSError):  # then the command that finds it dead ends it as FAILED, as it was
         note_spent_steps(run.folder.checkpoints, None)
+    before, now = (
+        plain_settings(one.config)["train"]["learning_rate"]
+        for one in (run.curriculum(), request.curriculum)
+    )
+    if before != now:
+        note_rate(run.folder.checkpoints, restored.step, now)
+        tracker.set_tags({f"lab.learning_rate.{restored.step}": json.dumps(now)})
     return restored, tracker
 
 

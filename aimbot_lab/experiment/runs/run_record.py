@@ -47,6 +47,7 @@ START_FOLDER = "start"
 """Where a run keeps the agent that it began with, among its artifacts and its checkpoints."""
 
 
+RATE = "train.learning_rate"
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "name": str,
     "curriculum": str,
@@ -56,6 +57,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "spent_steps": (int, type(None)),
     "versions": Mapping,
     "configuration": (str, type(None)),
+    "rates": (list, tuple),
 }
 
 SPEC_NAME = "spec.json"
@@ -115,6 +117,8 @@ class RunRecord:
     versions: Mapping[str, str] = field(default_factory=dict)  # of what computes the result
     start: InitialAgentRef | None = None  # the agent that it began with, kept beside this
     configuration: str | None = None  # hash of RESOLVED_NAME; None: begun by an older version
+    rates: Sequence[tuple[int, Any]] = ()
+    """Steps from which on it has other values of RATE than it was begun with, and these."""
 
 
 def write_record(
@@ -154,6 +158,13 @@ def write_curriculum(folder: Path, curriculum: LoadedCurriculum) -> None:
 def configuration_hash(folder: Path) -> str:
     """The SHA-256 of the configuration in `folder`. Raises OSError where it can't be read."""
     return hashlib.sha256((folder / RESOLVED_NAME).read_bytes()).hexdigest()
+
+
+def note_rate(folder: Path, step: int, rate: Any) -> None:
+    """Note that a run learns by another `rate` from `step` on. Raises OSError."""
+    record = read_record(folder)
+    if record is not None:
+        _write(folder, replace(record, rates=[*record.rates, (step, rate)]))
 
 
 def note_spent_steps(folder: Path, steps: int | None) -> None:
@@ -247,10 +258,12 @@ class ResumableRun:
     def curriculum(self, overrides: Sequence[str] = ()) -> LoadedCurriculum:
         """What it was begun with, with each `KEY=VALUE` of `overrides` put in.
 
-        Raises ConfigurationError for an override that can't be.
+        Its learning rate is the last that it was given. Raises ConfigurationError for an override
+        that can't be.
         """
         path, may_run = self.folder.checkpoints / RESOLVED_NAME, noted_in(self.data_folder)
-        return load_curriculum(path, overrides, may_run=may_run)
+        rates = [f"{RATE}={json.dumps(rate)}" for _, rate in self.record.rates[-1:]]
+        return load_curriculum(path, (*rates, *overrides), may_run=may_run)
 
 
 def resumable_runs(data_folder: DataFolder, *, key: str | None = None) -> list[ResumableRun]:
