@@ -1,5 +1,5 @@
-# The one vocabulary: setup, run, test, lint, types, check, bench, size, followed, and campaigns: kills, oracles,
-# races, scale, actors, ray, real-ml-agents.
+# The one vocabulary: setup, run, test, lint, types, check, bench, size, followed, and campaigns: equality, kills,
+# oracles, races, scale, actors, ray, real-ml-agents.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ REAL_OLD := .venv-ml-agents-0.30
 CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
 WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
-.PHONY: setup run test lint types check bench size followed campaigns kills oracles races scale actors ray real-ml-agents
+.PHONY: setup run test lint types check bench size followed campaigns equality kills oracles races scale actors ray real-ml-agents
 
 setup: $(READY)
 
@@ -36,7 +36,13 @@ test: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 # What takes too long for every change: run it before a release, and the one that a change concerns.
-campaigns: kills oracles races scale actors ray real-ml-agents
+campaigns: equality kills oracles races scale actors ray real-ml-agents
+
+# Each algorithm of the libraries learns the bits of its own script for 2,000 steps, also after five kills.
+equality: setup
+	AIMBOT_LAB_EQUALITY_STEPS=2000 $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 \
+		tests/training/test_library_equality.py -k 'learn or script or library_s or resumed'
+	AIMBOT_LAB_LIBRARY_KILLS=5 $(BIN)/python -m pytest -n 2 -m campaign tests/experiment/test_kills.py -k libraries
 
 # Trainings and sweeps killed at random moments and resumed, alone and in several processes.
 kills: setup

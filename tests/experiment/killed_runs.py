@@ -69,6 +69,21 @@ lessons:
 train: {{algo: hybrid_ppo, masks: true, total_steps: 6_144, n_steps: 16, batch_size: 384,
         n_epochs: 1, network: {{layers: [16]}}}}
 """
+# Algorithms of the libraries in an environment, each with further settings.
+ROLLOUTS = "n_steps: 250, batch_size: 50, "
+LIBRARY = {
+    **dict.fromkeys(("ppo in an environment", "recurrent_ppo in an environment"), ROLLOUTS),
+    "trpo in an environment": ROLLOUTS,
+    **dict.fromkeys(("a2c", "dqn in an environment", "qrdqn"), ""),
+    **dict.fromkeys(("sac", "td3", "ddpg", "tqc", "crossq"), ""),
+}
+CHOOSING = "dqn in an environment", "qrdqn"
+ENVIRONMENT = """
+name: small library
+seed: {seed}
+env: {{world: gymnasium, id: {id}, num_envs: 1}}
+train: {{algo: {algo}, total_steps: 2_000, {more}network: {{layers: [32, 32]}}}}
+"""
 ALL_PARTS = "all_parts"  # hybrid_ppo with every part of a network and every switch
 SWITCHES = (
     "  aim: hybrid\n  masks: true\n  objective: per_branch\n  dual_clip: 3\n  target: attention\n"
@@ -83,6 +98,11 @@ def curriculum(folder: Path, seed: int, algo: str) -> LoadedCurriculum:
     file = folder / f"{algo}-{seed}.yaml"
     if algo == SELF_PLAY:
         file.write_text(DUEL.format(seed=seed, threshold=9999 if seed % 2 else 0), "utf-8")
+        return load_curriculum(file)
+    if algo in LIBRARY:
+        name = "CartPole-v1" if algo in CHOOSING else "Pendulum-v1"
+        given = {"id": name, "algo": algo.partition(" ")[0], "more": LIBRARY[algo]}
+        file.write_text(ENVIRONMENT.format(seed=seed, **given), "utf-8")
         return load_curriculum(file)
     threshold = 0.95 if seed % 2 else 0.04
     every = algo == ALL_PARTS

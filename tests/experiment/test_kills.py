@@ -3,7 +3,8 @@
 `make kills` sets AIMBOT_LAB_KILLS=4: ten runs of hybrid_ppo, six of it with all parts of a network,
 six by self-play and two of each other kind of algorithm, each killed so often (once less where the
 last kill comes too late); some minutes. It also goes through the chosen instants so often, with
-other seeds. Without it two runs of hybrid_ppo are killed, three times each.
+other seeds. Without it two runs of hybrid_ppo are killed, three times each. `make equality` sets
+AIMBOT_LAB_LIBRARY_KILLS=5, for a run of each algorithm of the libraries.
 """
 
 import json
@@ -15,11 +16,14 @@ from typing import Any
 
 import pytest
 
+from tests.experiment.killed_runs import LIBRARY
+
 SCRIPT = Path(__file__).with_name("killed_runs.py")
 POINTS_SCRIPT = Path(__file__).with_name("kill_points.py")
 OTHERS = "self_play", "all_parts", "ppo", "recurrent_ppo", "trpo", "dqn"
 RUNS = {"hybrid_ppo": 10, "all_parts": 6, "self_play": 6}
 KILLS = int(os.environ.get("AIMBOT_LAB_KILLS", "0"))
+LIBRARY_KILLS = int(os.environ.get("AIMBOT_LAB_LIBRARY_KILLS", "0"))
 SAME_AFTER_A_KILL = ("same_status", "same_metrics", "same_files", "same_state")
 SAME = ("same_state", "same_steps", "same_metrics", "same_points", "same_files")
 
@@ -47,6 +51,15 @@ def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
         assert all(line[name] for name in SAME), line
         assert line["twice"] == 0, line
         assert line["status_in_store"] == line["status"], line
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("algo", [*LIBRARY, "maskable_ppo"] if LIBRARY_KILLS else ["sac"])
+def test_killed_runs_of_the_libraries_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
+    kills = LIBRARY_KILLS or 2
+    (line,) = killed_runs(tmp_path, 1, kills, 2, algo)
+    assert line["kills"] >= kills - 1
+    assert all(line[name] for name in SAME), line
 
 
 @pytest.mark.campaign

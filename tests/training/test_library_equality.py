@@ -1,5 +1,9 @@
-"""The library's own script, in the same environment with the same seeds, learns the same bits."""
+"""The library's own script, in the same environment with the same seeds, learns the same bits.
 
+Within 300 steps; `make equality` sets AIMBOT_LAB_EQUALITY_STEPS=2000.
+"""
+
+import os
 from collections.abc import Callable
 from functools import partial
 from inspect import signature
@@ -36,7 +40,7 @@ from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from tests.training.tiny_training import Sink
 
-SEED, STEPS = 7, 300
+SEED, STEPS = 7, int(os.environ.get("AIMBOT_LAB_EQUALITY_STEPS", "300"))
 
 
 class Reach(gymnasium.Env[Any, Any]):
@@ -350,7 +354,7 @@ def test_a_resumed_training_ends_in_the_bits_of_an_unbroken_one(
     keeper, name = Keeper(), registered(monkeypatch, space)
     wanted = ours(name, 2, algo=algo, links=RunLinks(checkpoints=keeper), **given)
     middle = keeper.checkpoints[len(keeper.checkpoints) // 2]
-    assert 100 < middle.step < 250
+    assert STEPS / 3 < middle.step < 5 * STEPS / 6
     again = ours(name, 2, algo=algo, after=(middle, keeper), **given)
     assert_equal_bits(again.model, wanted.model)
     hashes = [state_sha256(one.model, one.progress.state()) for one in (again, wanted)]
