@@ -13,6 +13,7 @@ from aimbot_lab.foundation.episodes import (
     EpisodeBatch,
     Measure,
     UnparsedLineError,
+    mean_interval,
     measured_by_name,
     wilson,
 )
@@ -224,6 +225,8 @@ class Score:
     upper: float
     median_seconds_to_win: float | None  # over the won episodes; None: none won, or not known
     mean_return: float | None  # None where the world does not tell
+    return_lower: float | None = field(default=None, kw_only=True)  # interval at 95 %
+    return_upper: float | None = field(default=None, kw_only=True)
     draws: int = field(default=0, kw_only=True)  # which are no wins
     measures: Mapping[str, float | None] = field(default_factory=dict, kw_only=True)
     """What else the world measures, by name; None where no episode is of it."""
@@ -248,6 +251,7 @@ def score_all(played: Sequence[CellEpisodes]) -> Score:
     seconds = np.concatenate([cell.seconds for cell in played])[won]
     returns = np.concatenate([cell.returns for cell in played])
     rate = wilson(int(won.sum()), len(won))
+    earned = mean_interval(returns.tolist()) if _is_known(returns) else None
     return Score(
         episodes=len(won),
         wins=int(won.sum()),
@@ -255,7 +259,9 @@ def score_all(played: Sequence[CellEpisodes]) -> Score:
         lower=rate.lower,
         upper=rate.upper,
         median_seconds_to_win=float(np.median(seconds)) if _is_known(seconds) else None,
-        mean_return=float(returns.mean()) if _is_known(returns) else None,
+        mean_return=earned and earned.mean,
+        return_lower=earned and earned.lower,
+        return_upper=earned and earned.upper,
         draws=sum(int(cell.drawn.sum()) for cell in played if cell.drawn is not None),
         measures=measured_by_name(played[0].measures, [cell.columns for cell in played]),
     )

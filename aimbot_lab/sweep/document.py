@@ -86,7 +86,8 @@ def _goal_diagnostics(config: SweepFile, base: LoadedCurriculum) -> Iterator[Dia
     if config.measure is WIN_RATE and knows_spec(env) and not spec_of(env).has_wins:
         yield Diagnostic(
             ("objective", "measure"),
-            "must not be win_rate: base has no rule for what counts as won; add env.win to it",
+            "must not be win_rate: base has no rule for what counts as won; make it return, or "
+            "add env.win to base",
         )
     if config.measure.counts_steps and lesson.completion_criteria is None:
         yield Diagnostic(

@@ -208,9 +208,11 @@ def _interval(scores: Sequence[Mapping[str, Any]]) -> tuple[float | None, float 
     episodes = sum(score["episodes"] for score in scores)
     if len(scores) > 1 and not _censored(scores):
         lower, upper = mean_interval([score["value"] for score in scores])
+        if any(score["wins"] is None for score in scores):
+            return lower, upper
         if lower is not None and upper is not None:
             return max(lower, 0.0), min(upper, 1.0) if episodes else upper
-    if not episodes:
+    if not episodes or scores[0]["wins"] is None:
         return None, None
     rate = wilson(sum(score["wins"] for score in scores), episodes)
     return rate.lower, rate.upper

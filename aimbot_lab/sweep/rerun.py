@@ -52,7 +52,7 @@ class _TrainingMonitor:
         self._monitor, self._index, self._count = monitor, index, count
         self.should_stop = monitor.should_stop
 
-    def at(self, step: int, steps: int, _win_rate: float | None) -> None:
+    def at(self, step: int, steps: int, _value: float | None) -> None:
         """Tell how far all are."""
         share = (self._index + step / max(steps, 1)) / self._count
         self._monitor.progress(Progress("search", 0, min(share, 1.0)))

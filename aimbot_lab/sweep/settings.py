@@ -41,9 +41,10 @@ STEPS_TO_GOAL = Objective(
     maximizes=False,
     counts_steps=True,
 )
+RETURN = Objective(name="return", pruners=frozenset({"wilcoxon", "halving"}))
 PLANTED = Objective(name="planted", pruners=frozenset({"wilcoxon"}), trains=False)
 OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
-    {one.name: one for one in (WIN_RATE, STEPS_TO_GOAL, PLANTED)}
+    {one.name: one for one in (WIN_RATE, RETURN, STEPS_TO_GOAL, PLANTED)}
 )
 
 
@@ -152,15 +153,16 @@ def _check_range(low: float, high: float) -> None:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ObjectiveSettings:
-    """What a trial is worth. Never the reward, whose weights are searched."""
+    """What a trial is worth. Weights of rewards that are searched are never part of it."""
 
-    measure: Literal["win_rate", "steps_to_goal", "planted"] = "win_rate"
-    """win_rate: share of evaluation episodes won, the same for all trials. steps_to_goal: steps
+    measure: Literal["win_rate", "return", "steps_to_goal", "planted"] = "win_rate"
+    """win_rate: share of evaluation episodes won, the same for all trials. return: their mean
+    return, by the rewards of the curriculum itself. steps_to_goal: steps
     until the last lesson passes; a training that spends train.total_steps before counts with
     these and is known to take more. planted: a made-up task with a known optimum, which trains
     nothing, to try samplers and storages out."""
     episodes: Annotated[Int, Ge(1), Le(65536)] = 200
-    """win_rate and planted: evaluation episodes of each target and difficulty."""
+    """win_rate, return and planted: evaluation episodes of each target and difficulty."""
     optimum: Mapping[str, Float] = field(default_factory=dict)
     """planted: the best value of each number searched."""
     seconds: Annotated[Float, Ge(0), Le(3600)] = 0.0

@@ -11,7 +11,8 @@ from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.experiment.runs.run_record import ResumableRun, RunRequest, resumable_runs
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.foundation.errors import RunFailedError, StoreError
+from aimbot_lab.sweep.settings import RETURN
 from aimbot_lab.sweep.trial_runs import TrainingMonitor, TrialScore, TrialTraining
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agents.agent import Agent
@@ -21,28 +22,38 @@ from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import spec_of, with_shape_of
 
 
-def win_rate(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
-    """The share of evaluation episodes that the trained agent wins; None where it was ended."""
+def score_by_episodes(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
+    """The share of evaluation episodes that the trained agent wins, or their mean return.
+
+    None where the training was ended. Raises RunFailedError where the world tells no returns.
+    """
     cells: list[CellScore] = []
+    by_return = trial_training.sweep.measure is RETURN
+    metric = names.TEST_RETURN if by_return else names.TEST_WIN_RATE
+
+    def worth(cell: CellScore) -> float:
+        value = cell.mean_return if by_return else cell.win_rate
+        if value is None:
+            raise RunFailedError("objective.measure: the world tells no returns: measure win_rate")
+        return value
 
     def play(training: Training, tracker: Tracker) -> None:
         cells.extend(_played(trial_training, training))
-        rates = {
-            names.of_cell(names.TEST_WIN_RATE, Cell(cell.target, cell.difficulty)): cell.win_rate
-            for cell in cells
+        values = {
+            names.of_cell(metric, Cell(cell.target, cell.difficulty)): worth(cell) for cell in cells
         }
-        mean = sum(rates.values()) / len(rates)
-        tracker.log_metrics(0, {**rates, names.TEST_WIN_RATE: mean})  # step 0 as `evaluate` does
+        mean = sum(values.values()) / len(values)
+        tracker.log_metrics(0, {**values, metric: mean})  # step 0 as `evaluate` does
 
     result = _trained(trial_training, monitor, play)
     if result.status == "KILLED":
         return None
     return replace(
         _score(trial_training, result),
-        value=sum(cell.win_rate for cell in cells) / len(cells),
+        value=sum(map(worth, cells)) / len(cells),
         episodes=sum(cell.episodes for cell in cells),
-        wins=sum(cell.wins for cell in cells),
-        cells={_name(cell): cell.win_rate for cell in cells},
+        wins=None if by_return else sum(cell.wins for cell in cells),
+        cells={_name(cell): worth(cell) for cell in cells},
     )
 
 
@@ -71,12 +82,14 @@ def delete_checkpoints(trial_training: TrialTraining) -> None:
 class _Observer(SilentObserver):
     """Passes on where a training stands."""
 
-    def __init__(self, monitor: TrainingMonitor) -> None:
-        self._monitor = monitor
+    def __init__(self, monitor: TrainingMonitor, *, by_return: bool) -> None:
+        self._monitor, self._by_return = monitor, by_return
 
     def progress(self, snapshot: TrainingSnapshot) -> None:
         """Pass it on."""
-        self._monitor.at(snapshot.step, snapshot.total_steps, snapshot.view.win_rate.win_rate)
+        view = snapshot.view
+        value = view.mean_return if self._by_return else view.win_rate.win_rate
+        self._monitor.at(snapshot.step, snapshot.total_steps, value)
 
 
 def _trained(
@@ -115,9 +128,8 @@ def _run(
         key=trial_training.key,
         tags=trial_training.tags,
     )
-    return run_curriculum(
-        request, _Observer(monitor), should_stop=monitor.should_stop, after_training=after
-    )
+    observer = _Observer(monitor, by_return=trial_training.sweep.measure is RETURN)
+    return run_curriculum(request, observer, should_stop=monitor.should_stop, after_training=after)
 
 
 def _unfinished(trial_training: TrialTraining) -> ResumableRun | None:

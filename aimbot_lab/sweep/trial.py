@@ -88,10 +88,10 @@ def measure(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialSco
 
 
 # torch is loaded only by what trains.
-def _win_rate(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
-    from aimbot_lab.sweep.trained import win_rate
+def _played(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
+    from aimbot_lab.sweep.trained import score_by_episodes
 
-    return win_rate(trial_training, monitor)
+    return score_by_episodes(trial_training, monitor)
 
 
 def _steps_to_goal(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
@@ -109,7 +109,14 @@ def delete_checkpoints(trial_training: TrialTraining) -> None:
 
 
 MEASURES: Mapping[str, Callable[[TrialTraining, TrainingMonitor], TrialScore | None]] = (
-    MappingProxyType({"win_rate": _win_rate, "steps_to_goal": _steps_to_goal, "planted": planted})
+    MappingProxyType(
+        {
+            "win_rate": _played,
+            "return": _played,
+            "steps_to_goal": _steps_to_goal,
+            "planted": planted,
+        }
+    )
 )
 
 
@@ -275,12 +282,12 @@ class _TrialRun:
         """Whether the present training is to be interrupted."""
         return self.pruned or self._lost.is_set() or self._context.monitor.should_stop()
 
-    def at(self, step: int, steps: int, win_rate: float | None) -> None:
+    def at(self, step: int, steps: int, value: float | None) -> None:
         """Tell how far it is, and compare it with others after certain steps."""
         share = (self._index + min(step / max(steps, 1), 1.0)) / len(self._seeds)
         self._context.monitor.progress(Progress(self._stage, self._claim.number, share))
         self._race(self._before + step)
-        if self._stage != "search" or win_rate is None:
+        if self._stage != "search" or value is None:
             return
         taken = self._index * steps + step
         due = [rung for rung in rungs(self._sweep, steps * len(self._seeds)) if rung <= taken]
@@ -288,7 +295,7 @@ class _TrialRun:
             # Once more where another worker had got here: it may have died before it gave up.
             self._judged = due[-1]
             if due[-1] not in self._reports:
-                self._report({due[-1]: win_rate})
+                self._report({due[-1]: value})
             self.pruned = self._should_prune(up_to=due[-1])
 
     def _race(self, steps: int) -> None:

@@ -53,8 +53,8 @@ class TrialScore:
     seconds: float
     censored: bool = False  # the steps were spent before the goal: the value is a lower bound
     episodes: int = 0
-    wins: int = 0
-    cells: Mapping[str, float] = field(default_factory=dict)  # win rate by target and difficulty
+    wins: int | None = 0  # None: the value is no win rate
+    cells: Mapping[str, float] = field(default_factory=dict)  # value by target and difficulty
     run_id: str | None = None
     state_sha256: str | None = None  # of all that was learned
 
@@ -69,8 +69,8 @@ class TrainingMonitor(Protocol):
     def should_stop(self) -> bool:
         """Whether it is to be interrupted now."""
 
-    def at(self, step: int, steps: int, win_rate: float | None) -> None:
-        """It has taken `step` of `steps`."""
+    def at(self, step: int, steps: int, value: float | None) -> None:
+        """It has taken `step` of `steps`, and is worth `value` by its latest episodes."""
 
 
 Stage = Literal["search", "confirm"]

@@ -7,6 +7,7 @@ from sweep_files import changed
 from test_trained import Watch, task_of
 
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.trial import measure
 from aimbot_lab.tracking.history import list_runs
@@ -70,3 +71,61 @@ def test_a_stopped_training_without_snapshots_begins_again_and_is_worth_the_same
     states = {run.run_id: run.status for run in list_runs(task.data_folder)}
     assert states.pop(str(again.run_id)) == "FAILED"  # its steps were spent
     assert [*states.values()] == ["KILLED"]
+
+
+FREE = """
+name: free
+env: {world: gymnasium, id: CartPole-v1, num_envs: 4}
+train: {total_steps: 3072, n_steps: 64, batch_size: 64, n_epochs: 4, network: {layers: [16]}}
+"""
+RATES = """
+name: rates
+base: free.yaml
+search: {train.learning_rate: {type: categorical, choices: [1e-9, 3e-3]}}
+objective: {measure: return, episodes: 20}
+tracking: {experiment: tests}
+"""
+PENDULUM = """
+name: swing
+env: {world: gymnasium, id: Pendulum-v1}
+train: {algo: sac, total_steps: 4096, options: {learning_starts: 200}}
+"""
+OPTIONS = """
+name: options
+base: free.yaml
+search:
+  train.options.tau: {type: float, low: 0.001, high: 0.1, log: true}
+  train.options.gradient_steps: {type: int, low: 1, high: 4}
+objective: {measure: return}
+"""
+
+
+def swept(folder: Path, base: str, sweep: str) -> LoadedSweep:
+    (folder / "free.yaml").write_text(base, encoding="utf-8")
+    (folder / "sweep.yaml").write_text(sweep, encoding="utf-8")
+    return load_sweep(folder / "sweep.yaml")
+
+
+def test_by_returns_the_learning_rate_is_found_that_learns(tmp_path: Path) -> None:
+    loaded = swept(tmp_path, FREE, RATES)
+    found = []
+    for rate in (1e-9, 3e-3):
+        values = {"train.learning_rate": rate}
+        score = measure(task_of(loaded, tmp_path / "data", None, values), Watch())
+        assert score is not None
+        assert (score.wins, [*score.cells.values()]) == (None, [score.value])
+        found.append(score.value)
+    assert found[0] < 40 < found[1]
+
+
+def test_options_of_an_algorithm_can_be_searched(tmp_path: Path) -> None:
+    loaded = swept(tmp_path, PENDULUM, OPTIONS)
+    values = {"train.options.tau": 0.01, "train.options.gradient_steps": 2}
+    task = task_of(loaded, tmp_path / "data", None, values)
+    wanted = {"learning_starts": 200, "tau": 0.01, "gradient_steps": 2}
+    assert task.curriculum().config.train.options == wanted
+
+
+def test_an_environment_in_which_nothing_is_won_is_swept_by_returns_alone(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"must not be win_rate: .* make it return"):
+        swept(tmp_path, FREE, RATES.replace("measure: return", "measure: win_rate"))

@@ -27,7 +27,7 @@ class Watch:
     def should_stop(self) -> bool:
         return self._stop_at is not None and bool(self.steps) and self.steps[-1] >= self._stop_at
 
-    def at(self, step: int, steps: int, win_rate: float | None) -> None:
+    def at(self, step: int, steps: int, value: float | None) -> None:
         self.steps.append(step)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HEAD = ("player", "target", "difficulty")
 WIN_HEAD = ("win rate [95 %]", "wins")
-DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return"
+DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return [95 %]"
 
 
 @click.command(short_help="Measure a run's agent on new seeds.")
@@ -135,7 +135,7 @@ def _rows(
 def _numbers(score: "Score", found: "Evaluated", measures: "Sequence[Measure]") -> tuple[str, ...]:
     from aimbot_lab.foundation.episodes import shown
 
-    to_win, earned = score.median_seconds_to_win, score.mean_return
+    to_win = score.median_seconds_to_win
     own = [shown(measure, score.measures) for measure in measures]
     if not found.has_wins:
         return *own, f"{score.episodes:,}"
@@ -144,8 +144,15 @@ def _numbers(score: "Score", found: "Evaluated", measures: "Sequence[Measure]") 
         f"{score.wins:,} of {score.episodes:,}",
         *((f"{score.draws:,}",) if found.has_draws else ()),
         *(own or ["-" if to_win is None else f"{to_win:.1f} {found.time_unit}"]),
-        "-" if earned is None else shortened_number(earned),
+        _earned(score),
     )
+
+
+def _earned(score: "Score") -> str:
+    """The mean return with its interval, as far as these are known."""
+    known = (score.mean_return, score.return_lower, score.return_upper)
+    mean, *ends = [shortened_number(one) for one in known if one is not None] or ["-"]
+    return f"{mean} [{', '.join(ends)}]" if ends else mean
 
 
 def _explained(found: "Evaluated", measures: "Sequence[Measure]") -> str:

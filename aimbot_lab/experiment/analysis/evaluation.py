@@ -41,7 +41,6 @@ from aimbot_lab.worlds.registry import content_of, evaluated, make_world, spec_o
 TRACED_EPISODES = 8
 OnCell = Callable[[str, str], None]  # player, cell
 FOLDER = "evaluation"  # among a run's artifacts
-RETURN_ENDS = ("return_lower", "return_upper")
 
 
 @dataclass(frozen=True)
@@ -334,7 +333,7 @@ def _matches(evaluated: Evaluated) -> str:
 
 def _shown(score: Score, evaluated: Evaluated) -> str:
     if not evaluated.has_wins:
-        return shown_return(score.mean_return, *map(score.measures.get, RETURN_ENDS))
+        return shown_return(score.mean_return, score.return_lower, score.return_upper)
     drawn = f", {score.draws:,} drawn" if score.draws else ""
     numbers = score.measures
     told = [
