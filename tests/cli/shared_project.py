@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
+from tiny_runs import invoke_in
 
 from aimbot_lab.experiment.runs.run_record import CheckpointFolder
 from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
@@ -138,6 +139,7 @@ def project(tmp_path: Path, store: Path) -> Iterator[Project]:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory, store: Path) -> dict[str, Any]:
     """The training in one process."""
-    told = Project(tmp_path_factory.mktemp("alone"), store).ended("run", "tiny.yaml")
+    folder = Project(tmp_path_factory.mktemp("alone"), store).path
+    told: dict[str, Any] = invoke_in(folder, "run", "tiny.yaml", "--json", wanted=1).document
     assert told["lessons"][0]["ended_at_step"] is not None
     return told

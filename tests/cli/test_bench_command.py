@@ -1,13 +1,13 @@
 """`aimbot-lab bench`: simulators, networks and self-play; figures are not for a test."""
 
-import json
 import re
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
-import aimbot_lab
-from aimbot_lab.bench import train
+from aimbot_lab.bench import sim, train
 from aimbot_lab.bench.sim import FULL, QUICK
 from aimbot_lab.bench.train import FULL as FULL_TRAINING
 from aimbot_lab.bench.train import (
@@ -34,15 +34,48 @@ PLAYED = (
 SHARES = {"rays", "movement", "reward", "observation", "reset", "rest"}
 
 
-def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(bench, ["sim", "--quick", *arguments])
+class Measured(NamedTuple):
+    """What a command prints and says, and what it measured."""
+
+    printed: str
+    said: str
+    report: dict[str, Any]
+
+
+def measured(module: ModuleType, measure: str, *words: str) -> Measured:
+    """Of `bench WORDS --quick`, which shows what `module.measure` finds."""
+    found: list[Report] = []
+    real = getattr(module, measure)
+
+    def kept(*arguments: object) -> Report:
+        found.append(real(*arguments))
+        return found[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, measure, kept)
+        result = CliRunner().invoke(bench, [*words, "--quick"])
     assert result.exit_code == 0, result.output
-    return result
+    return Measured(result.stdout, result.stderr, found[0].document)
 
 
 @pytest.fixture(scope="module")
-def report() -> dict:
-    return json.loads(run("--json").stdout)
+def simulators() -> Measured:
+    return measured(sim, "bench_sim", "sim")
+
+
+@pytest.fixture(scope="module")
+def networks() -> Measured:
+    return measured(train, "bench_networks", "train", "--network", "memory")
+
+
+@pytest.fixture(scope="module")
+def self_play() -> Measured:
+    return measured(train, "bench_self_play", "train", "--world", "duel")
+
+
+@pytest.fixture
+def report(simulators: Measured) -> dict[str, Any]:
+    return simulators.report
 
 
 @pytest.mark.slow
@@ -85,30 +118,22 @@ def test_a_quick_bench_leaves_the_start_out(report: dict) -> None:
     assert report["compile_seconds"] == {"cold": None, "cached": None}
 
 
-def test_the_report_says_what_it_was_measured_on(report: dict) -> None:
-    assert report["schema"] == 1
-    assert report["version"] == aimbot_lab.__version__
-    assert set(report["machine"]) == {"cpu", "cpu_count", "python", "numba", "numpy"}
-    assert all(report["machine"].values())
-
-
-def test_without_json_tables_go_to_stdout_and_progress_to_stderr() -> None:
-    result = run()
-    assert re.search(r"^world +target +threads +1 +16$", result.stdout, re.MULTILINE)
+def test_tables_go_to_stdout_and_progress_to_stderr(simulators: Measured) -> None:
+    printed, said, _ = simulators
+    assert re.search(r"^world +target +threads +1 +16$", printed, re.MULTILINE)
     for part in SHARES:
-        assert re.search(rf"^{part} +[\d.]+% +[\d.,e-]+$", result.stdout, re.MULTILINE), part
-    assert "as plain Python" in result.stdout
-    assert "taking a step apart" in result.stderr
-    assert "taking a step apart" not in result.stdout
+        assert re.search(rf"^{part} +[\d.]+% +[\d.,e-]+$", printed, re.MULTILINE), part
+    assert "as plain Python" in printed
+    assert "taking a step apart" in said
+    assert "taking a step apart" not in printed
 
 
 RATIOS = {"recurrent_ppo": RECURRENT, "recurrent_ppo_shared": SHARED, "plain": PLAIN}
 
 
-def test_a_row_says_how_many_times_as_fast_it_is_as_each_of_the_others() -> None:
-    result = CliRunner().invoke(bench, ["train", "--network", "memory", "--quick", "--json"])
-    assert result.exit_code == 0, result.output
-    rows = {row["network"]: row for row in json.loads(result.stdout)["rows"]}
+def test_a_row_says_how_many_times_as_fast_it_is_as_each_of_the_others(networks: Measured) -> None:
+    assert "repeat 1 of 1: 4 trainings" in networks.said
+    rows = {row["network"]: row for row in networks.report["rows"]}
     assert list(rows) == ["memory", PLAIN, RECURRENT, SHARED]
     for row in rows.values():
         assert row["threads"] == 1
@@ -118,15 +143,12 @@ def test_a_row_says_how_many_times_as_fast_it_is_as_each_of_the_others() -> None
             ratio = row["steps_per_second"] / rows[other]["steps_per_second"]
             assert row[f"ratio_to_{key}"] == pytest.approx(ratio)
     assert {rows[name]["engine"] for name in (RECURRENT, SHARED)} == {"torch"}
-    assert "repeat 1 of 1: 4 trainings" in result.stderr
 
 
-def test_without_json_it_is_a_table() -> None:
-    result = CliRunner().invoke(bench, ["train", "--network", "all", "--quick"])
-    assert result.exit_code == 0, result.output
-    for name in ("all", PLAIN, RECURRENT, SHARED):
+def test_without_json_it_is_a_table(networks: Measured) -> None:
+    for name in ("memory", PLAIN, RECURRENT, SHARED):
         line = rf"^{name} +1 +(torch|fused) +[\d,.]+ +[\d,.]+( +[\d.]+%){{7}}( +[\d.]+){{4}}$"
-        assert re.search(line, result.stdout, re.MULTILINE)
+        assert re.search(line, networks.printed, re.MULTILINE)
 
 
 @pytest.mark.parametrize("network", ["memory", "units", "all"])
@@ -142,28 +164,11 @@ def test_what_is_compared_differs_in_the_agent_alone(network: str) -> None:
     assert {one.threads for one in variants} == {1, 2}
 
 
-@pytest.fixture(scope="module")
-def printed_and_found() -> tuple[str, Report]:
-    """What the command prints, and what it measured."""
-    found: list[Report] = []
-    measure = train.bench_self_play
-
-    def kept(*arguments: object) -> Report:
-        found.append(measure(*arguments))
-        return found[0]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "bench_self_play", kept)
-        result = CliRunner().invoke(bench, ["train", "--world", "duel", "--quick"])
-    assert result.exit_code == 0, result.output
-    assert "repeat 1 of 1: 2 trainings" in result.stderr
-    return result.stdout, found[0]
-
-
 def test_self_play_stands_beside_the_hardest_target_and_its_opponents_take_a_share(
-    printed_and_found: tuple[str, Report],
+    self_play: Measured,
 ) -> None:
-    report = printed_and_found[1].document
+    assert "repeat 1 of 1: 2 trainings" in self_play.said
+    report = self_play.report
     assert report["world"] == "duel"
     ours, other = report["rows"]
     assert (ours["name"], other["name"]) == (SELF_PLAY, "attack")
@@ -182,13 +187,13 @@ def test_self_play_stands_beside_the_hardest_target_and_its_opponents_take_a_sha
     assert many["ratio_to_one_network"] == pytest.approx(ratio)
 
 
-def test_without_json_it_is_tables(printed_and_found: tuple[str, Report]) -> None:
+def test_without_json_it_is_tables(self_play: Measured) -> None:
     for line in (
         r"^self-play +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+%){8} +[\d.]+$",
         r"^attack +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+%){8} +1\.00$",
         r"^8 +8 +1 +[\de.-]+ +\d+\.\d\d$",
     ):
-        assert re.search(line, printed_and_found[0], re.MULTILINE), line
+        assert re.search(line, self_play.printed, re.MULTILINE), line
 
 
 def test_both_learn_from_as_many_rows_with_the_same_learner() -> None:

@@ -220,11 +220,6 @@ def test_whatever_shows_an_agent_says_how_its_actions_are_drawn(
     invoke(data_folder, "record", run_id, "-o", replay, *words)
     about = json.loads(replay.read_text())["about"]
     assert (about["temperature"], about["player"]) == (temperature, label)
-    pytest.importorskip("onnxruntime")
-    told = invoke(data_folder, "export", run_id, "-o", tmp_path / "agent.onnx", *words).stderr
-    assert f"agent.onnx, {label};" in told
-    said = "onnxruntime plays 10,000 observations as torch does: 0 other choices, mouse within "
-    assert said in told
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "record", "export"])
@@ -249,10 +244,30 @@ def test_an_agent_is_exported_as_a_folder_that_loads(
     assert load_agent(tmp_path / "agent").about["step"] == 1024
 
 
-def test_an_agent_with_a_memory_is_exported_from_memory_to_memory(
-    learned: Learned, data_folder: DataFolder, tmp_path: Path
+@pytest.mark.parametrize(
+    ("algo", "words", "said"),
+    [
+        (
+            "ppo",
+            ["--temperature", 0],
+            "deterministic; onnxruntime plays 10,000 observations as torch does: 0 other choices, "
+            "mouse within ",
+        ),
+        (
+            "recurrent_ppo",
+            [],
+            "sampled; onnxruntime plays 100 episodes of 100 steps, from memory to memory, as torch",
+        ),
+    ],
+)
+def test_an_exported_network_is_told_with_how_it_acts_and_how_well_it_plays(
+    learned: Learned,
+    data_folder: DataFolder,
+    tmp_path: Path,
+    algo: str,
+    words: list[Any],
+    said: str,
 ) -> None:
     pytest.importorskip("onnxruntime")
-    words = "export", learned("recurrent_ppo"), "-o", tmp_path / "agent.onnx"
-    told = invoke(data_folder, *words).stderr
-    assert "onnxruntime plays 100 episodes of 100 steps, from memory to memory, as torch" in told
+    words = ["export", learned(algo), "-o", tmp_path / "agent.onnx", *words]
+    assert f"agent.onnx, {said}" in invoke(data_folder, *words).stderr

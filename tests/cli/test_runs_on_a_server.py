@@ -162,16 +162,6 @@ def test_an_artifact_that_is_read_again_is_one_copy(lab: Lab) -> None:
     assert {path.name for path in first.iterdir()} == {"agent.json", "agent.safetensors"}
 
 
-@pytest.mark.parametrize("lab", [SERVED], indirect=True)
-def test_a_sweep_tracks_its_trials_on_a_server(lab: Lab) -> None:
-    sweep = write(lab.data, "sweep.yaml", SWEEP)
-    found = lab("sweep", "start", sweep, "--json").document
-    listed = list_runs(DataFolder(lab.data), tracking_uri=lab.uri)
-    below = [run for run in listed if run.tags.get("mlflow.parentRunId") == found["run_id"]]
-    assert [run.status for run in below] == ["FINISHED"]
-    lab("delete", found["run_id"], "--yes")
-
-
 def test_self_play_on_a_server_has_its_snapshots_and_replays(
     servers: Servers, tmp_path: Path
 ) -> None:
@@ -333,7 +323,7 @@ def refuse_all(_: object) -> None:
     raise StoreError("the store is down")
 
 
-def test_a_sweep_keeps_no_password_of_the_server(
+def test_a_sweep_tracks_its_trials_on_a_server_and_keeps_no_password_of_it(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
@@ -350,3 +340,7 @@ def test_a_sweep_keeps_no_password_of_the_server(
         listed = list_runs(DataFolder(data), tracking_uri=uri)
         below = [run for run in listed if run.tags.get("lab.sweep") == "pole-sweep"]
         assert {run.status for run in below} == {"FINISHED", "FAILED"}
+        sweep_id = told.document["run_id"]
+        (trial,) = (run for run in below if run.tags.get("mlflow.parentRunId") == sweep_id)
+        assert trial.status == "FINISHED"
+        invoke(data, "delete", sweep_id, "--yes", "--tracking-uri", uri)

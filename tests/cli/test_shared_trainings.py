@@ -19,7 +19,7 @@ from shared_project import (
     store,
     worker,
 )
-from tiny_runs import invoke_plainly
+from tiny_runs import invoke_in, invoke_plainly
 
 from aimbot_lab.tracking.history import list_runs
 
@@ -100,7 +100,7 @@ def test_a_training_that_is_killed_and_stopped_ends_as_an_undisturbed_one(
     assert "rank 1 was ended by SIGKILL; all begin again (restart 1 of 3)" in stopped["messages"]
     assert (stopped["run_id"], stopped["status"]) == (run_id, "KILLED")
     assert stopped["resumes_at"] == stopped["steps"] > step
-    told = project.ended("resume", run_id[:12])
+    told = invoke_in(project.path, "resume", run_id[:12], "--json", wanted=1).document
     assert (told["run_id"], told["state_sha256"]) == (run_id, alone["state_sha256"])
     assert kept(told) == kept(alone)
 

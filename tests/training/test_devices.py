@@ -66,28 +66,6 @@ def test_a_training_sets_torchs_threads() -> None:
         th.set_num_threads(before)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_training_repeats_itself_with_one_thread_and_with_two(threads: int) -> None:
-    """With layers and batches so large that torch does share their work out."""
-    before = th.get_num_threads()
-    wide = plan(
-        "ppo",
-        total_steps=2048,
-        n_steps=64,
-        batch_size=1024,
-        network=NetworkSettings(layers=(256, 256)),
-        torch_threads=threads,
-    )
-    try:
-        first, second = (
-            Training(wide).learn(Sink(), SilentObserver(), lambda: False).state_sha256
-            for _ in range(2)
-        )
-    finally:
-        th.set_num_threads(before)
-    assert first == second
-
-
 def test_an_agent_plays_with_one_thread_however_it_was_trained(tmp_path: Path) -> None:
     before = th.get_num_threads()
     try:
@@ -104,6 +82,7 @@ WIDE = NetworkSettings(layers=(256, 256))
 
 
 def trained(threads: int) -> str:
+    """The end of a training whose layers and batches are so large that torch shares them out."""
     sizes = {"total_steps": 1024, "n_steps": 32, "batch_size": 512, "network": WIDE}
     training = Training(plan("ppo", torch_threads=threads, **sizes))
     return training.learn(Sink(), SilentObserver(), lambda: False).state_sha256
@@ -142,25 +121,6 @@ before = [parameter.detach().clone() for parameter in policy.parameters()]
 optimizer.step()
 assert all((now != then).any() for now, then in zip(policy.parameters(), before))
 print(type(optimizer).__name__, "torch._dynamo" in sys.modules)
-"""
-
-
-def test_a_policy_and_a_step_of_its_optimizer_leave_the_compiler_unloaded() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", POLICY], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["Adam", "False"]
-
-
-def test_a_spared_step_is_torchs_to_the_bit() -> None:
-    done = subprocess.run([sys.executable, "-c", STEPS], capture_output=True, text=True, check=True)
-    spared, usual = done.stdout.split()
-    assert spared == usual
-
-
-STEPS = """
-import torch
-from aimbot_lab.training.algorithms.models import spare_compiler_import
 
 def walked():
     torch.manual_seed(0)
@@ -175,8 +135,16 @@ def walked():
         said += weights.detach().numpy().tobytes().hex() + str(weights.requires_grad)
     return said
 
-spare_compiler_import()
 print(walked())
 import torch._dynamo
 print(walked())
 """
+
+
+def test_steps_of_optimizers_leave_the_compiler_unloaded_and_are_torchs_to_the_bit() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", POLICY], capture_output=True, text=True, check=True
+    )
+    *told, spared, usual = done.stdout.split()
+    assert told == ["Adam", "False"]
+    assert spared == usual

@@ -39,6 +39,7 @@ from aimbot_lab.training.processes.gloo import Meeting, connect
 
 PROGRAM = Path(__file__).with_name("exchange_program.py")
 ROOT = PROGRAM.parents[2]
+SCALE = pytest.mark.scale
 linux = pytest.mark.skipif(sys.platform != "linux", reason="cores are Linux's to choose")
 
 
@@ -77,7 +78,7 @@ def processes(count: int, kind: str, *, patience_s: float = 60) -> Iterator[list
             process.communicate()
 
 
-@pytest.fixture(scope="module", params=[2, pytest.param(3, marks=pytest.mark.scale), 4])
+@pytest.fixture(scope="module", params=[*(pytest.param(n, marks=SCALE) for n in (2, 3)), 4])
 def answers(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     """What each process of 2, 3 and 4 found."""
     with processes(request.param, "speak") as started:
@@ -148,7 +149,9 @@ def test_a_killed_process_is_noticed_at_once() -> None:
         assert time.monotonic() - begin < 20  # of the 60 s that it would wait
 
 
-@pytest.mark.parametrize(("count", "waited_for"), [(2, "rank 1"), (3, "all ranks")])
+@pytest.mark.parametrize(
+    ("count", "waited_for"), [(2, "rank 1"), pytest.param(3, "all ranks", marks=SCALE)]
+)
 def test_a_silent_process_is_lost_after_the_patience(count: int, waited_for: str) -> None:
     with processes(count, "SIGSTOP", patience_s=3) as (waiting, *_others):
         out, err = waiting.communicate(timeout=120)

@@ -142,7 +142,7 @@ def test_from_any_rollout_the_training_ends_as_the_unbroken_one(name: str) -> No
     unbroken = learn(Training(variant(name)), keeper)
     steps = [checkpoint.step for checkpoint in keeper.checkpoints]
     assert steps[:6] == list(range(0, 3072, 512))  # and of its end, where the goal is not reached
-    for checkpoint in (keeper.checkpoints[number] for number in (0, 2, 5)):
+    for checkpoint in (keeper.checkpoints[number] for number in (0, 5)):
         training = Training(variant(name))
         training.resume(checkpoint.state, keeper.parts.__getitem__)
         disturb()

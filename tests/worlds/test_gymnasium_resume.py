@@ -174,7 +174,9 @@ class Keeper:
         self.parts |= made
 
 
-@pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "recurrent_ppo", "dqn"])
+@pytest.mark.parametrize(
+    "algo", ["ppo", "hybrid_ppo", "recurrent_ppo, options: {lstm_hidden_size: 8}", "dqn"]
+)
 def test_a_resumed_training_ends_in_the_bits_of_an_unbroken_one(tmp_path: Path, algo: str) -> None:
     plan = planned(tmp_path / "c.yaml", algo)
     keeper, whole = Keeper(), Training(plan)
