@@ -38,7 +38,7 @@ from aimbot_lab.training.run_hooks import UNLINKED, Checkpoint, RunLinks, Silent
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
-from tests.training.tiny_training import Sink
+from tests.training.tiny_training import Keeper, Sink
 
 SEED, STEPS = 7, int(os.environ.get("AIMBOT_LAB_EQUALITY_STEPS", "300"))
 
@@ -143,19 +143,6 @@ def plain(
     env = DummyVecEnv([lambda: Seeded(gymnasium.make(name), lambda: next(seeds))] * rows)
     made: Any = model
     return made(policy, env, seed=start, device="cpu", **arguments).learn(steps)
-
-
-class Keeper:
-    """Keeps every checkpoint, and parts once."""
-
-    def __init__(self) -> None:
-        self.checkpoints: list[Checkpoint] = []
-        self.parts: dict[str, bytes] = {}
-
-    def keep(self, checkpoint: Checkpoint) -> None:
-        self.checkpoints.append(checkpoint)
-        for name in checkpoint.parts.keys() - self.parts.keys():
-            self.parts[name] = checkpoint.parts[name]()
 
 
 def ours(
@@ -264,7 +251,7 @@ def test_state_dependent_exploration_is_the_library_s_and_resumes(
     wanted = plain(algorithm.classes().model, name, 2, policy_kwargs=dict(ARCH), **given, **options)
     keeper = Keeper()
     train = {**given, "network": SMALL, "options": options}
-    whole = ours(name, 2, algo=algo, links=RunLinks(checkpoints=keeper), **train)
+    whole = ours(name, 2, algo=algo, links=keeper.links, **train)
     assert_equal_bits(whole.model, wanted)
     middle = keeper.checkpoints[len(keeper.checkpoints) // 2]
     assert_equal_bits(ours(name, 2, algo=algo, after=(middle, keeper), **train).model, wanted)
@@ -354,7 +341,7 @@ def test_a_resumed_training_ends_in_the_bits_of_an_unbroken_one(
         noise = ("ornstein-uhlenbeck", 0.2)
         given["options"] = {**WARMED, "train_freq": 15, "buffer_size": 120, "action_noise": noise}
     keeper, name = Keeper(), registered(monkeypatch, space)
-    wanted = ours(name, 2, algo=algo, links=RunLinks(checkpoints=keeper), **given)
+    wanted = ours(name, 2, algo=algo, links=keeper.links, **given)
     middle = keeper.checkpoints[len(keeper.checkpoints) // 2]
     assert STEPS / 3 < middle.step < 5 * STEPS / 6
     again = ours(name, 2, algo=algo, after=(middle, keeper), **given)

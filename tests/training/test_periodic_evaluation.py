@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from tiny_training import Sink, plan
+from tiny_training import Keeper, Sink, plan
 
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan
 from aimbot_lab.training.training import Training
 
@@ -47,23 +47,11 @@ def test_points_come_before_training_every_so_many_steps_and_at_the_end() -> Non
         assert metrics["eval/win_rate"] <= metrics["eval/win_rate_upper"]
 
 
-class Kept:
-    def __init__(self) -> None:
-        self.checkpoints: list[Checkpoint] = []
-
-    @property
-    def links(self) -> RunLinks:
-        return RunLinks(checkpoints=self)
-
-    def keep(self, checkpoint: Checkpoint) -> None:
-        self.checkpoints.append(checkpoint)
-
-
 def test_a_resumed_training_goes_on_with_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # a checkpoint at every rollout
     evaluated = replace(plan("ppo", total_steps=4096), evaluation=replace(WITH, every=512))
     _, whole = learned(evaluated)
-    kept, before, after = Kept(), Sink(), Sink()
+    kept, before, after = Keeper(), Sink(), Sink()
     Training(evaluated).learn(before, SilentObserver(), lambda: False, links=kept.links)
     last = kept.checkpoints[len(kept.checkpoints) // 2]
     assert 0 < last.step < 4096

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from tiny_training import Sink
+from tiny_training import Keeper, Sink
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.temperature import LIKELIEST
@@ -18,7 +18,7 @@ from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.registry import Q_LEARNING
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checks import known_options, settings_faults
-from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 from aimbot_lab.training.tabular.core.q_values import (
     choose_actions,
@@ -158,14 +158,6 @@ def test_no_observation_leaves_the_table() -> None:
     numbers = np.full(500, -1)
     write_states(wild, states, numbers)
     assert ((numbers >= 0) & (numbers < states.size)).all()
-
-
-class Keeper:
-    def __init__(self) -> None:
-        self.checkpoints: list[Checkpoint] = []
-
-    def keep(self, checkpoint: Checkpoint) -> None:
-        self.checkpoints.append(checkpoint)
 
 
 def test_from_any_checkpoint_the_table_ends_as_the_unbroken_ones(

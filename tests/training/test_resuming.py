@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch as th
-from tiny_training import Sink, plan
+from tiny_training import Keeper, Sink, plan
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation import metric_names as names
@@ -16,7 +16,7 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint import pack, state_sha256, unpack
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
-from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import Cosine, Linear, SamplesSettings, TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ObservationSettings
@@ -78,19 +78,6 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
         ),
     },
 }
-
-
-class Keeper:
-    """Keeps every checkpoint; parts once, as a folder does."""
-
-    def __init__(self) -> None:
-        self.checkpoints: list[Checkpoint] = []
-        self.parts: dict[str, bytes] = {}
-
-    def keep(self, checkpoint: Checkpoint) -> None:
-        for name in checkpoint.parts.keys() - self.parts.keys():
-            self.parts[name] = checkpoint.parts[name]()
-        self.checkpoints.append(checkpoint)
 
 
 class Ended(NamedTuple):
@@ -208,9 +195,7 @@ def test_a_stop_forgets_the_rollout_that_it_broke_off() -> None:
     unbroken = learn(Training(made))
     stopped = Training(made)
     calls = iter(range(1000))
-    outcome = stopped.learn(
-        sink, SilentObserver(), lambda: next(calls) > 75, links=RunLinks(checkpoints=keeper)
-    )
+    outcome = stopped.learn(sink, SilentObserver(), lambda: next(calls) > 75, links=keeper.links)
     assert outcome.stopped
     assert outcome.steps == keeper.checkpoints[-1].step == 1024
     assert max(step for step, _ in sink.logged) == 1024
@@ -297,9 +282,7 @@ def test_a_larger_replay_buffer_takes_what_the_smaller_one_held() -> None:
 def test_seconds_go_on_where_they_were() -> None:
     keeper = Keeper()
     training = Training(plan("ppo"))
-    first = training.learn(
-        Sink(), SilentObserver(), lambda: False, links=RunLinks(checkpoints=keeper)
-    )
+    first = training.learn(Sink(), SilentObserver(), lambda: False, links=keeper.links)
     state = unpack(keeper.checkpoints[-1].state)
     assert 0 < state["report"]["seconds"] <= first.seconds
     state["report"]["seconds"] += 1000.0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_greedy_episodes import walking
-from tiny_training import ROWS, Sink, plan
+from tiny_training import ROWS, Keeper, Sink, plan
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.evidence import Outcome, StartOrder
@@ -234,16 +234,6 @@ STEPS_OF_ONE = 16 * 32  # of a tiny training: environments, steps
 ALGORITHMS = ["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo"]
 
 
-class Keeper:
-    def __init__(self) -> None:
-        self.checkpoints: list[Checkpoint] = []
-        self.parts: dict[str, bytes] = {}
-
-    def keep(self, checkpoint: Checkpoint) -> None:
-        self.checkpoints.append(checkpoint)
-        self.parts |= {name: part() for name, part in checkpoint.parts.items()}
-
-
 class Listener(SilentObserver):
     def __init__(self) -> None:
         self.notices: list[str] = []
@@ -278,9 +268,7 @@ def test_a_stop_in_the_middle_of_an_update_is_heeded_and_resumed_to_the_bit(algo
     ended = learn(broken, in_the_second_update, keeper)
     assert ended.stopped
     assert ended.steps < 4 * STEPS_OF_ONE
-    resumed = Training(given)
-    last = keeper.checkpoints[-1]
-    resumed.resume(last.state, keeper.parts.__getitem__)
+    resumed = keeper.resumed(Training(given), keeper.checkpoints[-1])
     assert learn(resumed, lambda: False).state_sha256 == expected.state_sha256
 
 
@@ -343,10 +331,10 @@ def test_more_steps_for_a_run_still_fit_a_chart(monkeypatch: pytest.MonkeyPatch)
     steps = 16 * 2 * 20
     small = {"n_steps": 2, "batch_size": 32}
     first = plan("hybrid_ppo", total_steps=steps, **small)
-    Training(first).learn(sink, SilentObserver(), lambda: False, links=RunLinks(checkpoints=keeper))
+    Training(first).learn(sink, SilentObserver(), lambda: False, links=keeper.links)
     for factor in (3, 9):
         more = Training(plan("hybrid_ppo", total_steps=factor * steps, **small))
         more.resume(keeper.checkpoints[-1].state)
-        more.learn(sink, SilentObserver(), lambda: False, links=RunLinks(checkpoints=keeper))
+        more.learn(sink, SilentObserver(), lambda: False, links=keeper.links)
     assert len({step for step, _ in sink.logged}) <= 25
     assert sink.logged[-1][0] == 9 * steps

@@ -2,7 +2,9 @@
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 ROWS = 16
@@ -20,6 +22,25 @@ class Sink:
 
     def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
         self.logged.append((step, metrics))
+
+
+class Keeper:
+    """Keeps every checkpoint, and each part once, as a folder does."""
+
+    def __init__(self) -> None:
+        self.checkpoints: list[Checkpoint] = []
+        self.parts: dict[str, bytes] = {}
+        self.links = RunLinks(checkpoints=self)
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        self.checkpoints.append(checkpoint)
+        for name in checkpoint.parts.keys() - self.parts.keys():
+            self.parts[name] = checkpoint.parts[name]()
+
+    def resumed(self, training: Training, checkpoint: Checkpoint) -> Training:
+        """`training`, which goes on from `checkpoint`."""
+        training.resume(checkpoint.state, self.parts.__getitem__)
+        return training
 
 
 def plan(algo: str, **train: object) -> TrainingPlan:

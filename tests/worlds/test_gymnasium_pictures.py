@@ -19,14 +19,14 @@ from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.onnx_export import export_onnx
 from aimbot_lab.training.checkpoint import unpack
-from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, ObservationParts, WinRule
 from aimbot_lab.worlds.gymnasium.spaces import MisfitError
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
-from tests.training.tiny_training import Sink
+from tests.training.tiny_training import Keeper, Sink
 
 
 def picture(*shape: int) -> spaces.Box:
@@ -208,28 +208,17 @@ def planned(path: Path, algo: str) -> TrainingPlan:
     return TrainingPlan(1, config.env, config.lessons, config.train)
 
 
-class Kept:
-    """Keeps the last checkpoint."""
-
-    last: Any = None
-
-    def keep(self, checkpoint: Any) -> None:
-        self.last = checkpoint
-
-
 @pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "dqn"])
 def test_a_picture_beside_a_vector_trains_resumes_plays_and_exports(
     tmp_path: Path, algo: str
 ) -> None:
     plan = planned(tmp_path / "c.yaml", algo)
     assert plan.train.network.picture.encoder == "small"
-    training, kept = Training(plan), Kept()
-    links = RunLinks(checkpoints=kept)
-    outcome = training.learn(Sink(), SilentObserver(), lambda: False, links=links)
-    again = Training(plan)
-    parts = {name: make() for name, make in kept.last.parts.items()}
-    again.resume(kept.last.state, parts.__getitem__)
-    there = unpack(kept.last.state)["model"]["parameters"]["policy"]
+    training, kept = Training(plan), Keeper()
+    outcome = training.learn(Sink(), SilentObserver(), lambda: False, links=kept.links)
+    last = kept.checkpoints[-1]
+    again = kept.resumed(Training(plan), last)
+    there = unpack(last.state)["model"]["parameters"]["policy"]
     for name, weight in again.model.policy.state_dict().items():
         assert weight.equal(there[name])
     same = Training(plan).learn(Sink(), SilentObserver(), lambda: False)

@@ -29,14 +29,14 @@ from aimbot_lab.replay.episode import (
     replay_steps,
     verify,
 )
-from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium import world as gymnasium_world
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import Subject
 from aimbot_lab.worlds.testing.laws import a_recorded_episode_is_played_again_bit_for_bit
-from tests.training.tiny_training import Sink
+from tests.training.tiny_training import Keeper, Sink
 
 DRAWN = Scenario(
     {"task": 1.0},
@@ -161,31 +161,16 @@ def test_an_episode_that_is_too_long_begins_anew_and_its_actions_are_not_kept(
     assert "longer than 5 steps" in new_notices(other)[0]
 
 
-class Keeper:
-    """Keeps every checkpoint, and parts once."""
-
-    def __init__(self) -> None:
-        self.checkpoints: list[Checkpoint] = []
-        self.parts: dict[str, bytes] = {}
-
-    def keep(self, checkpoint: Checkpoint) -> None:
-        self.checkpoints.append(checkpoint)
-        made = {name: make() for name, make in checkpoint.parts.items() if name not in self.parts}
-        self.parts |= made
-
-
 @pytest.mark.parametrize(
     "algo", ["ppo", "hybrid_ppo", "recurrent_ppo, options: {lstm_hidden_size: 8}", "dqn"]
 )
 def test_a_resumed_training_ends_in_the_bits_of_an_unbroken_one(tmp_path: Path, algo: str) -> None:
     plan = planned(tmp_path / "c.yaml", algo)
     keeper, whole = Keeper(), Training(plan)
-    links = RunLinks(checkpoints=keeper)
-    ended = whole.learn(Sink(), SilentObserver(), lambda: False, links=links)
+    ended = whole.learn(Sink(), SilentObserver(), lambda: False, links=keeper.links)
     middle = keeper.checkpoints[len(keeper.checkpoints) // 2]
     assert 0 < middle.step < 2048
-    second = Training(plan)
-    second.resume(middle.state, keeper.parts.__getitem__)
+    second = keeper.resumed(Training(plan), middle)
     assert not new_notices(second.env.world)
     again = second.learn(Sink(), SilentObserver(), lambda: False)
     assert again.state_sha256 == ended.state_sha256
