@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 		{ echo "Python 3.11, 3.12 or 3.13 is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt torch --editable '.[dev]'
-	-@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|testing|examples)/' $(VENV)/lib
+	-@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|testing|examples)/' $(VENV)/lib aimbot_lab
 	@touch $(READY)
 
 run: setup

@@ -1,6 +1,6 @@
 """Whatever is done to a curriculum: it can be planned, or is refused in lines of the agreed form.
 
-AIMBOT_LAB_MUTATIONS=5000 tries as many files in place of a few hundred.
+AIMBOT_LAB_MUTATIONS=5000 tries as many files in place of 150.
 """
 
 import os
@@ -22,7 +22,7 @@ CURRICULA = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
 PLACED = re.compile(r"c\.yaml:[1-9]\d*:[1-9]\d*: \S.*")
 WHOLE = re.compile(r"c\.yaml: is (too large|larger than) .*")  # of which no place can be named
 SEEDS = 5
-FILES = int(os.environ.get("AIMBOT_LAB_MUTATIONS", "300")) // SEEDS
+FILES = int(os.environ.get("AIMBOT_LAB_MUTATIONS", "150")) // SEEDS
 
 
 def attempt() -> LoadedCurriculum | tuple[str, ...]:

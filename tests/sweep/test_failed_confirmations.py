@@ -1,4 +1,4 @@
-"""A confirmation that fails, or that proves nothing, is told as that everywhere."""
+"""What fails in a sweep, or proves nothing, is told as that everywhere."""
 
 import json
 from pathlib import Path
@@ -84,6 +84,20 @@ def test_all_that_tells_of_a_sweep_tells_of_the_failure(
     _shown(SweepResult(found, True, None, "a run", "http://db:5000"), as_json=True)
     document = json.loads(capsys.readouterr().out)
     assert (document["run_id"], document["tracking_uri"]) == ("a run", "http://db:5000")
+
+
+def test_a_sweep_whose_trials_all_fail_has_failed(
+    sweep: Sweep, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = joined(sweep, resume=False)
+    for _ in range(2):
+        ended(record.search_queue(), None, **{REASON: WHY})
+    found = report(record)
+    assert (found.status, best_text(record, found)) == ("done", None)
+    assert _shown(SweepResult(found, True, None, None, ""), as_json=False) == 1
+    told = capsys.readouterr()
+    assert told.out.count("RuntimeError: simulator lost") == 2
+    assert told.err == "error: no trial has a value; the table says why\n"
 
 
 @pytest.mark.parametrize(

@@ -168,20 +168,6 @@ def test_what_is_not_there_is_told_in_a_line(
     assert told in line
 
 
-def test_a_sweep_whose_trials_all_fail_has_failed(tmp_path: Path) -> None:
-    path = write_sweep(
-        tmp_path,
-        changed(
-            SWEEP,
-            ("  env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}\n",
-             "  train.learning_rate: {type: categorical, choices: [1.0e+30, 1.0e+31]}\n"),
-            ("trials: 3\nseeds: 2", "trials: 1\nseeds: 1\nworkers: 1"),
-        ),
-    )  # fmt: skip
-    told = call(tmp_path, "sweep", str(path), wanted=1)
-    assert told.said.splitlines()[-1] == "error: no trial has a value; the table says why"
-
-
 def test_a_trial_whose_values_allow_no_training_fails_alone(tmp_path: Path) -> None:
     """Batches of 100 divide no rollout; only together with another key is that wrong."""
     path = write_sweep(

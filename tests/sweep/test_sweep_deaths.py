@@ -130,7 +130,7 @@ def test_kills_change_nothing(tmp_path: Path, undisturbed: dict[str, Any], repea
 @pytest.mark.slow
 def test_a_stop_saves_and_the_sweep_goes_on(tmp_path: Path, undisturbed: dict[str, Any]) -> None:
     write_sweep(tmp_path, SLOW)
-    first = start(tmp_path, "--workers", "2")
+    first = start(tmp_path, "--workers", "1")
     wait_for_work(first, tmp_path, ended=1)
     workers = workers_of(first)
     first.send_signal(signal.SIGINT)

@@ -112,16 +112,16 @@ def ignore_stop() -> None:
 
 
 def meet_again() -> None:
-    """Exchange; rank 1 dies in the first two lives, in the midst of it."""
+    """Exchange; rank 1 dies in its first life, in the midst of it."""
 
     from aimbot_lab.training.processes.gloo import connect
 
-    if RANK == 0 and lives() > 2:
+    if RANK == 0 and lives() > 1:
         time.sleep(1)  # rank 1 comes first, and must not find the address of a dead process
     try:
         exchange = connect(rank_from_environment(), patience_s=30)
         exchange.gather(b"all are here")
-        if RANK and lives() <= 2:
+        if RANK and lives() == 1:
             os.kill(os.getpid(), signal.SIGKILL)
         say(b"".join(exchange.gather(b"rank %d" % RANK)).decode())
         exchange.close()

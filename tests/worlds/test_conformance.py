@@ -75,7 +75,9 @@ SUBJECTS = {
     "Pendulum-v1": gymnasium_subject("Pendulum-v1", WinRule(return_above=-200)),
     "FrozenLake-v1": gymnasium_subject("FrozenLake-v1", WinRule(return_above=1)),
     "Blackjack-v1": gymnasium_subject("Blackjack-v1", WinRule(return_above=1)),
-    "BipedalWalker-v3": gymnasium_subject("BipedalWalker-v3", WinRule(return_above=300)),
+    "BipedalWalker-v3": replace(
+        gymnasium_subject("BipedalWalker-v3", WinRule(return_above=300)), steps=150
+    ),
     "Acrobot-v1": gymnasium_subject("Acrobot-v1", WinRule(terminated="win"), max_episode_steps=90),
 }
 

@@ -209,9 +209,7 @@ def planned(path: Path, algo: str) -> TrainingPlan:
 
 
 @pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "dqn"])
-def test_a_picture_beside_a_vector_trains_resumes_plays_and_exports(
-    tmp_path: Path, algo: str
-) -> None:
+def test_a_picture_beside_a_vector_trains_resumes_and_plays(tmp_path: Path, algo: str) -> None:
     plan = planned(tmp_path / "c.yaml", algo)
     assert plan.train.network.picture.encoder == "small"
     training, kept = Training(plan), Keeper()
@@ -226,9 +224,10 @@ def test_a_picture_beside_a_vector_trains_resumes_plays_and_exports(
     agent = Agent(training.model.policy, training.env.world.spec, plan.train)
     world = training.env.world
     assert len(play(world, agent.player(world), Cell("task", 0), seed=1).won) == 4
-    saved = SavedAgent(agent, plan.env, plan.train, {})
-    check = export_onnx(saved, tmp_path / "agent.onnx", observations=50)
-    assert (check.observations, check.other_choices) == (50, 0)
+    if algo == "ppo":  # the others' part for pictures is the same
+        saved = SavedAgent(agent, plan.env, plan.train, {})
+        check = export_onnx(saved, tmp_path / "agent.onnx", observations=50)
+        assert (check.observations, check.other_choices) == (50, 0)
 
 
 def test_an_algorithm_that_sees_no_pictures_is_refused(tmp_path: Path) -> None:
