@@ -265,14 +265,24 @@ def test_a_damaged_spec_is_refused_in_a_line(foreign: Project, tmp_path: Path, c
     with pytest.raises(LabError, match="the agent's files are damaged") as caught:
         load_agent(folder)
     assert "\n" not in str(caught.value)
-    kept = (foreign.artifacts() / "spec.json").read_text()
-    for text in (json.dumps(spec), "[" * 100_000, "{"):
-        (foreign.artifacts() / "spec.json").write_text(text)
-        try:
-            said = invoke(foreign.data, "explain", "latest", wanted=1).said
-        finally:
-            (foreign.artifacts() / "spec.json").write_text(kept)
-        assert said == "spec.json of the run is damaged: put back the file as the run wrote it"
+    assert_damaged(foreign, json.dumps(spec))
+
+
+def assert_damaged(project: Project, text: str) -> None:
+    """The run whose spec.json holds `text` is refused in a line."""
+    file = project.artifacts() / "spec.json"
+    kept = file.read_text()
+    file.write_text(text)
+    try:
+        said = invoke(project.data, "explain", "latest", wanted=1).said
+    finally:
+        file.write_text(kept)
+    assert said == "spec.json of the run is damaged: put back the file as the run wrote it"
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{"], ids=["nested", "cut off"])
+def test_a_spec_that_is_no_json_is_refused_in_a_line(foreign: Project, text: str) -> None:
+    assert_damaged(foreign, text)
 
 
 def test_a_folder_is_only_read_and_a_named_file_is_made(project: Project) -> None:

@@ -12,6 +12,7 @@ from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GenerateSettings
 STEPS = int(os.environ.get("AIMBOT_LAB_GORGE_ORACLE_STEPS", "330"))  # of 24 rows
 EVERY_CELL = {(target, k) for target in ("walk", "collect") for k in range(1, 6)} | {("score", 0)}
 EVEN = {"walk": 1.0, "collect": 1.0, "score": 1.0}
+DECAY = pytest.mark.parametrize("decay", [pytest.param(False, marks=pytest.mark.campaign), True])
 GENERATED = GeneratedMaps(generate=GenerateSettings(count=3, seed=5, obstacle_share=0.3, sites=6))
 
 
@@ -34,7 +35,7 @@ def test_the_memory_of_all_cells_is_that_of_the_oracle() -> None:
     np.testing.assert_array_equal(arrivals, 1 + world.state.steps - world.state.bumps)
 
 
-@pytest.mark.parametrize("decay", [False, True])
+@DECAY
 def test_numbers_drawn_for_each_episode_are_played_as_the_oracle_plays_them(decay: bool) -> None:
     world = Gorge(settings_with(score_decay=decay, view=2))
     seen = Match(world, scenario_with(EVEN, drawn=True), seed=7).play(STEPS // 2)
@@ -42,7 +43,7 @@ def test_numbers_drawn_for_each_episode_are_played_as_the_oracle_plays_them(deca
     assert {target for target, _ in seen.won} == {"walk", "collect", "score"}
 
 
-@pytest.mark.parametrize("decay", [False, True])
+@DECAY
 def test_generated_maps_are_played_as_the_oracle_plays_them(decay: bool) -> None:
     given = {"map": GENERATED, "treasure_pool": (5, 0, 3), "treasure_num": 2, "max_steps": 300}
     world = Gorge(settings_with(score_decay=decay, random_start=True, **given))

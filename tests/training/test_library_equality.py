@@ -211,7 +211,9 @@ ROLLOUTS: dict[str, Any] = {
 BOX = spaces.Box(-2.0, 2.0, (3,), np.float32)
 PLAIN = NetworkSettings(layers=(64, 64), scaling="none")
 SMALL = NetworkSettings(layers=(16, 16), activation="relu", scaling="none")
-ARCH = {"net_arch": [16, 16], "activation_fn": th.nn.ReLU}
+ARCH: dict[str, Any] = {"net_arch": [16, 16], "activation_fn": th.nn.ReLU}
+# Than those of the classes, which a file of five lines trains.
+SMALLER = {"recurrent_ppo": {"lstm_hidden_size": 16}, "qrdqn": {"n_quantiles": 9}}
 
 
 @pytest.mark.parametrize(
@@ -272,10 +274,10 @@ def test_on_policy_algorithms_learn_what_their_own_scripts_learn(
 ) -> None:
     name, algorithm = registered(monkeypatch, space), ALGORITHMS[algo]
     given = {k: v for k, v in ROLLOUTS.items() if k in algorithm.shared}
-    kinds: Any = {"policy": "MlpLstmPolicy"} if algo == "recurrent_ppo" else {}
-    steps = 120 if kinds else STEPS  # through the library's 256 cells
-    wanted = plain(algorithm.classes().model, name, 2, steps=steps, **given, **kinds)
-    made = ours(name, 2, algo=algo, total_steps=steps, network=PLAIN, **given)
+    smaller = SMALLER.get(algo, {})
+    kinds: Any = {"policy": "MlpLstmPolicy", "policy_kwargs": smaller} if smaller else {}
+    wanted = plain(algorithm.classes().model, name, 2, **given, **kinds)
+    made = ours(name, 2, algo=algo, network=PLAIN, options=smaller, **given)
     assert_equal_bits(made.model, wanted)
 
 
@@ -316,12 +318,12 @@ def test_algorithms_of_values_learn_what_their_own_scripts_learn(
     name, algorithm = registered(monkeypatch, spaces.Discrete(3)), ALGORITHMS[algo]
     options = {"learning_starts": 40, "gradient_steps": 2, "target_update_interval": 50}
     given = {"batch_size": 32, "learning_rate": 3e-3, "max_grad_norm": 1.0}
-    steps = 120  # qrdqn compares 200 quantiles with 200
+    smaller = SMALLER.get(algo, {})
     wanted = plain(
         *(algorithm.classes().model, name, 1),
-        **{"policy_kwargs": dict(ARCH), "train_freq": 4, "steps": steps, **given, **options},
+        **{"policy_kwargs": ARCH | smaller, "train_freq": 4, **given, **options},
     )
-    train = {"n_steps": 4, "network": SMALL, "options": options, "total_steps": steps}
+    train = {"n_steps": 4, "network": SMALL, "options": options | smaller}
     assert_equal_bits(ours(name, 1, algo=algo, **train, **given).model, wanted)
 
 
@@ -368,18 +370,18 @@ def test_hindsight_experience_replay_is_the_library_s_and_resumes(
         name,
         2,
         policy="MultiInputPolicy",
-        policy_kwargs=dict(ARCH),
+        policy_kwargs=ARCH | SMALLER.get(algo, {}),
         replay_buffer_class=HerReplayBuffer,
         replay_buffer_kwargs=dict(strategy),
         **given,
         **options,
     )
-    options |= {"replay_buffer": "her", "replay_buffer_kwargs": strategy}
+    options |= {"replay_buffer": "her", "replay_buffer_kwargs": strategy} | SMALLER.get(algo, {})
     train = {**given, "network": SMALL, "options": options}
     if by_values:
         train["max_grad_norm"] = algorithm.of_own_worlds["max_grad_norm"]
     keeper = Keeper()
-    whole = ours(name, 2, algo=algo, links=RunLinks(checkpoints=keeper), **train)
+    whole = ours(name, 2, algo=algo, links=keeper.links, **train)
     assert_equal_bits(whole.model, wanted)
     middle = keeper.checkpoints[len(keeper.checkpoints) * 2 // 3]
     again = ours(name, 2, algo=algo, after=(middle, keeper), **train)
