@@ -156,6 +156,12 @@ class ObservationSpec(NamedTuple):
     name: str  # of the sensor
 
 
+def is_channels_first(sensor: ObservationSpec) -> bool:
+    """Whether a picture's channels come before its height and width."""
+    moves = DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
+    return sensor.dimension_property == (DimensionProperty.NONE, moves, moves)
+
+
 class BehaviorSpec(NamedTuple):
     """Observations, in the order of `DecisionSteps.obs`, and actions of a behavior."""
 

@@ -283,7 +283,7 @@ class Behaviors:
         """The behaviors of the agents in `message`. Raises WireError for one never introduced."""
         if message.initialization:
             self._actions |= action_specs(message.initialization)
-        for name in message.infos.keys() - self.known.keys():
+        for name in sorted(message.infos.keys() - self.known.keys()):
             self._learn(name, message.infos[name])
         return self.known
 

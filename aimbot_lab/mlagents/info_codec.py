@@ -20,6 +20,7 @@ bytes. Protobuf reads all other lists.
 
 import math
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ from aimbot_lab.mlagents.base_env import (
     ObservationSpec,
     ObservationType,
     TerminalSteps,
+    is_channels_first,
 )
 from aimbot_lab.mlagents.exception import UnityObservationException
 from aimbot_lab.mlagents.messages import (
@@ -61,6 +63,7 @@ from aimbot_lab.mlagents.messages import (
     write_varint,
 )
 
+PNG_HEADER = b"\x89PNG\r\n\x1a\n"
 MOVABLE = DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
 
 
@@ -389,7 +392,8 @@ def _sensor(seen: Any) -> ObservationSpec:
 def _numbers_of(observation: Any, sensor: ObservationSpec) -> Float32Array:
     """What an Observation of protobuf holds, in its sensor's shape."""
     if observation.compression_type:
-        raise WireError(f"sensor {sensor.name!a}: compressed pictures can't be read")
+        mapping = list(observation.compressed_channel_mapping)
+        return _shades(observation.compressed_data, mapping, sensor)
     data = observation.float_data
     count, size = len(data.data), math.prod(sensor.shape)
     if count != size:
@@ -399,6 +403,67 @@ def _numbers_of(observation: Any, sensor: ObservationSpec) -> Float32Array:
         )
     packed = data.SerializeToString()  # an array at once; protobuf gives number by number
     return np.frombuffer(packed, "<f4", count, len(packed) - 4 * count).reshape(sensor.shape)
+
+
+def _shades(data: bytes, mapping: list[int], sensor: ObservationSpec) -> Float32Array:
+    """The picture in PNG files one after the other, in its sensor's shape, shades from 0 to 1.
+
+    Entry k of `mapping` is the channel that channel k of the files belongs to, -1: to none; those
+    of one channel are averaged. Without it one channel is the mean of the first file, else those at
+    the beginning count.
+    """
+    first, where = is_channels_first(sensor), f"sensor {sensor.name!a}: a compressed picture"
+    if len(sensor.shape) != 3:
+        raise UnityObservationException(f"{where} has the shape {sensor.shape}")
+    channels, height, width = sensor.shape if first else (sensor.shape[2], *sensor.shape[:2])
+    files = [_pixels(one, (height, width), where) for one in _png_files(data)]
+    found = np.concatenate(files, axis=2) if files else np.zeros((height, width, 0), np.float32)
+    if not mapping and channels == 1 and files:
+        found = files[0].mean(axis=2, keepdims=True)
+    elif mapping:
+        wanted = {*range(channels)}
+        if len(mapping) != found.shape[2] or {one for one in mapping if one >= 0} != wanted:
+            what = (
+                f"{where} of {found.shape[2]} channels is mapped to {channels} by {mapping!s:.60}"
+            )
+            raise UnityObservationException(what)
+        to = np.array(mapping)
+        found = np.stack([found[..., to == one].mean(axis=2) for one in range(channels)], axis=2)
+    if found.shape[2] < channels:
+        what = f"{where} has {found.shape[2]} channels; it must have {channels}"
+        raise UnityObservationException(what)
+    shades: Float32Array = found[..., :channels] / np.float32(255)
+    return np.moveaxis(shades, 2, 0) if first else shades
+
+
+def _png_files(data: bytes) -> Iterator[bytes]:
+    """Each file in `data`, to the end of its last chunk."""
+    begin = 0
+    while begin < len(data):
+        end = begin + len(PNG_HEADER)
+        kind = b""
+        while kind != b"IEND" and end + 8 <= len(data):
+            kind = data[end + 4 : end + 8]
+            end += 12 + int.from_bytes(data[end : end + 4], "big")
+        yield data[begin:end]
+        begin = end
+
+
+def _pixels(file: bytes, size: tuple[int, int], where: str) -> Float32Array:
+    """Pixels [H, W, C] from 0 to 255 of a PNG file of this height and width."""
+    from PIL import Image
+
+    try:
+        with Image.open(BytesIO(file), formats=("PNG",)) as image:
+            width, height = image.size
+            if (height, width) != size:
+                raise UnityObservationException(
+                    f"{where} has {width}x{height} pixels; it must have {size[1]}x{size[0]}"
+                )
+            shown = image if image.mode in ("RGB", "RGBA") else image.convert("RGB")
+            return np.asarray(shown, np.float32)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise WireError(f"{where} can't be read: {error!s:.60}") from error
 
 
 def _joined_masks(decisions: DecisionSteps) -> BoolArray | None:

@@ -31,10 +31,10 @@ from aimbot_lab.mlagents.base_env import (
     ActionTuple,
     BehaviorSpec,
     DecisionSteps,
-    DimensionProperty,
     ObservationSpec,
     TerminalSteps,
     checked_action,
+    is_channels_first,
 )
 from aimbot_lab.mlagents.exception import (
     NotFiniteError,
@@ -258,21 +258,16 @@ class PictureInfoCodec:
     def _picture(self, picture: Float32Array) -> bytes:
         """An observation, as a field of an info."""
         pixels = picture.reshape(self._sensor.shape)
-        if channels_first(self._sensor):
+        if is_channels_first(self._sensor):
             pixels = pixels.transpose(1, 2, 0)
         files = b"".join(map(png_file, in_threes(np.rint(pixels * 255.0).astype(np.uint8))))
         return write_bytes(OBSERVATION, write_bytes(DATA, files) + self._tail)
 
 
-def channels_first(sensor: ObservationSpec) -> bool:
-    """Whether the first dimension of a picture is its channels."""
-    return sensor.dimension_property[0] == DimensionProperty.NONE
-
-
 def pixels_shape(sensor: ObservationSpec) -> tuple[int, int, int]:
     """Height, width and channels of a picture."""
     one, two, three = sensor.shape
-    return (two, three, one) if channels_first(sensor) else (one, two, three)
+    return (two, three, one) if is_channels_first(sensor) else (one, two, three)
 
 
 def in_threes(pixels: Bytes) -> list[Bytes]:

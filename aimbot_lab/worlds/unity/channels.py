@@ -163,6 +163,11 @@ class ChannelReader:
         what = "the build sends a stat that can't be read, ignored"
         self._notice(what, f"{what}: {_preview(data)}")
 
+    def note_groups(self, behavior: str) -> None:
+        """Say, once, that a group's rewards count for each agent of `behavior`."""
+        text = f"agents of {behavior} are in groups: a group's reward is added to each member's"
+        self._notice(("groups", behavior), text)
+
     def take_notices(self) -> list[str]:
         """What there is to report since the last call."""
         taken, self._notices = self._notices, []
@@ -231,6 +236,10 @@ class ResultReader:
                     self._stats.append(read.read_float32())
             except UnitySideChannelException:
                 self._channels.ignore_stat(data)
+
+    def note_groups(self, behavior: str) -> None:
+        """Say, once, that a group's rewards count for each agent."""
+        self._channels.note_groups(behavior)
 
     def results(self, returns: Sequence[float], interrupted: BoolArray) -> list[Result]:
         """How the episodes ended whose agents ended now, in order [n]."""
@@ -327,7 +336,8 @@ def _asked(link: BuildLink, settings: UnitySettings) -> BuildShape:
                 return BuildShape(name, spec, agents, told)
         if time.monotonic() > until:
             raise ConfigurationError(
-                f"env.file_name: the build showed no agents within {settings.timeout_wait:g} s"
+                f"env.file_name: the build showed no agents that decide within "
+                f"{settings.timeout_wait:g} s; does each have a Decision Requester?"
             )
         link.send(STEP, _zeros(message, behaviors), b"")
 

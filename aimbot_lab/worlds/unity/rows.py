@@ -1,5 +1,6 @@
 """The rows of one build: what its messages bring, the actions that it is sent, who sits where."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from aimbot_lab.mlagents.exception import UnityObservationException
 from aimbot_lab.mlagents.messages import RESET, STEP, BuildMessage
 from aimbot_lab.mlagents.side_channel.side_channel import unframed
 from aimbot_lab.worlds.unity.channels import Result, ResultReader
-from aimbot_lab.worlds.unity.settings import BuildShape, observed, plain_name
+from aimbot_lab.worlds.unity.settings import BuildShape, OtherActions, observed, plain_name
 
 EMPTY = -1  # the row of an agent without one
 Agent = tuple[str, int]  # behavior and id
@@ -67,11 +68,15 @@ class BuildRows:
         *,
         spec: WorldSpec,
         reader: ResultReader,
+        others: Mapping[str, OtherActions],
+        seed: int,
     ) -> None:
         self.link, self._shape, self._at, self._spec = link, shape, at, spec
         self._reader, self._behaviors = reader, Behaviors()
         self._seating = Seating(len(at.over))
         self._pending: dict[str, Int64Array] = {}  # rows of the agents that wait for an action
+        self._others, self._random = others, np.random.default_rng(seed)
+        self._masks: dict[str, list[BoolArray]] = {}  # of other behaviors that act at random
         self.results: dict[int, Result] = {}  # by row
 
     def reset(self, channels: bytes) -> None:
@@ -98,7 +103,10 @@ class BuildRows:
             self.link.send(STEP, self._actions(None), b"")
 
     def _actions(self, actions: Float32Array | None) -> dict[str, bytes]:
-        """What every agent that waits is sent; zeros for those without a row."""
+        """What every agent that waits is sent; zeros for those without a row.
+
+        Those of other behaviors act at random where `others` says so.
+        """
         sent = {}
         for name, rows in self._pending.items():
             behavior = self._behaviors.known[name]
@@ -107,8 +115,17 @@ class BuildRows:
                 branches, seated = behavior.spec.action_spec.discrete_size, rows != EMPTY
                 chosen.discrete[seated] = actions[rows[seated], :branches]
                 chosen.continuous[seated] = actions[rows[seated], branches:]
+            if self._others.get(plain_name(name)) == "random":
+                self._draw(chosen, self._masks[name])
             sent[name] = behavior.actions.encode(ActionTuple(chosen.continuous, chosen.discrete))
         return sent
+
+    def _draw(self, chosen: ActionTuple, forbidden: list[BoolArray]) -> None:
+        """Random numbers from -1 to 1, and choices [n] that are not `forbidden` [n, size]."""
+        chosen.continuous[:] = self._random.uniform(-1, 1, chosen.continuous.shape)
+        for branch, masks in enumerate(forbidden):
+            drawn = np.where(masks, -1.0, self._random.random(masks.shape))
+            chosen.discrete[:, branch] = drawn.argmax(axis=1)
 
     def _absorb(self, message: BuildMessage) -> bool:
         """Take what `message` says; whether it asks for an action of ours."""
@@ -116,7 +133,7 @@ class BuildRows:
         known = self._behaviors.of(message)
         self._pending = {}
         steps = {
-            name: known[name].infos.decode(infos)
+            name: self._decoded(name, infos)
             for name, infos in message.infos.items()
             if name in known
         }
@@ -129,7 +146,17 @@ class BuildRows:
                 asked = asked or bool((self._pending[name] != EMPTY).any())
             else:
                 self._pending[name] = np.full(len(decisions), EMPTY)
+                self._masks[name] = decisions.action_mask or []
         return asked
+
+    def _decoded(self, name: str, infos: bytes) -> tuple[DecisionSteps, TerminalSteps]:
+        """What agents tell; a group's reward is part of that of each member."""
+        both = self._behaviors.known[name].infos.decode(infos)
+        for steps in both:
+            if steps.group_reward.any():
+                steps.reward[:] += steps.group_reward
+                self._reader.note_groups(plain_name(name))
+        return both
 
     def _end(self, ended: dict[str, TerminalSteps]) -> None:
         """Close the episodes of agents that one message reports as ended."""

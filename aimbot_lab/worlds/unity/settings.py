@@ -1,7 +1,7 @@
 """Settings of a Unity world, and the shape that its build has."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import field, fields
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -17,11 +17,12 @@ from aimbot_lab.foundation.world import (
     Observations,
     WorldSpec,
 )
-from aimbot_lab.mlagents.base_env import BehaviorSpec, DimensionProperty, ObservationSpec
+from aimbot_lab.mlagents.base_env import BehaviorSpec, ObservationSpec, is_channels_first
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
 
 TARGET = "task"
 """The one target of a build that names no others."""
+OtherActions = Literal["zeros", "random"]
 Port = Annotated[Int, Ge(1024), Le(65535)]
 
 
@@ -59,6 +60,9 @@ class UnitySettings:
     but its world."""
     behavior: Annotated[str, MinLen(1)] | None = None
     """The behavior that learns, without its team; only needed where a build has several."""
+    others: Mapping[str, OtherActions] = field(default_factory=dict)
+    """What behaviors that don't learn are sent, by name: zeros, as those that are not named, or
+    random actions."""
     targets: Mapping[str, Annotated[Int, Ge(0), Le(100)]] | None = None
     """Targets that result lines and lessons name, each with its number of difficulties (0: has
     none). Left out, what the build says, or one target `task`."""
@@ -131,17 +135,12 @@ def learned_behavior(names: tuple[str, ...], settings: UnitySettings) -> str:
         raise ConfigurationError(
             f"env.behavior: the build has no behavior {settings.behavior} (it has {listed})"
         )
+    for name in settings.others:
+        if name not in plain:
+            raise ConfigurationError(
+                f"env.others: the build has no behavior {name} (it has {listed})"
+            )
     return settings.behavior or plain[0]
-
-
-def is_channels_first(sensor: ObservationSpec) -> bool:
-    """Whether a picture's channels come before its height and width."""
-    translational = DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
-    return len(sensor.shape) == 3 and sensor.dimension_property == (
-        DimensionProperty.NONE,
-        translational,
-        translational,
-    )
 
 
 def observed(obs: list[Float32Array], spec: BehaviorSpec, world: WorldSpec) -> Observations:

@@ -215,6 +215,8 @@ class UnityWorld:
             self._at.part(self._rows(number)),
             spec=self.spec,
             reader=ResultReader(self.spec, self.settings.win, channels=self._channels),
+            others=self.settings.others,
+            seed=derive_seed(self._seed or 0, "others", number),
         )
 
     def _rows(self, number: int) -> slice:

@@ -1,0 +1,218 @@
+"""What builds of other people send: compressed pictures, groups, several behaviors, no agents."""
+
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import Scenario, new_notices
+from aimbot_lab.mlagents.base_env import (
+    ActionTuple,
+    BehaviorSpec,
+    DecisionSteps,
+    DimensionProperty,
+    ObservationSpec,
+    ObservationType,
+)
+from aimbot_lab.mlagents.info_codec import ActionCodec, InfoCodec, behavior_spec
+from aimbot_lab.mlagents.messages import (
+    OK,
+    BuildMessage,
+    write_bytes,
+    write_packed,
+    write_varint,
+)
+from aimbot_lab.mlagents.session import PlayerSession, introduction
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, ObservationSettings
+from aimbot_lab.worlds.unity import channels
+from aimbot_lab.worlds.unity.settings import BuildShape, UnitySettings, UnityWinRule
+from aimbot_lab.worlds.unity.world import UnityWorld
+from tests.unity.played_builds import SCRIPTED, SessionLink, begun
+
+NONE, MOVES = DimensionProperty.NONE, DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
+GOTO = Scenario({"goto": 1.0})
+WIN = UnityWinRule(return_above=1.0)
+
+
+def png(pixels: np.ndarray, mode: str = "RGB") -> bytes:
+    file = BytesIO()
+    Image.fromarray(pixels.astype(np.uint8), mode).save(file, "png")
+    return file.getvalue()
+
+
+def shown(files: bytes, shape: tuple[int, ...], mapping: list[int], *, first: bool) -> np.ndarray:
+    """What an agent with one compressed picture is read to see [1, ...]."""
+    properties = (NONE, MOVES, MOVES) if first else (MOVES, MOVES, NONE)
+    sensor = ObservationSpec(shape, properties, ObservationType.DEFAULT, "camera")
+    picture = write_packed(1, shape) + b"\x10\x01" + write_bytes(3, files)
+    picture += write_packed(5, [one % 2**64 for one in mapping]) if mapping else b""
+    picture += write_packed(6, map(int, properties)) + write_bytes(8, b"camera")
+    info = write_bytes(13, picture) + b"\x50" + write_varint(7)
+    codec = InfoCodec(BehaviorSpec([sensor], SCRIPTED.action_spec))
+    return codec.decode(write_bytes(1, info))[0].obs[0]
+
+
+RANDOM = np.random.default_rng(1)
+ONE, TWO = (RANDOM.integers(0, 256, (5, 6, 3), np.uint8) for _ in range(2))
+BOTH = np.concatenate([ONE, TWO], axis=2)
+PICTURES = [
+    ((5, 6, 3), png(ONE), [], ONE),
+    ((5, 6, 3), png(ONE), [0, 1, 2], ONE),
+    ((5, 6, 3), png(ONE), [2, 0, 1], ONE[..., [1, 2, 0]]),
+    ((5, 6, 1), png(ONE), [], ONE.mean(axis=2, keepdims=True)),
+    ((5, 6, 1), png(ONE), [0, 0, 0], ONE.mean(axis=2, keepdims=True)),
+    ((5, 6, 6), png(ONE) + png(TWO), [], BOTH),
+    ((5, 6, 4), png(ONE) + png(TWO), [], BOTH[..., :4]),
+    ((5, 6, 4), png(ONE) + png(TWO), [0, 1, 2, 3, -1, -1], BOTH[..., :4]),
+    ((5, 6, 2), png(ONE) + png(TWO), [0, 0, 0, 1, 1, 1], np.stack([ONE.mean(2), TWO.mean(2)], 2)),
+]
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize(("shape", "files", "mapping", "wanted"), PICTURES)
+def test_compressed_pictures_are_read_as_ml_agents_reads_them(
+    shape: tuple[int, ...], files: bytes, mapping: list[int], wanted: np.ndarray, first: bool
+) -> None:
+    height, width, channels_ = shape
+    told = (channels_, height, width) if first else shape
+    seen = shown(files, told, mapping, first=first)
+    assert seen.shape == (1, *told)
+    found = np.moveaxis(seen[0], 0, 2) if first else seen[0]
+    np.testing.assert_allclose(found, wanted / 255, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("files", "mapping", "line"),
+    [
+        (b"no picture", [], "a compressed picture can't be read"),
+        (png(ONE)[:-30], [], "a compressed picture can't be read"),
+        (b"", [], "a compressed picture has 0 channels; it must have 3"),
+        (png(ONE[:4]), [], "a compressed picture has 6x4 pixels; it must have 6x5"),
+        (png(ONE), [0, 1], "a compressed picture of 3 channels is mapped to 3 by"),
+        (png(ONE), [0, 1, 5], "a compressed picture of 3 channels is mapped to 3 by"),
+    ],
+)
+def test_pictures_that_can_not_be_read_end_in_a_line(
+    files: bytes, mapping: list[int], line: str
+) -> None:
+    with pytest.raises(Exception, match=line) as caught:
+        shown(files, (5, 6, 3), mapping, first=False)
+    assert "\n" not in str(caught.value)
+
+
+def camera_world(*, compressed: bool) -> UnityWorld:
+    told = ObservationSettings(camera=CameraSettings(width=8, height=6, grey=False))
+
+    def arena() -> Arena:
+        return Arena(ArenaSettings(num_envs=2, time_limit=1.0, observation=told))
+
+    def start(number: int) -> SessionLink:
+        return SessionLink(PlayerSession(arena(), GOTO, png=compressed))
+
+    spec = behavior_spec(arena().spec, channels_first=False)
+    settings = UnitySettings(file_name="Test", num_envs=4, win=WIN)
+    return UnityWorld(settings, BuildShape("AimbotLab", spec, 2, {}), start=start)
+
+
+def test_a_build_with_a_camera_shows_the_same_compressed_or_not() -> None:
+    seen = []
+    for compressed in (False, True):
+        world = camera_world(compressed=compressed)
+        buffers = begun(world, Scenario({"task": 1.0}))
+        for _ in range(12):
+            world.step(np.zeros((4, 4), np.float32), buffers)
+        seen.append(buffers.observations.copy())
+    (picture,) = world.spec.pictures
+    assert picture.shape == (6, 8, 3)
+    assert seen[0][picture.name].std() > 0
+    for name in seen[0].dtype.names or ():
+        np.testing.assert_array_equal(seen[0][name], seen[1][name])
+
+
+class TwoBehaviors:
+    """A build of the learner `Walker` and of `Enemy`; walkers are a group that is rewarded."""
+
+    def __init__(self, *, agents: int = 1) -> None:
+        self.codec, self.actions = InfoCodec(SCRIPTED), ActionCodec(SCRIPTED.action_spec)
+        self.sent: dict[str, list[ActionTuple]] = {"Walker?team=0": [], "Enemy?team=1": []}
+        self.agents = agents
+
+    def greet(self, seed: int) -> None:
+        """Nothing to greet."""
+
+    def send(self, command: int, actions: Mapping[str, bytes], channels: bytes) -> None:
+        for name, data in actions.items():
+            self.sent[name].append(self.actions.decode(data))
+
+    def receive(self) -> BuildMessage:
+        infos = {name: self._infos(name, count) for name, count in self._counts()}
+        return BuildMessage(OK, infos, b"", introduction(list(self.sent), SCRIPTED))
+
+    def close(self, *, at_once: bool = False) -> None:
+        """Nothing to close."""
+
+    def _counts(self) -> list[tuple[str, int]]:
+        return [(name, self.agents * (1 if "Walker" in name else 3)) for name in self.sent]
+
+    def _infos(self, name: str, count: int) -> bytes:
+        ids, group = np.arange(count, dtype=np.int32), 1.5 if "Walker" in name else 0.0
+        masks = [np.tile(np.array([[False, True, False]]), (count, 1))]
+        steps = DecisionSteps(
+            [np.zeros((count, 1), np.float32)],
+            np.full(count, 0.25, np.float32),
+            ids,
+            masks,
+            np.full(count, int(group > 0), np.int32),
+            np.full(count, group, np.float32),
+        )
+        return self.codec.encode(steps, _ended())
+
+
+def _ended() -> Any:
+    from tests.unity.played_builds import Told, _steps
+
+    return _steps(Told())[1]
+
+
+@pytest.mark.parametrize("others", [{}, {"Enemy": "random"}])
+def test_a_groups_reward_counts_and_other_behaviors_act_as_they_are_told(
+    others: dict[str, Any],
+) -> None:
+    build = TwoBehaviors()
+    settings = UnitySettings(
+        file_name="Test", num_envs=1, behavior="Walker", win=WIN, others=others
+    )
+    shape = BuildShape("Walker", SCRIPTED, 1, {})
+    world = UnityWorld(settings, shape, start=lambda number: build)
+    buffers = begun(world, Scenario({"task": 1.0}))
+    for _ in range(40):
+        world.step(np.full((1, 1), 2, np.float32), buffers)
+        assert buffers.rewards[0] == 1.75
+    assert {int(one.discrete[0, 0]) for one in build.sent["Walker?team=0"][1:]} == {2}
+    enemies = np.concatenate([one.discrete[:, 0] for one in build.sent["Enemy?team=1"]])
+    assert {*enemies.tolist()} == ({0, 2} if others else {0})  # 1 is forbidden
+    (said,) = [line for line in new_notices(world) if "group" in line]
+    assert said == "agents of Walker are in groups: a group's reward is added to each member's"
+
+
+@pytest.mark.parametrize(
+    ("agents", "given", "line"),
+    [
+        (0, {}, "showed no agents that decide within 0.001 s; does each have a Decision Requester"),
+        (1, {}, "env.behavior: the build has several, choose one: Enemy, Walker"),
+        (1, {"behavior": "Walker", "others": {"Foe": "zeros"}}, "env.others: the build has no"),
+    ],
+)
+def test_builds_that_lack_something_are_refused_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, agents: int, given: dict[str, Any], line: str
+) -> None:
+    monkeypatch.setattr(channels, "Build", lambda *_: TwoBehaviors(agents=agents))
+    monkeypatch.setattr(channels, "launch_of", lambda _: None)
+    settings = UnitySettings(file_name="Test", timeout_wait=0.001, **given)
+    with pytest.raises(ConfigurationError, match=line):
+        channels.probe(settings)
