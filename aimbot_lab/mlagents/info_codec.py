@@ -101,22 +101,23 @@ def sensors_of(spec: WorldSpec, *, channels_first: bool = True) -> tuple[Sensor,
     further channels, elsewhere as further numbers.
     """
     columns = dict(_columns(spec))
+    order = [block.sensor for block in spec.observation_blocks]
+    own = None not in order and len({*order}) == len(order)  # as of a build, whose sensors they are
     made = [_picture(block, channels_first=channels_first) for block in spec.pictures]
     names = dict.fromkeys(block.sensor for block in columns if block.sensor)
     for name in names:
         ages = [c for block, c in columns.items() if block.sensor == name]
         full = name if len(ages) == 1 else f"StackingSensor_size{len(ages)}_{name}"
         together = np.concatenate(ages)
-        several = next((b.shape for b in columns if b.sensor == name and b.kind == "rays"), None)
-        made.append(Sensor(_flat(full, *(several or (len(together),))), together))
+        several = [b.shape for b in columns if b.sensor == name and b.kind == "rays" and own]
+        made.append(Sensor(_flat(full, *(several or [(len(together),)])[0]), together))
     rest = [c for block, c in columns.items() if block.sensor is None]
     if rest:
         size = sum(map(len, rest))
         made.append(
             Sensor(_flat(f"VectorSensor_size{size}", size), np.concatenate(rest) if made else None)
         )
-    order = [block.sensor for block in spec.observation_blocks]
-    if None in order or len({*order}) < len(order):
+    if not own:
         return tuple(sorted(made, key=lambda sensor: sensor.spec.name))
     return tuple(sorted(made, key=lambda sensor: order.index(sensor.spec.name)))
 

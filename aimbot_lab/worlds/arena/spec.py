@@ -350,8 +350,8 @@ def _blocks(settings: ArenaSettings) -> tuple[ObservationBlock, ...]:
             *([ObservationBlock(f"enemies{suffix}", "units", slots)] if told.units else []),
         ]
         if told.rays == "ml-agents":
-            shape = (rays * core.PERCEPTION,)
-            blocks.append(ObservationBlock(f"perception{suffix}", "vector", shape, PERCEPTION))
+            shape = rays, core.PERCEPTION
+            blocks.append(ObservationBlock(f"perception{suffix}", "rays", shape, PERCEPTION))
             continue
         blocks += ray_blocks(settings.rays, suffix)
     stacked = settings.stacked_vectors
