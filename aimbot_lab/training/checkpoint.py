@@ -35,8 +35,8 @@ from stable_baselines3.her import HerReplayBuffer
 import aimbot_lab
 from aimbot_lab.adapters.sb3 import WorldVecEnv, joined_states, part_of_state
 from aimbot_lab.curriculum.progress import REPORTS
-from aimbot_lab.training.algorithms.buffers import KeptRollout, KeptRollouts
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.algorithms.ppo_update import KeptRollout, KeptRollouts
 from aimbot_lab.training.algorithms.replay import followings
 from aimbot_lab.version import code_hash
 

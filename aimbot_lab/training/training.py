@@ -19,9 +19,8 @@ from aimbot_lab.training.actors.actor import ActorGroup, LocalActors
 from aimbot_lab.training.actors.rollouts import ActorRollouts
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import BestAgent, saved_agents
-from aimbot_lab.training.algorithms.adjustments import schedule_jumps
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.algorithms.models import new_model, new_vec_env
+from aimbot_lab.training.algorithms.models import new_model, new_vec_env, schedule_jumps
 from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
 from aimbot_lab.training.callbacks.lesson_callback import (
     Agreement,

@@ -9,14 +9,14 @@ import pytest
 import torch as th
 from guessing import new_model
 
-from aimbot_lab.training.engines.engine import UnsuitedError
-from aimbot_lab.training.engines.registry import (
+from aimbot_lab.training.algorithms.hybrid_ppo import (
     AUTO,
     ENGINES,
     EngineType,
     engine_types,
     suited_engine,
 )
+from aimbot_lab.training.algorithms.ppo_update import UnsuitedError
 from aimbot_lab.training.networks.network_parts import unfused_parts
 from aimbot_lab.training.networks.settings import (
     PARTS,

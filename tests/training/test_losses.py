@@ -6,8 +6,8 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.buffers import RolloutBuffer
 
-from aimbot_lab.training.algorithms.buffers import HybridRolloutBuffer
 from aimbot_lab.training.algorithms.ppo_update import (
+    HybridRolloutBuffer,
     approximate_kl,
     clipped_objective,
     entropy_loss,

@@ -15,7 +15,7 @@ from units_training import units_plan
 
 from aimbot_lab.adapters.spaces import ObservationCodec, observation_space
 from aimbot_lab.foundation.world import ObservationBlock, WorldSpec
-from aimbot_lab.training.algorithms.buffers import HybridRolloutBuffer
+from aimbot_lab.training.algorithms.ppo_update import HybridRolloutBuffer
 from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.networks.network import MLP
 from aimbot_lab.training.networks.settings import (

@@ -9,7 +9,7 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.utils import LinearSchedule
 from tiny_training import Sink, plan
 
-from aimbot_lab.training.algorithms.adjustments import adjustments
+from aimbot_lab.training.algorithms.models import adjustments
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import Cosine, Linear, TrainSettings, value_at
 from aimbot_lab.training.training import Training

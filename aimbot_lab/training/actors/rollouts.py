@@ -26,8 +26,8 @@ from aimbot_lab.training.actors.block import (
     StepEnds,
 )
 from aimbot_lab.training.actors.supply import FreeRunning, InStep, Patience, answers_of_all
-from aimbot_lab.training.algorithms.buffers import tensors_of
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.algorithms.ppo_update import tensors_of
 from aimbot_lab.training.algorithms.registry import HYBRID_PPO
 from aimbot_lab.training.callbacks.lesson_callback import episodes_of_all
 from aimbot_lab.training.checkpoint import pack, unpack

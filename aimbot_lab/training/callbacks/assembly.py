@@ -37,7 +37,7 @@ from aimbot_lab.replay.episode import (
 )
 from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.training.agents.agent_files import DISK_ERRORS, BestAgent, save_agent
-from aimbot_lab.training.algorithms.adjustments import (
+from aimbot_lab.training.algorithms.models import (
     NoiseCallback,
     StatisticsCallback,
     adjustments,

@@ -15,8 +15,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from aimbot_lab.foundation.kernels.jit import Packed, PackedCall
 from aimbot_lab.foundation.kernels.threads import ThreadPool
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.training.algorithms.ppo_update import Losses, Ranges, Tally, ranges_of, record
-from aimbot_lab.training.engines.engine import Loop
+from aimbot_lab.training.algorithms.ppo_update import Loop, Losses, Ranges, Tally, ranges_of, record
 from aimbot_lab.training.fused.actor import FusedActor
 from aimbot_lab.training.fused.core.arrays import (
     CLIPPED,

@@ -19,7 +19,7 @@ from torch import nn
 from aimbot_lab.foundation.kernels.jit import Packed
 from aimbot_lab.foundation.kernels.rng import whole_power
 from aimbot_lab.foundation.world import UnitBlock
-from aimbot_lab.training.engines.engine import UnsuitedError
+from aimbot_lab.training.algorithms.ppo_update import UnsuitedError
 from aimbot_lab.training.fused.core.act import (
     Columns,
     KindSight,

@@ -21,7 +21,7 @@ from aimbot_lab.evaluation.temperature import SAMPLED, Temperature
 from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array, WorldSpec
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.models import new_policy
-from aimbot_lab.training.engines.engine import UnsuitedError
+from aimbot_lab.training.algorithms.ppo_update import UnsuitedError
 from aimbot_lab.training.fused.actor import ActorStack, Past, Random
 from aimbot_lab.training.self_play.pool import Weights
 from aimbot_lab.training.settings import TrainSettings
