@@ -28,6 +28,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import is_seen
 
 WORLD_TAG = "lab.world"
+CURRICULUM_TAG = "lab.curriculum"
 """The tag of the world that a run trains in; runs of older versions have none."""
 TRAINING_SECONDS_TAG = "lab.training_seconds"
 """The tag of how long a run trained, without start, saving and breaks."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from oracle_episode import (
     ATTACK,
+    COUNTS,
     FREE,
     GOTO,
     STAY,
@@ -22,7 +23,7 @@ from oracle_episode import (
     held,
     inside,
 )
-from oracle_reward import DISPLACED, reward_terms
+from oracle_reward import DISPLACED, decision_counts, reward_terms
 from oracle_view import Point, sight
 from oracle_walk import walked
 
@@ -61,8 +62,10 @@ def step(rules: Rules, episode: Episode, action, angle_error: float = 0.0) -> Ou
     terms["win"] = rules["rewards.win"] if won else 0.0
     terms["lose"] = rules["rewards.lose"] if lost else 0.0
     sums = tuple(old + terms[name] for old, name in zip(episode.terms, TERMS, strict=True))
+    more = decision_counts(rules, before, episode, shot, angle_error)
+    counts = tuple(old + more[name] for old, name in zip(episode.counts, COUNTS, strict=True))
     ended = won or lost
-    after = replace(episode, terms=sums)
+    after = replace(episode, terms=sums, counts=counts)
     return Outcome(after, terms, won=won, finished=ended)
 
 

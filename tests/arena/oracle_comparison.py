@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from oracle import allowed_actions, observed_head, step
-from oracle_episode import STAY, TERMS, Episode, Outcome, Rules, held
+from oracle_episode import COUNTS, STAY, TERMS, Episode, Outcome, Rules, held
 from oracle_units import COLUMNS, HEAD, check_enemies
 from oracle_view import (
     ENEMY_TAG,
@@ -73,7 +73,8 @@ def differences(rules: Rules, outcome: Outcome, seen: Seen) -> list[str]:
     wanted["hits left"] = hits, episode.hits_left
     x, z = state.position[row]
     place = {"x": (x, episode.x), "z": (z, episode.z), "yaw": (state.yaw[row], episode.yaw)}
-    for name, ours, theirs in zip(TERMS, episode.terms, state.terms[row], strict=True):
+    sums = (*episode.terms, *episode.counts)
+    for name, ours, theirs in zip((*TERMS, *COUNTS), sums, state.terms[row], strict=True):
         near[name] = float(theirs), ours
     return _unequal(wanted, near, place)
 
@@ -108,6 +109,8 @@ def _ended_differences(rules: Rules, outcome: Outcome, seen: Seen) -> list[str]:
         for name, ours, theirs in zip(TERMS, episode.terms, batch.terms[index], strict=True)
     }
     near["return"] = result.episode_return, sum(episode.terms)
+    for name, count in zip(COUNTS, episode.counts, strict=True):
+        wanted[name] = float(batch.columns[name][index]), count
     return _unequal(wanted, near, {})
 
 
@@ -176,6 +179,8 @@ def is_among(rules: Rules, episode: Episode, near: list[Sight], shown: tuple[int
 def count_events(before: Episode, outcome: Outcome, rules: Rules, tally: Counter) -> None:
     """Count what happened, to show that the play met the rules that it is to test."""
     tally["steps"] += 1
+    for name, old, new in zip(COUNTS, before.counts, outcome.episode.counts, strict=True):
+        tally[name] += new > old
     for name in TERMS:
         tally[name] += outcome.terms[name] != 0.0
     tally["spun"] += outcome.terms["spin_penalty"] < -rules["spin_threshold"] / 2

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from oracle_view import Box, Fan, Point, Wall, fan_of, walls_of
 
-from aimbot_lab.worlds.arena.core.state import REWARD_TERMS
+from aimbot_lab.worlds.arena.core.state import COUNT, REWARD_TERMS
 
 FREE, GOTO, ATTACK, STAY = 0, 1, 2, 4
 TERMS = REWARD_TERMS
+COUNTS = COUNT._fields
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Episode:
     gun_ticks: int = 0
     mouse: tuple[float, ...] = ()  # clipped, oldest first, at most a spin window
     terms: tuple[float, ...] = (0.0,) * len(TERMS)  # summed over the episode
+    counts: tuple[int, ...] = (0,) * len(COUNTS)  # the same
 
 
 class Outcome(NamedTuple):

@@ -4,6 +4,7 @@ import math
 
 from oracle_episode import (
     ATTACK,
+    COUNTS,
     FREE,
     GOTO,
     TERMS,
@@ -43,6 +44,14 @@ def reward_terms(
         name = "suppressive" if shot.fired else "facing_area"
         terms[name] = rules[f"rewards.{name}"]
     return terms
+
+
+def decision_counts(
+    rules: Rules, before: Episode, after: Episode, shot: Shot, angle_error: float
+) -> dict[str, int]:
+    """What one decision adds to each count of an episode, by its name."""
+    del rules, before, after, shot, angle_error  # which a count may need
+    return dict.fromkeys(COUNTS, 0)
 
 
 def spin_formula(rules: Rules, episode: Episode) -> float:

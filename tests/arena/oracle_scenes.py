@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from oracle_episode import ATTACK, FREE, STAY, TERMS, Episode, Rules, inside
+from oracle_episode import ATTACK, COUNTS, FREE, STAY, TERMS, Episode, Rules, inside
 from oracle_placement import BLOCK, TARGETS, turned, turned_box
 from oracle_view import Box, Point, walls_of
 
@@ -137,10 +137,9 @@ def assigned(scene: Scene, target: int) -> Scene | None:
 
 
 def begun(episode: Episode, base, targets: tuple[bool, ...]) -> Episode:
-    terms = (0.0,) * len(TERMS)
-    return replace(
-        episode, fire_base=base, targets=targets, decisions=0, gun_ticks=0, mouse=(), terms=terms
-    )
+    of_scene = {"fire_base": base, "targets": targets}
+    sums = {"terms": (0.0,) * len(TERMS), "counts": (0,) * len(COUNTS)}
+    return replace(episode, decisions=0, gun_ticks=0, mouse=(), **of_scene, **sums)
 
 
 def stayed(scene: Scene) -> Scene:

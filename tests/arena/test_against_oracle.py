@@ -5,17 +5,23 @@ import os
 from collections import Counter
 
 import pytest
-from oracle_cases import CASES, EDITED, Case
+from oracle_cases import CASES, EDITED, ODD_REWARDS, Case
 from oracle_editing import EditedMatch
 from oracle_match import Match
 from oracle_players import KINDS
 
 from aimbot_lab.worlds.arena.presets import load_presets
+from aimbot_lab.worlds.arena.settings import RewardWeights
 
 ENOUGH_STEPS = 43_000  # to meet in each case what it names
 STEPS = int(os.environ.get("AIMBOT_LAB_ORACLE_STEPS", "14000"))
 MATCH_STEPS = 500  # after which a new match begins, since a row that has come to Stay stays
 GRAZING_SHARE = 1e-5  # of all rays, and of all outcomes
+
+
+def test_the_odd_rewards_weigh_every_term_otherwise_than_usual() -> None:
+    odd, usual = vars(ODD_REWARDS), vars(RewardWeights())
+    assert [name for name in usual if not odd[name] or odd[name] == usual[name]] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

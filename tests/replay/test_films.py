@@ -209,8 +209,8 @@ def test_however_many_rewards_there_are_they_end_above_the_result() -> None:
     none = caption_panel.PanelText(
         "", "", "", (), REWARD_TERMS, terms, terms, terms, None, outcome=-1
     )
-    earning = np.arange(len(REWARD_TERMS)) - 5.0  # their sum is 0
-    shown = none._replace(terms=earning, earned=earning, scale=np.full(len(terms), 5.0))
+    earning = np.arange(len(terms)) - (len(terms) - 1) / 2  # their sum is 0
+    shown = none._replace(terms=earning, earned=earning, scale=np.full(len(terms), earning.max()))
     below = round(caption_panel.RESULT_TOP * 320 / caption_panel.MIN_LINES) - 1
     few, many = (np.array(caption_panel.Panel(160, 320, told).picture) for told in (none, shown))
     assert (few[:below] != many[:below]).any()

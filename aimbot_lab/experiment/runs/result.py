@@ -17,7 +17,13 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef
 from aimbot_lab.foundation.shown_text import markdown_text, percent, percent_interval, shown_return
 from aimbot_lab.tracking.journal_tracker import RunDescription
-from aimbot_lab.tracking.tracker import TRAINING_SECONDS_TAG, WORLD_TAG, RunStatus, RunSummary
+from aimbot_lab.tracking.tracker import (
+    CURRICULUM_TAG,
+    TRAINING_SECONDS_TAG,
+    WORLD_TAG,
+    RunStatus,
+    RunSummary,
+)
 from aimbot_lab.training.algorithms.registry import any_threads
 from aimbot_lab.training.settings import TrainSettings
 
@@ -349,7 +355,7 @@ def describe_run(
         },
         tags={
             **(tags or {}),
-            "lab.curriculum": loaded.name,
+            CURRICULUM_TAG: loaded.name,
             "lab.ended": UNFINISHED,
             WORLD_TAG: config.env.world,
             "lab.seed": str(config.seed),

@@ -19,7 +19,7 @@ from aimbot_lab.panel.server.messages import AGENTS, STORE, STRICT, Feed, in_thr
 from aimbot_lab.panel.server.run_list import ShownLesson
 from aimbot_lab.tracking.data_folder import locate_data_folder
 from aimbot_lab.tracking.history import metric_history, read_run
-from aimbot_lab.tracking.tracker import MetricPoint
+from aimbot_lab.tracking.tracker import CURRICULUM_TAG, MetricPoint
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
@@ -179,7 +179,7 @@ def report_of(lab: "Lab", run_id: str) -> RunReport:
     return RunReport(
         run=run_id,
         outcome=run.tags.get("lab.outcome", ""),
-        curriculum=run.tags.get("lab.curriculum", ""),
+        curriculum=run.tags.get(CURRICULUM_TAG, ""),
         seconds=run.seconds,
         training_seconds=trained,
         steps_per_second=speed if speed is not None and isfinite(speed) else None,
