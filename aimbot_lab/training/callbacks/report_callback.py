@@ -257,7 +257,7 @@ class MetricSink(Protocol):
     """Where numbers go; a tracker is one."""
 
     def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
-        """Keep numbers measured at environment step `step`: one call a step, with all of them."""
+        """Keep numbers measured at environment step `step`; each name at most once for a step."""
         ...
 
 
