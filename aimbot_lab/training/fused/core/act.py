@@ -1,4 +1,7 @@
-"""Acting: what the network is shown of an observation, and the actions of a team of threads."""
+"""Acting: what the network is shown of an observation, and the actions of a team of threads.
+
+Formulas of what the network is shown: `training.networks.encoders`.
+"""
 
 import math
 from typing import Any, NamedTuple

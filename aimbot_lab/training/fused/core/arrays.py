@@ -7,7 +7,7 @@ or one per branch.
 
 D numbers come from the encoders (the core) and H from a memory; U units of a layer; T numbers leave
 the last layer of actor or critic. All of these are in whole lanes, but the core of a bare network,
-which has no parts beside the layers of actor and critic: what is there for `kernels.matmul` alone
+which has no parts beside the layers of actor and critic: what is there for `kernels.lanes` alone
 is 0 and stays so, weights too, because nothing comes in and so their gradient is 0.
 
 Of a kind of units V are the slots of a sample, and at most N V units are seen in a piece; I numbers

@@ -1,4 +1,8 @@
-"""Learning: derivatives of PPO's loss, gradients by a team of threads, and Adam's step."""
+"""Learning: derivatives of PPO's loss, gradients by a team of threads, and Adam's step.
+
+Adam (Kingma and Ba 2015) goes over all weights at once, as torch computes it. The loss is that of
+`training.algorithms.ppo_update`, whose docstrings give the sources.
+"""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,15 @@
-"""The network as kernels: branches of the action, heads, and the way through all parts."""
+"""The network as kernels: branches of the action, heads, and the way through all parts.
+
+Probabilities of actions that consist of branches: choices, then Gaussians.
+
+Inner loops run over samples, so that the processor takes several at a time.
+
+Actor and critic forward and backward, on what encoders or memories give them.
+
+Without layers of their own both read that directly. Where a unit is chosen to aim at by attention
+(Ye et al. 2020), its score is the product of a query with its key, q . key with no 1 / sqrt(Q), and
+that of nobody q . its learned key. A slot without a unit has no score; masks rule it out.
+"""
 
 from typing import Any
 
