@@ -14,14 +14,15 @@ WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 setup: $(READY)
 
 # constraints.txt pins what was tested. pip would make byte code on one core: this does on all. A package may
-# hold a file for another Python, which is passed over.
+# hold a file for another Python, which is passed over, and some of what is installed is imported by nothing.
 $(READY): pyproject.toml constraints.txt
 	@echo "making $(VENV) with $(PYTHON) (a few minutes the first time)"
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || \
 		{ echo "Python 3.11, 3.12 or 3.13 is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt torch --editable '.[dev]'
-	-@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|testing|examples)/' $(VENV)/lib aimbot_lab
+	-@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|testing|examples|networkx|pip|sklearn)/' \
+		$(VENV)/lib aimbot_lab
 	@touch $(READY)
 
 run: setup
