@@ -240,7 +240,7 @@ class EpisodeBatch(NamedTuple):
     running_scenario: npt.NDArray[np.int64]  # [N] scenario of the episode now running
     columns: Mapping[str, npt.NDArray[np.float64]] = NO_COLUMNS  # [E] each, by the spec's names
     unread: tuple[str, ...] = ()  # why a game's report of an episode, which is no entry, is unread
-    untold: tuple[int, ...] = ()  # seats that finished without an entry: unread, or lost by a game
+    untold: tuple[int, ...] = ()  # seats that finished without an entry: unread, lost, or a life
     step: int = 0  # environment steps of the training at their end; 0: it is not known
     rating: float | None = None  # the learner's running one after them, under self-play
 

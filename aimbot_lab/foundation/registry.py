@@ -86,7 +86,7 @@ def named_code(
     name: str,
     *,
     parts: Mapping[str, Any],
-    arguments: Mapping[str, Any] | None = None,
+    arguments: Any = None,
 ) -> NamedCode:
     """The code `name`, a `noun` that stands at `key`.
 

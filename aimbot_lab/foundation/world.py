@@ -226,10 +226,11 @@ class EnvironmentActions:
 
         Some environments compare it by `is`.
         """
+        if self.kind == "discrete":
+            start = self.starts[0]
+            return [int(choice) + start for choice in actions[:, 0].tolist()]
         given = self.of(actions)
-        if isinstance(given, list):
-            return given
-        return given.tolist() if self.kind == "discrete" else [one[...] for one in given]
+        return given if isinstance(given, list) else [one[...] for one in given]
 
     def _by_part(
         self, actions: npt.NDArray[Any]

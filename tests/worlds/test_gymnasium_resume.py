@@ -31,7 +31,7 @@ from aimbot_lab.replay.episode import (
 )
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
-from aimbot_lab.worlds.gymnasium import world as gymnasium_world
+from aimbot_lab.worlds.gymnasium import copies
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import Subject
@@ -93,7 +93,7 @@ def test_a_parameter_that_a_later_lesson_leaves_out_is_what_it_was_at_first() ->
     world.reset(0, step_buffers(world).observations)
     world.set_scenario(Scenario({"task": 1.0}))
     played(world, 100)
-    assert world._envs[0].unwrapped.length == 0.5  # type: ignore[attr-defined]
+    assert world._copies._envs[0].unwrapped.length == 0.5  # type: ignore[attr-defined]
 
 
 class Scaled(gymnasium.RewardWrapper[Any, Any]):
@@ -150,7 +150,7 @@ def test_an_episode_that_is_not_the_same_again_is_told_of_and_another_begins(
 def test_an_episode_that_is_too_long_begins_anew_and_its_actions_are_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gymnasium_world, "MAX_REPLAYED", 5)
+    monkeypatch.setattr(copies, "MAX_REPLAYED", 5)
     world, other = (corridors(WinRule(terminated="win")) for _ in range(2))
     world.reset(1, step_buffers(world).observations)
     played(world, 5)
@@ -215,12 +215,15 @@ def test_handlers_and_generators_are_put_back_and_told_of_once() -> None:
     assert process() == before
     told = list(new_notices(world))
     assert len(told) == 6
-    assert "changed what SIGTERM does" in told[0]
-    assert "random" in told[1]
-    assert "numpy.random" in told[2]
-    assert "called numpy.seterr, which was undone" in told[3]
-    assert "torch" in told[4]
-    assert "called torch.set_default_dtype" in told[5]
+    for what in (
+        "changed what SIGTERM does",
+        "generator random",
+        "numpy.random",
+        "called numpy.seterr",
+        "generator torch",
+        "called torch.set_default_dtype",
+    ):
+        assert any(what in one for one in told)
     played(world, 30)
     assert not new_notices(world)
 

@@ -75,7 +75,7 @@ def test_continuous_actions_reach_the_environments_bounds() -> None:
     buffers = new_step_buffers(3, 3)
     world.reset(0, buffers.observations)
     world.step(np.array([[-9.0], [0.5], [2.0]], np.float32), buffers)
-    torques = [env.unwrapped.last_u for env in world._envs]  # type: ignore[attr-defined]
+    torques = [env.unwrapped.last_u for env in world._copies._envs]  # type: ignore[attr-defined]
     assert torques == [-2.0, 0.5, 2.0]
 
 

@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, NamedTuple
 
+from aimbot_lab.foundation import tied_start
 from aimbot_lab.foundation.errors import MAX_REASON
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.training.processes.exchange import (
@@ -39,7 +39,6 @@ SECONDS_TO_SAVE = 30.0  # the same, once all were asked to stop, and for a leade
 SECONDS_TO_DIE = 30.0
 LOOPBACK = "127.0.0.1"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-TIED_START = Path(__file__).with_name("tied_start.py")
 
 
 def supervise(
@@ -267,7 +266,7 @@ def start_worker(
     rank = int(environment[RANK])
     errors = tempfile.TemporaryFile() if rank else None  # noqa: SIM115  # closed by `kill`
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(TIED_START), str(os.getpid()), *command],
+        [sys.executable, "-I", "-S", tied_start.__file__, str(os.getpid()), *command],
         # Torch warns about sockets of processes that are gone, of which we say what counts.
         env={"TORCH_CPP_LOG_LEVEL": "ERROR", **os.environ, **environment},
         stdin=subprocess.DEVNULL,

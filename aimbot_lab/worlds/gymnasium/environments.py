@@ -1,40 +1,35 @@
-"""Gymnasium environments made from settings, what is known of them, and what they are given.
+"""What is known of a Gymnasium environment, and what it is given.
 
 Parameters of an episode are drawn from constants and samplers, and set as attributes. Environments
 with the interface of the old gym are reported in a line with what Gymnasium wants.
 """
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, assert_never
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from aimbot_lab.foundation.episodes import Measure
 from aimbot_lab.foundation.errors import (
     ConfigurationError,
     ForeignCodeError,
-    LabError,
     blamed,
     place_of,
     place_of_method,
     reason,
 )
 from aimbot_lab.foundation.metric_names import EVAL_RETURN
-from aimbot_lab.foundation.registry import imported
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.world import GOALS, Scenario, WorldSpec
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
-from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import MisfitError, action_columns
+from aimbot_lab.worlds.gymnasium.wrapping import Env, seen_parts, space_of
 
-Env = gymnasium.Env[Any, Any]
 RETURN = Measure(
     "return", "total_reward", "return [95 %]", interval=True, decimals=2, evaluation=EVAL_RETURN
 )
@@ -48,37 +43,6 @@ WANTED = {
 SHIMMY = "which is the old gym's interface (shimmy.GymV21CompatibilityV0 wraps it)"
 
 
-def new_environment(settings: GymnasiumSettings) -> Env:
-    """One environment. Raises ConfigurationError, in a line, where it can't be made."""
-    if settings.module is not None:
-        imported(settings.module, "env.module: ")
-    limit = (
-        {}
-        if settings.max_episode_steps is None
-        else {"max_episode_steps": settings.max_episode_steps}
-    )
-    with blamed(f"env.id: {settings.id} can't be made:", ConfigurationError):
-        return gymnasium.make(
-            settings.id, disable_env_checker=True, **limit, **dict(settings.kwargs)
-        )
-
-
-@contextmanager
-def tried_environment(settings: GymnasiumSettings) -> Iterator[Env]:
-    """An environment to ask things of, which is closed then.
-
-    Raises ConfigurationError, in a line, where it can't be made or asked.
-    """
-    with ProcessGuard(settings.id, 1).kept():
-        env = new_environment(settings)
-        try:
-            with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
-                yield env
-        finally:
-            with suppress(LabError), blamed("close:"):  # a training reports it
-                env.close()
-
-
 def attribute(env: Env, name: str) -> Any:
     """What `env` or one of its wrappers has by that name; None: nothing."""
     return env.get_wrapper_attr(name) if env.has_wrapper_attr(name) else None
@@ -89,8 +53,9 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
 
     Raises ConfigurationError for spaces that can't be columns.
     """
-    seen = ObservationReader(_space(env, "observation_space"), settings.observation)
-    actions = action_columns(_space(env, "action_space"))
+    parts = seen_parts(env, settings.observation)
+    seen = ObservationReader(space_of(env, "observation_space"), parts)
+    actions = action_columns(space_of(env, "action_space"))
     abilities = {"paired"}
     if settings.masks is not None and not actions.branches:
         raise ConfigurationError("env.masks: the environment's actions have no choices to mask")
@@ -123,18 +88,6 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
         blocks=seen.blocks,
         states=seen.states,
     )
-
-
-def _space(env: Env, name: str) -> spaces.Space[Any]:
-    found = getattr(env, name, None)
-    if not isinstance(found, spaces.Space):
-        kind = type(found)
-        shown = "missing" if found is None else f"a {kind.__module__}.{kind.__name__}"
-        raise ConfigurationError(
-            f"env.id: its {name} is {shown}; it must be one of gymnasium.spaces, and be there "
-            "before the first reset"
-        )
-    return found
 
 
 def checked_scenario(scenario: Scenario, env: Env, settings: GymnasiumSettings) -> None:
@@ -187,20 +140,20 @@ def _interval(value: MultiRangeUniform, random: np.random.Generator) -> tuple[fl
 
 
 def attribute_fault(env: Env, name: str) -> str | None:
-    """Why `name` is no number of the environment or of a wrapper; None where it is one."""
+    """Why neither `env` nor a wrapper of it has a number `name`; None where one has."""
     if _is_number(attribute(env, name)):
         return None
-    known, inner = dict(vars(env)), env
-    while isinstance(inner, gymnasium.Wrapper):
-        inner = inner.env
-        known |= vars(inner)
-    numbers = sorted(key for key, value in known.items() if _is_number(value))
-    shown = ", ".join(key for key in numbers if not key.startswith("_"))
-    return f"{type(inner).__name__} has no number of that name (it has {shown})"
+    known: set[str] = set()
+    inner: Any = env
+    while inner is not None:
+        known |= {key for key, value in vars(inner).items() if _is_number(value)}
+        inner = inner.env if isinstance(inner, gymnasium.Wrapper) else None
+    shown = ", ".join(sorted(key for key in known if not key.startswith("_")))
+    return f"{type(env.unwrapped).__name__} has no number of that name (it has {shown})"
 
 
 def check_attributes(env: Env, names: Iterable[str]) -> None:
-    """Raise ConfigurationError for a parameter that is no number of the environment."""
+    """Raise ConfigurationError for a parameter that is no number of `env` or of a wrapper."""
     for name in names:
         with blamed(f"parameters.{name}: it raised", ConfigurationError):
             fault = attribute_fault(env, name)
@@ -209,16 +162,17 @@ def check_attributes(env: Env, names: Iterable[str]) -> None:
 
 
 def set_attributes(env: Env, values: Mapping[str, float]) -> None:
-    """Set attributes of the environment, or of the outermost wrapper that has them.
+    """Set attributes of `env` or of the outermost wrapper that has them; a whole number stays one.
 
-    A whole number stays one. Raises ForeignCodeError where one is refused.
+    Raises ForeignCodeError where it refuses one.
     """
     for name, value in values.items():
         what = f"parameters.{name}: {type(env.unwrapped).__name__} refuses {value:g}:"
         with blamed(what, ForeignCodeError):
             before = env.get_wrapper_attr(name)
             whole = isinstance(before, int) and not isinstance(before, bool)
-            env.set_wrapper_attr(name, round(value) if whole else value, force=False)
+            if not env.set_wrapper_attr(name, round(value) if whole else value, force=False):
+                raise AttributeError(f"nothing has {name}")
 
 
 def _is_number(value: Any) -> bool:

@@ -83,6 +83,10 @@ class ObservationReader:
         self.low = np.where(low < -FARTHEST, np.float32(-np.inf), low)
         self.high = np.where(high > FARTHEST, np.float32(np.inf), high)
         self.states = _numbered_states(space)
+        only = space if len(found) == 1 and entries[0].layout is None else None
+        is_plain = isinstance(only, spaces.Box) and len(only.shape) == 1
+        self.plain = (space.shape, space.dtype) if is_plain else (None, None)
+        """Shape and type of observations that are the columns [D] themselves; of others None."""
 
     @property
     def goals(self) -> dict[str, spaces.Box[Any] | spaces.MultiBinary]:
@@ -195,6 +199,12 @@ def _leaves(
                 yield from _leaves(inner, f"{name}_{index}", (*path, index), drop)
         case _:
             yield name, path, space
+
+
+def entry_layouts(space: spaces.Space[Any], told: ObservationParts) -> dict[str, str | None]:
+    """The layout of each entry that is a picture (hwc, chw or hw), by name; else None."""
+    found = _leaves(space, OBSERVATION, (), told.drop)
+    return {name: _layout(name, leaf, told) for name, _, leaf in found}
 
 
 def _check_parts(space: spaces.Space[Any], told: ObservationParts, found: list[Any]) -> None:

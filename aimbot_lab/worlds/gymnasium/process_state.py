@@ -11,7 +11,7 @@ import random
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from types import MappingProxyType
@@ -20,11 +20,13 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TextIO, Ty
 import numpy as np
 
 SIGNALS = int(signal.SIGINT), int(signal.SIGTERM), int(signal.SIGHUP)
-WATCHED_CALLS = 200  # in which generators are compared, which takes 20 us; who seeds does so early
+WATCHED_CALLS = 500  # of environments, which take 60 us more each; who draws does so early
+SEEDS = "seeds the global generator {}, or draws from it: it has its own now"
+UNDONE = "called {}, which was undone"
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-ProcessState = tuple[tuple[TextIO, TextIO], str | None, Sequence[Any], Mapping[str, Any]]
-"""Standard output and error, the folder, what is done on SIGNALS, and what is watched."""
+ProcessState = tuple[tuple[TextIO, TextIO], str | None, Sequence[Any]]
+"""Standard output and error, the folder, and what is done on SIGNALS."""
 
 
 class Generator(NamedTuple):
@@ -61,16 +63,17 @@ def generators() -> Mapping[str, Generator]:
 class ProcessGuard:
     """Keeps the process as it is while the environments called `name` in `rows` rows are called.
 
-    Those that seed global generators, or draw from them, have some of their own, one for each row,
-    which are seeded with each episode.
+    Their calls see global generators of their own, one for each row, which are seeded with each
+    episode. After some calls those stay that they draw from or seed.
     """
 
     def __init__(self, name: str, rows: int) -> None:
         self._name, self._rows = name, rows
         self._told: dict[str, bool] = {}  # what was put back, and whether that is reported
-        self._watched = 0
-        self.own: dict[str, list[Any]] = {}
-        """States by row of the generators that environments have of their own, by name."""
+        self._watched = 0  # calls in which all generators are the environments' own
+        self._own: dict[str, list[Any]] = {}  # states by row, of each generator
+        self.used: dict[str, None] = {}
+        """The generators that environments seed or draw from, by name."""
 
     def take_notices(self) -> list[str]:
         """What there is to report since the last call."""
@@ -80,31 +83,33 @@ class ProcessGuard:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Have the process be afterwards what it was, whatever the block makes it."""
-        before = self.look()
+        """Have the process be afterwards what it was, generators too, whatever the block does."""
+        before, states = self.look(), {name: one.state() for name, one in generators().items()}
         try:
             yield
         finally:
             self.put_back(before)
+            for name, state in states.items():
+                one = generators()[name]
+                if one.shown(one.state()) != one.shown(state):
+                    one.restore(state)
+                    self._tell((UNDONE if one.seed is None else SEEDS).format(name))
 
     def look(self) -> ProcessState:
         """What the process is now; from here on, what is printed goes to standard error."""
-        states = NOTHING if self._watched >= WATCHED_CALLS else self._states()
-        before = (sys.stdout, sys.stderr), _folder(), _handlers(), states
+        before = (sys.stdout, sys.stderr), _folder(), _handlers()
         sys.stdout = sys.stderr
         return before
 
     def put_back(self, before: ProcessState) -> None:
         """Have the process be what it was `before`."""
-        (sys.stdout, sys.stderr), folder, handlers, states = before
+        (sys.stdout, sys.stderr), folder, handlers = before
         if folder is not None and folder != _folder():
             with suppress(OSError):  # it is gone
                 os.chdir(folder)
             self._tell("changed the working directory, which was put back")
         if handlers != _handlers():
             self._put_back_handlers(handlers)
-        for name, state in states.items():
-            self._keep_apart(name, state)
 
     def _put_back_handlers(self, handlers: Sequence[Any]) -> None:
         for number, handler in zip(SIGNALS, handlers, strict=True):
@@ -113,47 +118,51 @@ class ProcessGuard:
                 name = signal.Signals(number).name
                 self._tell(f"changed what {name} does, which was put back")
 
-    def _states(self) -> dict[str, Any]:
-        self._watched += 1
-        return {name: one.state() for name, one in generators().items() if name not in self.own}
-
-    def _keep_apart(self, name: str, before: Any) -> None:
-        """Have the generator `name` be in the state `before`, and environments have their own."""
-        one = generators()[name]
-        after = one.state()
-        if one.shown(after) != one.shown(before):
-            one.restore(before)
-            if one.seed is None:
-                self._tell(f"called {name}, which was undone")
-                return
-            self.own[name] = [after] * self._rows
-            self._tell(f"seeds the global generator {name}, or draws from it: it has its own now")
-
     def _tell(self, what: str) -> None:
         self._told.setdefault(what, False)
 
     def seed_own(self, row: int, seed: int) -> None:
         """Seed the generators that `row` has of its own."""
-        before = {name: generators()[name].state() for name in self.own}
-        for name in self.own:
-            if (reseed := generators()[name].seed) is not None:
-                reseed(seed)
-        self.take_back(row, before)
+        for name in self._names():
+            one = generators()[name]
+            if one.seed is None:
+                continue
+            state = one.state()
+            one.seed(seed)
+            self._own.setdefault(name, [None] * self._rows)[row] = one.state()
+            one.restore(state)
 
     def hand_over(self, row: int) -> Mapping[str, Any]:
         """Have the generators be those of `row`; their states before, for `take_back`."""
-        if not self.own:
+        if not self.is_watching:
             return NOTHING
-        before = {name: generators()[name].state() for name in self.own}
-        for name, states in self.own.items():
-            generators()[name].restore(states[row])
+        before = {name: generators()[name].state() for name in self._names()}
+        for name, states in self._own.items():
+            if name in before and states[row] is not None:
+                generators()[name].restore(states[row])
         return before
 
     def take_back(self, row: int, before: Mapping[str, Any]) -> None:
         """Keep the generators as those of `row`, and have them be `before` again."""
+        self._watched += 1
         for name, state in before.items():
-            self.own[name][row] = generators()[name].state()
-            generators()[name].restore(state)
+            one = generators()[name]
+            own, after = self._own.get(name, [None] * self._rows), one.state()
+            given = state if own[row] is None else own[row]
+            if name not in self.used and one.shown(after) != one.shown(given):
+                self._tell((UNDONE if one.seed is None else SEEDS).format(name))
+                if one.seed is not None:
+                    self.used[name] = None
+            own[row] = None if own[row] is None else after
+            one.restore(state)
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether a row's generators are handed over to it."""
+        return self._watched < WATCHED_CALLS or bool(self.used)
+
+    def _names(self) -> Iterable[str]:
+        return list(self.used) if self._watched >= WATCHED_CALLS else list(generators())
 
 
 def _folder() -> str | None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import MinLen
 
-from aimbot_lab.foundation.settings import STRICT, Float, Ge, Int, Le, dataclass
+from aimbot_lab.foundation.settings import STRICT, Float, Ge, Gt, Int, Le, dataclass
 
 TARGET = "task"
 """The one target: Gymnasium's environments have no others."""
@@ -59,6 +59,16 @@ class ObservationParts:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class WrapperSettings:
+    """A wrapper of each environment."""
+
+    wrapper: Annotated[str, MinLen(1)]
+    """A name of gymnasium.wrappers, such as RescaleAction, or `module:Class` of your own."""
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments that it is made with, after the environment."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class GymnasiumSettings:
     """Copies of a Gymnasium environment."""
 
@@ -80,8 +90,20 @@ class GymnasiumSettings:
     one."""
     observation: ObservationParts = ObservationParts()
     """What of its observation is seen, and as what."""
+    wrappers: tuple[Annotated[str, MinLen(1)] | WrapperSettings, ...] = ()
+    """Wrappers from the inside out: names, or a name as `wrapper` with its `kwargs`."""
+    atari: bool = False
+    """An Atari game as stable-baselines3's AtariWrapper shows it, four frames at once: a life's end
+    is an end for the learner alone, an episode is a game, and returns are of unclipped rewards."""
+    frame_stack: Annotated[Int, Ge(1), Le(64)] | None = None
+    """Observations that are shown at once, the oldest first; left out, one, of Atari four."""
     num_envs: Annotated[Int, Ge(1), Le(4096)] = 16
-    """Copies, one row each; they are stepped one after the other."""
+    """Copies, one row each."""
+    processes: Annotated[Int, Ge(1), Le(256)] = 1
+    """Processes that step the copies; with one, they are stepped in the training's own. The bits
+    are the same."""
+    timeout_wait: Annotated[Float, Gt(0), Le(1e6)] = 300.0
+    """Seconds that a process may take for a step or to begin an episode."""
     via: Literal["attributes", "options"] = "attributes"
     """How a lesson's parameters reach the environment before an episode: as attributes of the
     environment or of a wrapper, or as options of its reset."""

@@ -1,6 +1,7 @@
 """Gymnasium environments as a kind of world: what is known before one is made."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from aimbot_lab.foundation.argument_checks import MisuseError
@@ -60,7 +61,7 @@ class GymnasiumType(AskedType):
     settings = GymnasiumSettings
     replays = GymnasiumReplays()
     copies = True
-    shape_keys = ("id", "module", "kwargs", "observation")
+    shape_keys = ("id", "module", "kwargs", "wrappers", "atari", "frame_stack", "observation")
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,22 +72,31 @@ class GymnasiumType(AskedType):
 
         Environments of installed packages, known by their id alone, are no code of a user's own.
         """
-        parts, kwargs = {"module": settings.module, "id": settings.id}, settings.kwargs
+        wrappers = [one if isinstance(one, str) else asdict(one) for one in settings.wrappers]
+        named = [one if isinstance(one, str) else one.wrapper for one in settings.wrappers]
+        parts: dict[str, Any] = {"module": settings.module, "id": settings.id}
+        given: Any = settings.kwargs
+        if wrappers:
+            parts["wrappers"], given = named, [settings.kwargs, wrappers]
         if settings.module is not None:
             name = settings.module
-            return named_code("env.module", "module", name, parts=parts, arguments=kwargs)
+            return named_code("env.module", "module", name, parts=parts, arguments=given)
         if ":" in settings.id:
-            return named_code("env.id", "module of", settings.id, parts=parts, arguments=kwargs)
-        if any(":" in text for text in _texts(settings.kwargs)):
-            return named_code(
-                "env.kwargs", "code", "that a text with a colon names", parts={**parts, **kwargs}
-            )
+            return named_code("env.id", "module of", settings.id, parts=parts, arguments=given)
+        for name in named:
+            if ":" in name:
+                return named_code("env.wrappers", "wrapper", name, parts=parts, arguments=given)
+        if any(":" in text for text in _texts(given)):
+            parts.update(settings.kwargs, **({"wrappers": wrappers} if wrappers else {}))
+            what = "that a text with a colon names"
+            return named_code("env.kwargs", "code", what, parts=parts)
         return None
 
     def shape_of(self, settings: GymnasiumSettings) -> Any:
         """What decides what is observed, which actions there are and how long an episode is."""
         return (
             *(settings.id, settings.module, settings.kwargs, settings.max_episode_steps),
+            *(settings.wrappers, settings.atari, settings.frame_stack),
             settings.masks,
             settings.observation,
             settings.win is None,
@@ -103,7 +113,8 @@ class GymnasiumType(AskedType):
         return self._specs[key]
 
     def _new_spec(self, settings: GymnasiumSettings) -> WorldSpec:
-        from aimbot_lab.worlds.gymnasium.environments import environment_shape, tried_environment
+        from aimbot_lab.worlds.gymnasium.environments import environment_shape
+        from aimbot_lab.worlds.gymnasium.wrapping import tried_environment
 
         with tried_environment(settings) as env:
             return environment_shape(env, settings)
@@ -136,7 +147,8 @@ class GymnasiumType(AskedType):
         del value
         if settings is None or settings.via == "options" or not is_allowed(self.code(settings)):
             return None
-        from aimbot_lab.worlds.gymnasium.environments import attribute_fault, tried_environment
+        from aimbot_lab.worlds.gymnasium.environments import attribute_fault
+        from aimbot_lab.worlds.gymnasium.wrapping import tried_environment
 
         with tried_environment(settings) as env:
             return attribute_fault(env, name)

@@ -1,0 +1,456 @@
+"""Copies of a Gymnasium environment in this process, stepped one after the other."""
+
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from aimbot_lab.foundation.errors import (
+    NEVER_BLAMED,
+    ConfigurationError,
+    ForeignCodeError,
+    LabError,
+    blamed,
+)
+from aimbot_lab.foundation.world import (
+    GOALS,
+    BoolArray,
+    Float32Array,
+    Observations,
+    Picture,
+    Scenario,
+    StepBuffers,
+    closed_on_failure,
+    columns_of,
+    new_step_buffers,
+)
+from aimbot_lab.worlds.gymnasium.environments import (
+    attribute,
+    check_info,
+    checked_scenario,
+    environment_shape,
+    raised_words,
+    seed_notice,
+    set_attributes,
+)
+from aimbot_lab.worlds.gymnasium.observations import ObservationReader, bounded_columns, outside
+from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard, keeps_process
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
+from aimbot_lab.worlds.gymnasium.spaces import MisfitError, flat_masks, reward_of
+from aimbot_lab.worlds.gymnasium.win_judge import SHOWN, WinJudge, info_entry, info_keys
+from aimbot_lab.worlds.gymnasium.wrapping import Env, game_of, new_environment, seen_parts, space_of
+
+LARGEST_REWARD = 3e38  # all of a step added up; single precision ends a little beyond it
+MAX_REPLAYED = 50_000  # steps of an episode that is kept to be played again
+
+OTHERS_COME = (
+    "are others when they are played again, because the environment keeps something from one "
+    "episode to the next or draws from what is not seeded"
+)
+
+
+@dataclass(slots=True)
+class RunningEpisode:
+    """What is counted of an episode that runs, and by what it can be played again."""
+
+    order: int  # rank by beginning
+    scenario: int  # number of the one that it was drawn from
+    values: dict[str, float]  # parameters that it was given
+    seed: int = 0  # that its environment was reset with
+    seen: int = 0  # checksum of its observations
+    length: int = 0  # steps
+    total: float = 0.0  # sum of its rewards
+    actions: bytes = b""  # [length, A] of a snapshot; empty where it is too long
+
+
+class Ended(NamedTuple):
+    """An episode that ended in a step."""
+
+    row: int
+    won: bool
+    total: float  # its return
+    length: int  # steps
+
+
+class Copies:
+    """`count` copies of an environment. They are closed when asked to, or with this object."""
+
+    def __init__(self, settings: GymnasiumSettings, count: int) -> None:
+        self.settings = settings
+        self._envs: list[Env] = []
+        weakref.finalize(self, _close_quietly, self._envs)
+        self.guard = ProcessGuard(settings.id, count)
+        with self.guard.kept(), closed_on_failure(self.close):
+            for _ in range(count):
+                self._envs.append(new_environment(settings))
+            first = self._envs[0]
+            with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
+                self.spec = environment_shape(first, settings)
+                parts = seen_parts(first, settings.observation)
+                self._reader = ObservationReader(space_of(first, "observation_space"), parts)
+                notice = seed_notice(first, settings.id)
+        assert self.spec.environment_actions is not None
+        self._taken = self.spec.environment_actions
+        self._games = [game_of(env) for env in self._envs]
+        self._steps = [env.step for env in self._envs]
+        self._notices = [] if notice is None else [notice]
+        self._kind, self._told = self.spec.observation_dtype, False  # of a shape that does not fit
+        self._bounded = bounded_columns(self.spec)  # () once a number lay beyond its bounds
+        self._judge = None if settings.win is None else WinJudge(settings.win)
+        self._usual: dict[str, Any] = {}  # attributes that were set, as environments are made
+        self._masks = np.ones((count, sum(self.spec.branches)), np.bool_)
+        self._running = [RunningEpisode(0, 0, {}) for _ in range(count)]  # as they began
+        self._totals = [0.0] * count  # sums of their rewards
+        self._seen = [0] * count  # checksums of their observations
+        self._since = [0] * count  # steps that were made before each
+        self._made = 0  # steps
+        self._actions: deque[Float32Array] = deque(maxlen=MAX_REPLAYED)  # [count, A] of the last
+
+    def check_scenario(self, scenario: Scenario) -> None:
+        """Raise ConfigurationError for another target, and for parameters that there are not."""
+        with self.guard.kept():
+            checked_scenario(scenario, self._envs[0], self.settings)
+
+    @keeps_process
+    def start(self, beginnings: Mapping[int, RunningEpisode], observations: Observations) -> None:
+        """Begin an episode in each of these rows; writes their `observations` [B]."""
+        for row, episode in beginnings.items():
+            self._start(row, episode, observations)
+            self._since[row] = self._made
+        needed = self._made - min(self._since)
+        while len(self._actions) > needed:
+            self._actions.popleft()
+        begun = observations[list(beginnings)]
+        self._refuse_infinite(columns_of(begun), "reset")
+        if self._bounded:
+            self._note_outside("reset", begun)
+
+    @keeps_process
+    def step(
+        self, actions: Float32Array, buffers: StepBuffers
+    ) -> tuple[list[Ended], tuple[int, ...]]:
+        """Episodes that ended, and rows that ended for the learner alone; writes `buffers`.
+
+        Where an episode ended, the next one must be started.
+        """
+        self._made += 1
+        self._actions.append(actions)
+        found = self._step_rows(enumerate(self._taken.each(actions)), buffers)
+        self._refuse_infinite(columns_of(buffers.observations), "step")
+        if self._bounded:
+            self._note_outside("step", buffers.observations)
+        return found
+
+    def _step_rows(
+        self, taken: Iterable[tuple[int, Any]], buffers: StepBuffers
+    ) -> tuple[list[Ended], tuple[int, ...]]:
+        """Take these actions in their rows; `step` says the rest."""
+        ended: list[Ended] = []
+        lives: list[int] = []
+        observations, rewards = buffers.observations, buffers.rewards
+        totals, checksums, watched = self._totals, self._seen, self.guard.is_watching
+        size = observations.itemsize * (observations.size // len(observations))
+        masked, largest = self.settings.masks is not None, 0.0
+        bytes_seen = observations.reshape(-1).view(np.uint8).data
+        with self._blamed("step"):
+            for row, action in taken:
+                if watched:
+                    seen, reward, terminated, truncated, info = self._watched_step(row, action)
+                else:
+                    seen, reward, terminated, truncated, info = self._steps[row](action)
+                if type(info) is not dict and not isinstance(info, Mapping):
+                    raise MisfitError("gave an info that is not a dict")
+                observations[row] = self._read("step", seen)
+                gained = reward if type(reward) is float else reward_of(reward)
+                rewards[row] = gained
+                totals[row] += gained
+                largest += abs(gained)
+                if terminated or truncated:
+                    buffers.finished[row] = True
+                    buffers.truncated[row] = not terminated
+                    buffers.final_observations[row] = observations[row]
+                    over = self._over(row, info, buffers)
+                    if over is None:
+                        lives.append(row)
+                    else:
+                        ended.append(over)
+                elif masked:
+                    self._keep_masks(row, info, begins=False)
+                first = row * size
+                checksums[row] = crc32(bytes_seen[first : first + size], checksums[row])
+        if not largest < LARGEST_REWARD:
+            self._refuse_infinite_rewards(rewards)
+        return ended, tuple(lives)
+
+    def _watched_step(self, row: int, action: Any) -> Any:
+        learners = self.guard.hand_over(row)
+        try:
+            return self._envs[row].step(action)
+        finally:
+            self.guard.take_back(row, learners)
+
+    def _over(self, row: int, info: Mapping[str, Any], buffers: StepBuffers) -> Ended | None:
+        """The episode that ended in `row`; None where a life did, and the game goes on."""
+        game, total = self._games[row], self._totals[row]
+        if game is not None:
+            total, begun = game.score, game.begun
+            if not game.is_over:
+                with self._called("reset", row):
+                    observation, _ = self._envs[row].reset()
+                    buffers.observations[row] = self._read("reset", observation)
+                if game.begun == begun and not game.is_over:
+                    return None
+                total = game.ended_score if game.begun != begun else game.score
+        won, length = False, self._made - self._since[row]
+        if self._judge is not None:
+            cut_off = bool(buffers.truncated[row])
+            with self._blamed("info"):
+                won = self._judge.is_won(info, truncated=cut_off, total=total, length=length)
+        return Ended(row, won, total, length)
+
+    def take_notices(self) -> list[str]:
+        """What a person should know since the last call."""
+        taken, self._notices = self._notices, []
+        judged = [] if self._judge is None else self._judge.take_notices()
+        return taken + self.guard.take_notices() + judged
+
+    @keeps_process
+    def action_masks(self, masks: BoolArray) -> None:
+        """Write `masks` [B, sum of branches]: those of its method, or of its last info."""
+        if self.spec.can("masks") and self.settings.masks is None:
+            for row, env in enumerate(self._envs):
+                with self._called("action_masks", row):
+                    given = env.get_wrapper_attr("action_masks")()
+                    self._masks[row] = flat_masks(given, self.spec)
+        masks[:] = self._masks
+
+    def running(self, rows: Sequence[int]) -> list[RunningEpisode]:
+        """The episodes that run in `rows`, with their actions."""
+        return [self._running_in(row) for row in rows]
+
+    def _running_in(self, row: int) -> RunningEpisode:
+        length, actions = self._made - self._since[row], b""
+        if 0 < length <= len(self._actions):
+            made = islice(self._actions, len(self._actions) - length, None)
+            actions = b"".join(one[row].tobytes() for one in made)
+        return replace(
+            self._running[row],
+            seen=self._seen[row],
+            length=length,
+            total=self._totals[row],
+            actions=actions,
+        )
+
+    def used_generators(self) -> list[str]:
+        """The global generators that the environments have of their own."""
+        return list(self.guard.used)
+
+    def use_generators(self, names: Iterable[str]) -> None:
+        """Have them have these of their own, from the next episode in each row on."""
+        self.guard.used.update(dict.fromkeys(names))
+
+    def play_again(
+        self, episodes: Mapping[int, RunningEpisode], observations: Observations
+    ) -> dict[int, str]:
+        """Play `episodes` again in their rows; writes the `observations` [B] seen last.
+
+        Why those are lost that were not the same, by row.
+        """
+        lost = dict[int, str]()
+        made = dict[int, Float32Array]()
+        with self.guard.kept():
+            for row, episode in episodes.items():
+                try:
+                    made[row] = self._play_again(row, episode, observations)
+                except LabError as error:
+                    lost[row] = str(error)
+        self._keep_made(made)
+        return lost
+
+    def _play_again(
+        self, row: int, kept: RunningEpisode, observations: Observations
+    ) -> Float32Array:
+        """The actions [length, A] of `kept`, which goes on in `row`.
+
+        Raises LabError, which says why, where that can't be.
+        """
+        if kept.length > MAX_REPLAYED:
+            raise LabError(f"are longer than {MAX_REPLAYED:,} steps")
+        width = len(self.spec.branches) + self.spec.continuous
+        actions = np.frombuffer(kept.actions, np.float32).reshape(-1, width)
+        buffers = new_step_buffers(len(self._envs), self._kind)
+        began = replace(kept, seen=0, length=0, total=0.0, actions=b"")
+        with suppress(LabError):
+            self._start(row, began, buffers.observations)
+            self._since[row], ended = self._made, False
+            for action in self._taken.each(actions):
+                self._made += 1
+                ended |= bool(self._step_rows([(row, action)], buffers)[0])
+            found = len(actions), self._totals[row], self._seen[row]
+            if not ended and found == (kept.length, kept.total, kept.seen):
+                observations[row] = buffers.observations[row]
+                return actions
+        raise LabError(OTHERS_COME)
+
+    def _keep_made(self, made: Mapping[int, Float32Array]) -> None:
+        """Keep the actions of episodes that were played again, as if they had just been made."""
+        longest = max(map(len, made.values()), default=0)
+        width = len(self.spec.branches) + self.spec.continuous
+        every = np.zeros((longest, len(self._envs), width), np.float32)
+        for row, actions in made.items():
+            every[longest - len(actions) :, row] = actions
+            self._since[row] = longest - len(actions)
+        self._made = longest
+        self._actions = deque(every, maxlen=MAX_REPLAYED)
+
+    @keeps_process
+    def draw(self, row: int) -> Picture:
+        """Row `row` as the environment renders it. Raises LabError where it renders nothing."""
+        with self._called("render", row):
+            frame = self._envs[row].render()
+        if not isinstance(frame, np.ndarray):
+            raise LabError(f"{self.settings.id} renders no picture; env.kwargs.render_mode says so")
+        return frame.astype(np.uint8)
+
+    @keeps_process
+    def goal_rewards(
+        self, achieved: Float32Array, desired: Float32Array, infos: Any
+    ) -> Float32Array:
+        """Rewards [N] of steps after which goals [N, D] are `achieved` and others `desired`.
+
+        The environment's compute_reward gets them in the shapes and types of its own space.
+        Raises ForeignCodeError for what it raises, and for other rewards.
+        """
+        goals = [self._reader.goals[name] for name in GOALS]
+        with self._called("compute_reward", 0):
+            own = [
+                columns.astype(space.dtype).reshape(len(columns), *(space.shape or ()))
+                for columns, space in zip((achieved, desired), goals, strict=True)
+            ]
+            given = self._envs[0].get_wrapper_attr("compute_reward")(*own, infos)
+            rewards = np.asarray(given, np.float32)
+            if rewards.shape != (len(achieved),):
+                raise MisfitError(f"gave {rewards.shape} rewards for {len(achieved)} goals")
+        return rewards
+
+    @keeps_process
+    def close(self) -> None:
+        """Close all; what raises is reported."""
+        try:
+            with blamed(f"{self.settings.id}: its close raised", ForeignCodeError):
+                _close_all(self._envs)
+        except ForeignCodeError as error:
+            self._notices.append(str(error))
+
+    def _start(self, row: int, episode: RunningEpisode, observations: Observations) -> None:
+        env = self._envs[row]
+        options: dict[str, Any] | None = None
+        if self.settings.via == "options":
+            options = dict(episode.values)
+        elif self._usual or episode.values:
+            for name in episode.values:
+                self._usual.setdefault(name, attribute(env, name))
+            set_attributes(env, {**self._usual, **episode.values})
+        self.guard.seed_own(row, episode.seed)
+        learners = self.guard.hand_over(row)
+        try:
+            with self._blamed("reset"):
+                observation, info = env.reset(seed=episode.seed, options=options)
+                check_info(env, info)
+                observations[row] = self._read("reset", observation)
+                if self.settings.masks is not None:
+                    self._keep_masks(row, info, begins=True)
+        finally:
+            self.guard.take_back(row, learners)
+        self._running[row], self._totals[row] = episode, 0.0
+        self._seen[row] = crc32(observations[row : row + 1].view(np.uint8).data)
+
+    def _read(self, call: str, observation: Any) -> Observations:
+        """What the world shows of it; that its shape or type is not the space's is said once."""
+        shape, kind = self._reader.plain
+        if (
+            type(observation) is np.ndarray
+            and observation.dtype is kind
+            and observation.shape == shape
+        ):
+            return observation
+        seen = self._reader.read(observation, self._kind)
+        if self._reader.fault is not None and not self._told:
+            self._told = True
+            self._notices.append(f"{self.settings.id}: its {call} {self._reader.fault} (told once)")
+        return seen
+
+    def _keep_masks(self, row: int, info: Any, *, begins: bool) -> None:
+        """Keep the masks that `info` says, where settings name them."""
+        assert self.settings.masks is not None
+        key, there = self.settings.masks.info, info if isinstance(info, Mapping) else {}
+        given = info_entry(there, key)
+        if given is not None:
+            self._masks[row] = flat_masks(given, self.spec)
+        elif begins:
+            shown = ", ".join(sorted(info_keys(there))[:SHOWN]) or "nothing"
+            raise MisfitError(
+                f"gave no {key!r} in its info, which env.masks.info names (there is {shown})"
+            )
+
+    @contextmanager
+    def _called(self, call: str, row: int) -> Iterator[None]:
+        """`_blamed`, with the global generators that `row` has of its own, if any."""
+        learners = self.guard.hand_over(row)
+        try:
+            with self._blamed(call):
+                yield
+        finally:
+            self.guard.take_back(row, learners)
+
+    @contextmanager
+    def _blamed(self, call: str) -> Iterator[None]:
+        """Raise ForeignCodeError, in a line, for what environments raise or give in `call`."""
+        try:
+            yield
+        except MisfitError as error:
+            raise ForeignCodeError(f"{self.settings.id}: its {call} {error}") from error
+        except NEVER_BLAMED:
+            raise
+        except BaseException as error:
+            words = raised_words(self._envs[0], call, error)
+            raise ForeignCodeError(f"{self.settings.id}: its {call} raised {words}") from error
+
+    def _note_outside(self, call: str, observations: Observations) -> None:
+        """Say once that a number lies beyond its bounds, which scaling by them counts on."""
+        fault = outside(self.spec, self._bounded, observations)
+        if fault is not None:
+            self._bounded = ()
+            self._notices.append(f"{self.settings.id}: its {call} {fault} (told once)")
+
+    def _refuse_infinite_rewards(self, rewards: Float32Array) -> None:
+        """Raise ForeignCodeError for NaN and infinity, which learning would spread unseen."""
+        if not np.isfinite(rewards).all():
+            reward = rewards[~np.isfinite(rewards)][0]
+            raise ForeignCodeError(f"{self.settings.id}: its step gave a reward of {reward:g}")
+
+    def _refuse_infinite(self, columns: Float32Array, call: str) -> None:
+        """Raise ForeignCodeError for NaN and infinity, which learning would spread unseen."""
+        finite = np.isfinite(columns)
+        if not finite.all():
+            column = int(np.argwhere(~finite)[0][-1])
+            value, name = columns[~finite].flat[0], self.spec.observation_names[column]
+            raise ForeignCodeError(f"{self.settings.id}: its {call} gave {name} as {value:g}")
+
+
+def _close_quietly(envs: list[Env]) -> None:
+    with suppress(LabError), ProcessGuard("", 1).kept(), blamed("close:"):
+        _close_all(envs)
+
+
+def _close_all(envs: list[Env]) -> None:
+    """Close `envs` and forget them; raise what the first raises that refuses."""
+    with ExitStack() as stack:
+        while envs:
+            stack.callback(envs.pop(0).close)

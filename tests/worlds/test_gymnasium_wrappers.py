@@ -1,0 +1,214 @@
+"""Wrappers, stacked frames and Atari against plain Gymnasium and stable-baselines3's own."""
+
+from collections.abc import Callable
+from typing import Any
+
+import ale_py
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from stable_baselines3.common.atari_wrappers import AtariWrapper
+from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import Scenario, new_step_buffers, step_buffers
+from aimbot_lab.worlds.gymnasium.settings import (
+    GymnasiumSettings,
+    ObservationParts,
+    WrapperSettings,
+)
+from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
+from aimbot_lab.worlds.gymnasium.wrapping import new_environment
+
+TASK = Scenario({"task": 1.0})
+CLIPPED = WrapperSettings(wrapper="ClipReward", kwargs={"min_reward": -1, "max_reward": -0.5})
+
+
+class Camera(gymnasium.Env[Any, Any]):
+    """Pictures and numbers, drawn anew each step; an episode lasts seven."""
+
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, layout: str = "hwc", speed: float = 1.0) -> None:
+        shape = {"hwc": (7, 9, 3), "chw": (3, 8, 9), "hw": (8, 9)}[layout]
+        self.speed = speed
+        self.observation_space = spaces.Dict(
+            {
+                "eye": spaces.Box(0, 255, shape, np.uint8),
+                "place": spaces.Box(-1, 1, (2,), np.float32),
+                "word": spaces.Discrete(3),
+            }
+        )
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        if seed is not None:
+            self.observation_space.seed(seed)
+        self.steps = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        return self.observation_space.sample(), self.speed, self.steps == 7, False, {}
+
+
+class Named(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Has a number of its own."""
+
+    bonus = 0.0
+
+    def step(self, action: Any) -> Any:
+        observation, reward, *rest = self.env.step(action)
+        return observation, float(reward) + self.bonus, *rest
+
+
+@pytest.fixture(autouse=True)
+def camera(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Camera-v0", Camera, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Camera-v0", spec)
+
+
+def played(env: Any, steps: int, choose: Callable[[], Any]) -> list[Any]:
+    """Everything that `env` shows in these steps, of episodes seeded by their number."""
+    shown, episode = [env.reset(seed=0)[0]], 0
+    for _ in range(steps):
+        observation, reward, terminated, truncated, _ = env.step(choose())
+        shown += [observation, reward]
+        if terminated or truncated:
+            episode += 1
+            shown.append(env.reset(seed=episode)[0])
+    return shown
+
+
+def test_wrappers_are_put_on_in_their_order() -> None:
+    def actions() -> Callable[[], Any]:
+        random = np.random.default_rng(0)
+        return lambda: random.uniform(-2, 2, 1).astype(np.float32)
+
+    settings = GymnasiumSettings(id="Pendulum-v1", wrappers=(CLIPPED, "TimeAwareObservation"))
+    ours = played(new_environment(settings), 2000, actions())
+    clipped = gymnasium.wrappers.ClipReward(gymnasium.make("Pendulum-v1"), -1, -0.5)
+    plain = played(gymnasium.wrappers.TimeAwareObservation(clipped), 2000, actions())
+    for mine, other in zip(ours, plain, strict=True):
+        assert np.array_equal(mine, other)
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "says"),
+    [
+        (
+            "RescaleActoin",
+            "env.wrappers: gymnasium.wrappers has no RescaleActoin; did you",
+        ),
+        ("RescaleAction", "env.wrappers.0: RescaleAction can't be used: TypeError"),
+        ("nowhere:Wrapper", "env.wrappers: nowhere can't be imported: ModuleNotFoundError"),
+        (f"{__name__}:Nothing", "env.wrappers.0: "),
+        (f"{__name__}:camera", "env.wrappers.0: "),
+    ],
+)
+def test_a_wrapper_that_is_none_is_refused_in_a_line(wrapper: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^env\.wrappers") as refused:
+        new_environment(GymnasiumSettings(id="Pendulum-v1", wrappers=(wrapper,)))
+    assert str(refused.value).startswith(says)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_parameter_of_a_lesson_reaches_a_wrapper() -> None:
+    world = GymnasiumWorld(
+        GymnasiumSettings(id="CartPole-v1", wrappers=(f"{__name__}:Named",), num_envs=2)
+    )
+    world.set_scenario(Scenario({"task": 1.0}, parameters={"bonus": 2.5, "length": 0.75}))
+    buffers = step_buffers(world)
+    world.reset(0, buffers.observations)
+    world.step(np.zeros((2, 1), np.float32), buffers)
+    assert buffers.rewards.tolist() == [3.5, 3.5]
+    with pytest.raises(ConfigurationError, match=r"no number of that name.*bonus"):
+        world.set_scenario(Scenario({"task": 1.0}, parameters={"bonuss": 1.0}))
+
+
+@pytest.mark.parametrize(
+    ("id", "given", "parts"),
+    [
+        ("CartPole-v1", {}, ObservationParts()),
+        ("Camera-v0", {"layout": "hwc"}, ObservationParts(drop=("word",))),
+        ("Camera-v0", {"layout": "chw"}, ObservationParts(drop=("word",))),
+        ("Camera-v0", {"layout": "hwc"}, ObservationParts(drop=("word",), flatten=("eye",))),
+    ],
+)
+def test_stacked_frames_are_those_of_stable_baselines3(
+    id: str, given: dict[str, Any], parts: ObservationParts
+) -> None:
+    settings = GymnasiumSettings(id=id, kwargs=given, frame_stack=4, observation=parts)
+    ours = new_environment(settings)
+    kept = ours.observation_space
+    plain = gymnasium.make(id, **given, disable_env_checker=True)
+    if isinstance(kept, spaces.Dict):
+        names = [name for name in kept if name not in parts.drop]
+        plain = gymnasium.wrappers.FilterObservation(plain, names)
+    theirs = VecFrameStack(DummyVecEnv([lambda: plain]), 4)
+    theirs.seed(0)
+    random = np.random.default_rng(0)
+    mine, other = ours.reset(seed=0)[0], theirs.reset()
+    for step in range(2000):
+        for name in other if isinstance(other, dict) else (None,):
+            shown, wanted = (mine, other) if name is None else (mine[name], other[name])
+            assert np.array_equal(shown, wanted[0]), (step, name)
+        choice = int(random.integers(2))
+        other, rewards, finished, _ = theirs.step(np.array([choice]))
+        mine, reward, terminated, truncated, _ = ours.step(choice)
+        assert reward == rewards[0]
+        assert (terminated or truncated) == finished[0]
+        if finished[0]:
+            mine = ours.reset()[0]
+
+
+def test_stacked_pictures_keep_their_layout_and_one_without_channels_gets_them() -> None:
+    told = ObservationParts(drop=("word",))
+    shapes = {}
+    for layout in ("hwc", "chw", "hw"):
+        settings = GymnasiumSettings(
+            id="Camera-v0", kwargs={"layout": layout}, frame_stack=3, observation=told
+        )
+        blocks = GymnasiumWorld(settings).spec.blocks
+        shapes[layout] = [block.shape for block in blocks if block.kind == "image"]
+    assert shapes == {"hwc": [(7, 9, 9)], "chw": [(8, 9, 9)], "hw": [(8, 9, 3)]}
+
+
+def test_what_has_no_frames_is_refused_with_the_way_out() -> None:
+    with pytest.raises(ConfigurationError, match=r"the entry word is Discrete.*drop: \[word\]"):
+        new_environment(GymnasiumSettings(id="Camera-v0", frame_stack=2))
+
+
+def test_atari_is_shown_as_by_stable_baselines3_and_an_episode_is_a_game() -> None:
+    assert ale_py
+    ours = GymnasiumWorld(GymnasiumSettings(id="ALE/Breakout-v5", atari=True, num_envs=1))
+    ours.set_scenario(TASK)
+    buffers = new_step_buffers(1, ours.spec.observation_dtype)
+    ours.reset(5, buffers.observations)
+    seed = ours._copies.running([0])[0].seed
+    given = {"frameskip": 1, "repeat_action_probability": 0.0}
+    plain = AtariWrapper(gymnasium.make("ALE/Breakout-v5", **given))
+    theirs = VecFrameStack(DummyVecEnv([lambda: plain]), 4)
+    theirs.seed(seed)
+    other, random, score, lives, games = theirs.reset(), np.random.default_rng(0), 0.0, 0, []
+    block = ours.spec.blocks[0].name
+    for _ in range(2000):
+        assert np.array_equal(buffers.observations[block], other)
+        frames = plain.unwrapped.ale.getFrameNumber()
+        choice = int(random.integers(4))
+        batch = ours.step(np.array([[choice]], np.float32), buffers)
+        other, rewards, finished, _ = theirs.step(np.array([choice]))
+        score += float(rewards[0])  # a brick of the lowest rows is worth 1, clipped or not
+        assert buffers.rewards[0] == rewards[0]
+        assert buffers.finished[0] == finished[0]
+        if not finished[0]:
+            assert plain.unwrapped.ale.getFrameNumber() - frames == 4
+        if len(batch.row):
+            games.append((score, float(batch.returns[0])))
+            break
+        lives += int(finished[0])
+        assert batch.untold == ((0,) if finished[0] else ())
+    assert lives == 4
+    assert len(games) == 1
+    assert games[0][1] >= games[0][0] > 0
