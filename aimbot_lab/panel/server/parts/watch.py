@@ -1,6 +1,4 @@
-"""A run's agent plays on the page, in a process of its own.
-
-A run's agent at play where its world is code that the run names: in a process of its own.
+"""A run's agent plays on the page; where its world is code that the run names, in its own process.
 
 The code may print, hang, or end its process without harm to the panel. The process is asked for
 one scene after the other, and ends when it is not asked for a while.
@@ -131,12 +129,6 @@ def _play(line: Connection, played: PlayedRun) -> None:
         line.send_bytes(json.dumps(answer).encode())
 
 
-if __name__ == "__main__":
-    with suppress(EOFError, BrokenPipeError, ConnectionError):  # the panel has ended
-        _play(Connection(int(sys.argv[1])), PlayedRun(*json.loads(sys.argv[2])))
-    os._exit(0)  # threads of the code may be at work
-
-
 LOG = logging.getLogger(__name__)
 WANTED_SECONDS = 20.0  # for which one look asks the run for its agents
 WAIT_SECONDS = 1.0  # between two looks where there is nothing to show
@@ -228,3 +220,9 @@ WATCH = PagePart(
     },
     tells={"runs": Runs, "scene": dict[str, Any]},
 )
+
+
+if __name__ == "__main__":
+    with suppress(EOFError, BrokenPipeError, ConnectionError):  # the panel has ended
+        _play(Connection(int(sys.argv[1])), PlayedRun(*json.loads(sys.argv[2])))
+    os._exit(0)  # threads of the code may be at work
