@@ -5,7 +5,7 @@ And what the code of a user or of a package raised, in one line that names the p
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import walk_tb
 
@@ -75,7 +75,9 @@ environment must end a run as any error does, not this program."""
 
 def reason(error: BaseException) -> str:
     """What foreign code raised, in one line."""
-    lines = str(error).strip().splitlines()
+    lines = []
+    with suppress(Exception):  # of a class whose own words raise
+        lines = str(error).strip().splitlines()
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return shortened(one_line(text), MAX_REASON)
 

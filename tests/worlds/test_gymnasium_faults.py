@@ -73,6 +73,22 @@ def test_what_an_environment_raises_is_told_in_one_line() -> None:
         results(world)
 
 
+class WordlessError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_error_whose_own_words_raise_is_told_by_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise WordlessError
+
+    monkeypatch.setattr(Corridor, "step", refuse)
+    with pytest.raises(RunFailedError, match=r"^Corridor-v0: its step raised WordlessError \("):
+        results(corridors(WinRule(terminated="win")))
+
+
 class Wrong(Corridor):
     """Sees or rewards what its spaces don't have, `at` reset or step."""
 

@@ -181,13 +181,13 @@ def _is_number(value: Any) -> bool:
 
 def raised_words(env: Env, call: str, error: BaseException) -> str:
     """What `call` of `env` raised, where, and what is wanted if that is the old interface."""
-    found = place_of(error)
+    found, words = place_of(error), reason(error)
     place = "" if found is None else f" ({found})"
     # What raised these is the call itself, or who took its values, and not code within.
-    called = f"{call}() got an unexpected keyword" in str(error)
-    if call not in WANTED or not (called or (found is None and "unpack" in str(error))):
-        return f"{reason(error)}{place}"
-    return f"{reason(error)}{place or _place(env, call)}, {SHIMMY}; {WANTED[call]}"
+    called = f"{call}() got an unexpected keyword" in words
+    if call not in WANTED or not (called or (found is None and "unpack" in words)):
+        return f"{words}{place}"
+    return f"{words}{place or _place(env, call)}, {SHIMMY}; {WANTED[call]}"
 
 
 def check_info(env: Env, info: Any) -> None:

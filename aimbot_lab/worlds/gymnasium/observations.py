@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, reason
 from aimbot_lab.foundation.world import (
     COLUMNS,
     Float32Array,
@@ -24,7 +24,7 @@ from aimbot_lab.foundation.world import (
     table_of_one_hot,
 )
 from aimbot_lab.worlds.gymnasium.settings import ObservationParts
-from aimbot_lab.worlds.gymnasium.spaces import FARTHEST, MisfitError, first_line
+from aimbot_lab.worlds.gymnasium.spaces import FARTHEST, MisfitError
 
 MAX_COLUMNS = 100_000  # of an observation
 OBSERVATION = "obs"  # the name of a whole one
@@ -111,8 +111,7 @@ class ObservationReader:
                 else:
                     seen[entry.name] = self._picture(entry, given)
         except UNFIT as error:
-            reason = f"{type(error).__name__}: {first_line(error)}"
-            raise MisfitError(f"{NO_FIT}: {reason}") from error
+            raise MisfitError(f"{NO_FIT}: {reason(error)}") from error
         return seen
 
     def _read_columns(self, entry: Entry, given: Any, columns: Float32Array) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import (
     BoolArray,
@@ -42,7 +42,7 @@ def flat_masks(given: Any, spec: WorldSpec) -> BoolArray:
         values = np.concatenate(parts)
         masks = values.astype(np.bool_)
     except (TypeError, ValueError) as error:
-        raise MisfitError(f"gave what is no mask of its choices: {first_line(error)}") from error
+        raise MisfitError(f"gave what is no mask of its choices: {reason(error)}") from error
     if len(masks) != sum(spec.branches):
         raise MisfitError(f"gave {len(masks)} masks; its actions have {sum(spec.branches)} choices")
     if not (masks == values).all():
@@ -62,11 +62,6 @@ def reward_of(given: Any) -> float:
     except (TypeError, ValueError):
         shown = one_line(str(given))[:80]
         raise MisfitError(f"gave a reward that is not a number: {shown}") from None
-
-
-def first_line(error: Exception) -> str:
-    """What `error` says, in a line."""
-    return str(error).splitlines()[0] if str(error) else "no reason given"
 
 
 def action_columns(space: spaces.Space[Any]) -> ActionColumns:
