@@ -648,6 +648,38 @@ def test_what_an_algorithm_does_not_take_is_told_in_a_line(
         Training(TrainingPlan(1, config.env, config.lessons, config.train))
 
 
+@pytest.mark.parametrize(
+    ("algo", "alone", "layers"),
+    [
+        ("ppo", True, ()),
+        ("ppo", False, (64, 64)),
+        ("td3", True, (256, 256)),
+        ("td3", False, (400, 300)),
+        ("sac", True, (256, 256)),
+    ],
+)
+def test_a_file_of_five_lines_has_the_layers_that_the_class_has_for_pictures(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    algo: str,
+    alone: bool,
+    layers: tuple[int, ...],
+) -> None:
+    made = partial(Shown, spaces.Box(0, 255, (36, 40, 3), np.uint8), alone=alone)
+    name = f"Shown{alone}-v0"
+    monkeypatch.setitem(gymnasium.registry, name, EnvSpec(name, made, disable_env_checker=True))
+    path = tmp_path / "c.yaml"
+    text = FIVE_LINES.replace("NAME", name).replace("ALGO", algo)
+    path.write_text(text, encoding="utf-8")
+    loaded = load_curriculum(path)
+    assert loaded.config.train.network.layers == layers
+    path.write_text(loaded.resolved_text, encoding="utf-8")
+    assert load_curriculum(path).config == loaded.config
+    named = text.replace("130}", "130, network: {layers: [8]}}")
+    path.write_text(named, encoding="utf-8")
+    assert load_curriculum(path).config.train.network.layers == (8,)
+
+
 @pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
 @pytest.mark.parametrize("shape", [(36, 40, 3), (3, 36, 36)], ids=["last", "first"])
 @pytest.mark.parametrize("alone", [True, False], ids=["CnnPolicy", "MultiInputPolicy"])

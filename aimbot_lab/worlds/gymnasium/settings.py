@@ -98,7 +98,8 @@ class GymnasiumSettings:
     frame_stack: Annotated[Int, Ge(1), Le(64)] | None = None
     """Observations that are shown at once, the oldest first; left out, one, of Atari four."""
     num_envs: Annotated[Int, Ge(1), Le(4096)] = 16
-    """Copies, one row each."""
+    """Copies, one row each; left out, one with the algorithms of stable-baselines3 and
+    sb3-contrib, as in their scripts."""
     processes: Annotated[Int, Ge(1), Le(256)] = 1
     """Processes that step the copies; with one, they are stepped in the training's own. The bits
     are the same."""
