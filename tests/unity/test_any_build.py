@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -27,12 +28,14 @@ from aimbot_lab.mlagents.messages import (
     write_varint,
 )
 from aimbot_lab.mlagents.session import PlayerSession, introduction
+from aimbot_lab.mlagents.side_channel.outgoing_message import OutgoingMessage
+from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, ObservationSettings
 from aimbot_lab.worlds.unity import channels
 from aimbot_lab.worlds.unity.settings import BuildShape, UnitySettings, UnityWinRule
 from aimbot_lab.worlds.unity.world import UnityWorld
-from tests.unity.played_builds import SCRIPTED, SessionLink, begun
+from tests.unity.played_builds import SCRIPTED, SessionLink, Told, begun, scripted_world
 
 NONE, MOVES = DimensionProperty.NONE, DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
 GOTO = Scenario({"goto": 1.0})
@@ -174,7 +177,7 @@ class TwoBehaviors:
 
 
 def _ended() -> Any:
-    from tests.unity.played_builds import Told, _steps
+    from tests.unity.played_builds import _steps
 
     return _steps(Told())[1]
 
@@ -216,3 +219,25 @@ def test_builds_that_lack_something_are_refused_in_a_line(
     settings = UnitySettings(file_name="Test", timeout_wait=0.001, **given)
     with pytest.raises(ConfigurationError, match=line):
         channels.probe(settings)
+
+
+def test_statistics_are_averaged_summed_or_the_last() -> None:
+    def told(name: str, value: float, kind: int) -> tuple[UUID, bytes]:
+        message = OutgoingMessage()
+        message.write_string(name)
+        message.write_float32(value)
+        message.write_int32(kind)
+        return STATS, bytes(message.buffer)
+
+    values = [(0, "Speed"), (1, "Lesson"), (2, "Shots"), (0, "%odd\n")]
+    stats = [told(name, value, kind) for value in (1.0, 4.0) for kind, name in values]
+    world = scripted_world(
+        [Told({0: 1.0}, channels=stats), Told({0: 1.0}, channels=[told("Speed", np.nan, 0)])],
+        rows=1,
+        win=WIN,
+    )
+    buffers = begun(world, Scenario({"task": 1.0}))
+    found = {"unity/Speed": 2.5, "unity/Lesson": 4.0, "unity/Shots": 5.0, "unity/_odd_": 2.5}
+    assert world.take_metrics() == found
+    world.step(np.zeros((1, 1), np.float32), buffers)
+    assert world.take_metrics() == {}

@@ -16,10 +16,13 @@ They are started together, restarted one by one, as often as ML-Agents would, an
 world.
 """
 
+import re
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from math import isfinite
+from statistics import fmean
 from typing import Any
 from uuid import UUID
 
@@ -58,7 +61,7 @@ from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
 )
 from aimbot_lab.mlagents.side_channel.incoming_message import IncomingMessage
 from aimbot_lab.mlagents.side_channel.side_channel import Message, framed, take_queued, unframed
-from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
+from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS, StatsAggregationMethod
 from aimbot_lab.worlds.unity.settings import (
     BuildShape,
     UnitySettings,
@@ -67,9 +70,12 @@ from aimbot_lab.worlds.unity.settings import (
     plain_name,
 )
 
+SUM, MOST_RECENT = StatsAggregationMethod.SUM.value, StatsAggregationMethod.MOST_RECENT.value
 PREVIEW = 16  # bytes of a message that are shown
 MAX_LINE = 200  # characters of a line that are shown
 MAX_ERRORS = 10  # different ones that are shown
+MAX_STATS = 100  # different ones that are kept
+MAX_NAME = 200  # characters of a metric's name
 Result = EpisodeResult | str
 """How an episode ended, or why that can't be read."""
 
@@ -132,6 +138,7 @@ class ChannelReader:
         self._noticed: set[object] = {log, STATS, DESCRIPTION}
         self._shown: set[str] = set()  # errors
         self._notices: list[str] = []
+        self._stats: dict[str, tuple[int, list[float]]] = {}  # by name, aggregation and values
 
     def result_lines(self, messages: Sequence[Message]) -> list[str]:
         """Those among `messages`; the others are counted or named."""
@@ -158,7 +165,33 @@ class ChannelReader:
                 )
         return lines
 
-    def ignore_stat(self, data: bytes) -> None:
+    def read_stat(self, data: bytes) -> tuple[str, float]:
+        """The name and the value that a message over the channel of stats holds; "" and 0 of none.
+
+        It is kept for `take_stats`; one that can't be read is named.
+        """
+        read = IncomingMessage(data)
+        try:
+            name, value, kind = read.read_string(), read.read_float32(), read.read_int32()
+        except UnitySideChannelException:
+            self._ignore_stat(data)
+            return "", 0.0
+        if isfinite(value) and (name in self._stats or len(self._stats) < MAX_STATS):
+            self._stats.setdefault(name, (kind, []))[1].append(value)
+        return name, value
+
+    def take_stats(self) -> dict[str, float]:
+        """What stats came to since the last call, as `unity/NAME`: sum, last one, else the mean."""
+        taken, self._stats = self._stats, {}
+        ways = {SUM: sum, MOST_RECENT: lambda values: values[-1]}
+        return {
+            "unity/" + re.sub(r"[^A-Za-z0-9_./ :-]", "_", name)[:MAX_NAME]: float(
+                ways.get(kind, fmean)(values)
+            )
+            for name, (kind, values) in taken.items()
+        }
+
+    def _ignore_stat(self, data: bytes) -> None:
         """Name a stat that can't be read."""
         what = "the build sends a stat that can't be read, ignored"
         self._notice(what, f"{what}: {_preview(data)}")
@@ -227,15 +260,11 @@ class ResultReader:
     def receive(self, messages: Sequence[Message]) -> None:
         """Keep what `messages` say of results until episodes end."""
         self._lines += self._channels.result_lines(messages)
-        if self._win is None or self._win.stat is None:
-            return
+        wanted = None if self._win is None else self._win.stat
         for data in (data for channel, data in messages if channel == STATS):
-            read = IncomingMessage(data)
-            try:
-                if read.read_string() == self._win.stat:
-                    self._stats.append(read.read_float32())
-            except UnitySideChannelException:
-                self._channels.ignore_stat(data)
+            name, value = self._channels.read_stat(data)
+            if name == wanted:
+                self._stats.append(value)
 
     def note_groups(self, behavior: str) -> None:
         """Say, once, that a group's rewards count for each agent."""

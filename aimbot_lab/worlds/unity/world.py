@@ -242,6 +242,10 @@ class UnityWorld:
         """How often builds have asked for the agent to be saved, since this was made."""
         return self._channels.save_commands
 
+    def take_metrics(self) -> dict[str, float]:
+        """What builds sent as stats since the last call, as `unity/NAME`."""
+        return self._channels.take_stats()
+
     def take_notices(self) -> list[str]:
         """What a person should know since the last call."""
         taken, self._notices = self._notices + self._channels.take_notices(), []
