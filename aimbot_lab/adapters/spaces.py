@@ -28,7 +28,7 @@ ActionKind = Literal["bins", "hybrid"]
 BRANCHES, MOUSE = "branches", "mouse"  # keys of a hybrid action
 LARGEST = float(np.finfo(np.float32).max)
 FARTHEST = 1e30  # in the place of no bound, which stable-baselines3 does not take
-LearnerActions = Literal["own", "bins", "flat", "hybrid", "target_bins", "target_hybrid"]
+LearnerActions = Literal["own", "numbers", "bins", "flat", "hybrid", "target_bins", "target_hybrid"]
 
 
 class ObservationCodec:
@@ -283,7 +283,8 @@ def learner_codec(
     """The codec of `kind`.
 
     `own` is the environment's own space: a `Box` of numbers, or `Discrete`, `MultiDiscrete` or
-    `MultiBinary`; branches and numbers together are as `bins`.
+    `MultiBinary`; branches and numbers together are as `bins`. `numbers` is the same with whole
+    numbers as float32, for learners that keep actions from -1 to 1 in the type of their space.
     `bins` is a `MultiDiscrete` of the world's branches and one index into `aim_bins`; `flat`
     counts all its combinations as one `Discrete`; `hybrid` is a `Box` with the world's own
     columns, in which branches are whole numbers, and an environment's numbers with two bounds go
@@ -293,8 +294,8 @@ def learner_codec(
     if kind in ("hybrid", "target_hybrid"):
         hybrid = HybridColumns(spec)
         return hybrid if kind == "hybrid" else TargetCodec(hybrid, spec)
-    if kind == "own" and not spec.branches:
-        return OwnNumbers(spec)
+    if kind in ("own", "numbers") and not spec.branches:
+        return OwnNumbers(spec, whole=kind == "own")
     binned = BinnedActions(spec, aim_bins)
     if kind == "target_bins":
         return TargetCodec(binned, spec)
@@ -307,9 +308,12 @@ def learner_codec(
 
 
 class OwnNumbers:
-    """An environment's numbers as its own `Box`, where it takes nothing else."""
+    """An environment's numbers as its own `Box`, where it takes nothing else.
 
-    def __init__(self, spec: WorldSpec) -> None:
+    Without `whole`, whole numbers are float32; the environment is given them rounded.
+    """
+
+    def __init__(self, spec: WorldSpec, *, whole: bool = True) -> None:
         self.bins = np.zeros((spec.continuous, 0), np.float32)
         taken, self._spec = spec.environment_actions, spec
         kind: np.dtype[Any] = np.dtype(np.float32)
@@ -318,6 +322,8 @@ class OwnNumbers:
         if taken is not None and taken.kind == "box":
             kind, shape, ends = np.dtype(taken.dtype), taken.shape, (taken.low, taken.high)
         farthest = min(FARTHEST, float(np.finfo(kind).max)) if kind.kind == "f" else FARTHEST
+        if not (whole or kind.kind == "f"):
+            kind = np.dtype(np.float32)
         low, high = (np.array(end, object).clip(-farthest, farthest) for end in ends)
         self.space: spaces.Box[Any] = spaces.Box(
             low.astype(kind).reshape(shape), high.astype(kind).reshape(shape), dtype=kind

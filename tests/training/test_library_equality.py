@@ -311,6 +311,20 @@ def test_algorithms_of_numbers_learn_what_their_own_scripts_learn(
     assert_equal_bits(training.model, wanted)
 
 
+@pytest.mark.parametrize("algo", ["sac", "td3"])
+def test_whole_numbers_of_an_action_are_rounded_and_of_the_environment_s_type(
+    monkeypatch: pytest.MonkeyPatch, algo: str
+) -> None:
+    space = spaces.Box(-3, 40, (1, 2), np.int16)
+    taken: list[Any] = []
+    step = Reach.step
+    monkeypatch.setattr(Reach, "step", lambda self, one: (taken.append(one), step(self, one))[1])
+    training = ours(registered(monkeypatch, space), 1, algo=algo, total_steps=110)
+    assert training.model.num_timesteps == 110
+    assert {one.dtype for one in taken} == {np.dtype(np.int16)}
+    assert len({tuple(one.ravel()) for one in taken}) > 50
+
+
 @pytest.mark.parametrize("algo", ["dqn", "qrdqn"])
 def test_algorithms_of_values_learn_what_their_own_scripts_learn(
     monkeypatch: pytest.MonkeyPatch, algo: str

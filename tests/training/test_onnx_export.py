@@ -201,8 +201,8 @@ def test_a_file_that_plays_otherwise_is_not_written(
 
 def test_no_algorithm_is_left_out() -> None:
     elsewhere = {"recurrent_ppo", "q_learning"}  # test_onnx_memory; a table is refused
-    elsewhere |= {name for name, one in ALGORITHMS.items() if one.numbers_only}  # refused
-    assert {algo for algo, _ in KINDS} | elsewhere == set(ALGORITHMS)
+    by_numbers = {algo for _, algo, _ in TAKEN}
+    assert {algo for algo, _ in KINDS} | by_numbers | elsewhere == set(ALGORITHMS)
 
 
 def _metadata(path: Path) -> dict[str, str]:
@@ -232,6 +232,10 @@ TAKEN: list[tuple[spaces.Space[Any], str, dict[str, Any]]] = [
     (WIDE, "ppo", {}),
     (spaces.Box(-0.5, 2.0, (2, 1), np.float32), "trpo", {}),
     (WIDE, "dqn", {"aim_bins": (-1.0, 0.0, 1.0)}),
+    *((WIDE, algo, {}) for algo in ("sac", "td3", "ddpg", "tqc", "crossq", "ars")),
+    (spaces.Box(-3, 200, (1, 2), np.int16), "sac", {}),
+    (spaces.Box(-3, 200, (1, 2), np.int16), "td3", {}),
+    (spaces.Discrete(3), "ars", {}),
     (spaces.MultiBinary(3), "ppo", {}),
     (spaces.Box(-3, 200, (1, 2), np.int16), "hybrid_ppo", {"aim": "hybrid"}),
     (spaces.Discrete(3, start=5), "ppo", {}),
@@ -282,16 +286,21 @@ def test_agents_and_their_networks_act_in_the_units_of_the_environment(
         assert (np.abs(its - mine) <= 1e-4 * (high - low)).mean() > 0.99
 
 
+@pytest.mark.parametrize(
+    ("algo", "train"),
+    [("hybrid_ppo", {"aim": "hybrid"}), *((one, {}) for one in ("sac", "td3", "crossq", "ars"))],
+)
 def test_a_file_of_several_numbers_plays_as_torch_in_the_units_of_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algo: str, train: dict[str, Any]
 ) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     path = tmp_path / "agent.onnx"
-    saved = shaken(tmp_path / "agent", WIDE, "hybrid_ppo", monkeypatch, aim="hybrid")
-    check = export_onnx(saved, path, temperature=COOLER, observations=2000)
+    saved = shaken(tmp_path / "agent", WIDE, algo, monkeypatch, **train)
+    noisy = ALGORITHMS[algo].samples
+    check = export_onnx(saved, path, temperature=COOLER if noisy else None, observations=2000)
     assert (check.other_choices, check.mouse_difference <= 2e-7) == (0, True)
     given = sample(saved.agent.spec, 500, columns=2)
-    inputs = {"observation": given.observation, "noise": given.noise}
+    inputs = {"observation": given.observation, **({"noise": given.noise} if noisy else {})}
     (actions,) = onnxruntime.InferenceSession(path).run(["action"], inputs)
     assert all(WIDE.contains(one) for one in actions.astype(np.float64))
     assert actions[:, 1].max() > 1000.0

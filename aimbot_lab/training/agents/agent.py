@@ -16,6 +16,7 @@ from stable_baselines3.common.distributions import (
     BernoulliDistribution,
     CategoricalDistribution,
     DiagGaussianDistribution,
+    SquashedDiagGaussianDistribution,
     StateDependentNoiseDistribution,
 )
 from stable_baselines3.common.policies import BasePolicy
@@ -42,11 +43,11 @@ Float64Array = npt.NDArray[np.float64]
 
 
 class Probabilities(NamedTuple):
-    """How a policy's actions are distributed for B observations."""
+    """How a policy's actions are distributed for B observations; before tanh, if it has one."""
 
     choices: tuple[Float64Array, ...]  # of each branch [B, its choices]
     means: Float64Array | None  # [B, C] of continuous columns; None: they have bins, last branches
-    deviation: Float64Array  # [C] of these
+    deviation: Float64Array  # [C] of these, or [B, C] where it depends on what is seen
 
 
 @contextmanager
@@ -85,7 +86,9 @@ def probabilities_of(distribution: Any) -> Probabilities:
     """The probabilities that stable-baselines3's `distribution` holds."""
     if isinstance(distribution, DiagGaussianDistribution | StateDependentNoiseDistribution):
         numbers: Any = distribution.distribution
-        means, deviation = (one.double().numpy() for one in (numbers.mean, numbers.stddev[0]))
+        squashed = isinstance(distribution, SquashedDiagGaussianDistribution)
+        spread = numbers.stddev if squashed else numbers.stddev[0]
+        means, deviation = (one.double().numpy() for one in (numbers.mean, spread))
         return Probabilities(_choices(getattr(distribution, "branches", ())), means, deviation)
     if isinstance(distribution, BernoulliDistribution):
         ones: Any = distribution.distribution
@@ -247,6 +250,10 @@ class Agent:
         policy.set_training_mode(False)
         with th.no_grad(), at_temperature(policy, temperature):
             shown = policy.obs_to_tensor(seen)[0]
+            if (actor := getattr(policy, "actor", None)) is not None:
+                means, log_std, more = actor.get_action_dist_params(shown)
+                drawn = actor.action_dist.proba_distribution(means, log_std, **more)
+                return probabilities_of(drawn), None
             if not self.recurrent:
                 return probabilities_of(policy.get_distribution(shown, **given)), None
             drawn, state = remembering_distribution(policy, shown, state=state, starts=starts)

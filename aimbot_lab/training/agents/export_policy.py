@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch as th
+from sb3_contrib.ars.policies import ARSPolicy
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from sb3_contrib.crossq.policies import CrossQPolicy
@@ -103,9 +104,10 @@ class DeployedPolicy(nn.Module):
         self.heads = Heads(choices, (low, high) if hybrid else None, algorithm.ranks_actions)
         self._branches = sum(agent.spec.branches)
         self.squashed = isinstance(policy, SQUASHED)
-        self._shares = self.squashed or isinstance(policy, TD3Policy)
-        normal = hybrid and not self._shares
-        log_std: th.Tensor = policy.log_std.detach() if normal else th.zeros(0)
+        self._shares = hybrid and bool(policy.squash_output)
+        log_std = th.zeros(count if self.squashed else 0)  # of which an observation decides
+        if hybrid and not self.squashed and agent.samples:
+            log_std = policy.log_std.detach()
         taken = agent.spec.environment_actions
         starts = (0,) * len(agent.spec.branches) if taken is None else taken.starts
         units = np.zeros((2, 0), np.float32) if taken is None else _inner_bounds(taken)
@@ -355,6 +357,11 @@ def _squashed_numbers(policy: Any, seen: Any) -> th.Tensor:
     return th.cat([actor.mu(latent), actor.log_std(latent).clamp(*LOG_STD)], dim=1)
 
 
+def _searched(policy: Any, seen: Any) -> th.Tensor:
+    scores: th.Tensor = policy.action_net(policy.features_extractor(seen))
+    return scores
+
+
 def _bounded_numbers(policy: Any, seen: Any) -> th.Tensor:
     numbers: th.Tensor = policy.actor.mu(policy.actor.features_extractor(seen))
     return numbers
@@ -365,6 +372,7 @@ SCORES: Mapping[type[BasePolicy], Scores] = MappingProxyType(
     {
         **dict.fromkeys(SQUASHED, _squashed_numbers),
         TD3Policy: _bounded_numbers,
+        ARSPolicy: _searched,
         ActorCriticPolicy: actor_scores,
         MaskableActorCriticPolicy: actor_scores,
         DQNPolicy: _q_values,
@@ -375,7 +383,7 @@ SCORES: Mapping[type[BasePolicy], Scores] = MappingProxyType(
 
 
 def _scores_of(policy: BasePolicy, algo: str) -> Scores:
-    if getattr(policy, "use_sde", False):
+    if getattr(getattr(policy, "actor", None) or policy, "use_sde", False):
         raise ConfigurationError(
             "train.options.use_sde: no ONNX file can hold its noise; export it to a folder, as "
             "safetensors"

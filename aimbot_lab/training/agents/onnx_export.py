@@ -251,9 +251,13 @@ def drawn_actions(
         columns.append((below <= 0).sum(axis=1))
         tied |= (np.abs(below) <= CLOSE).any(axis=1)
     if likely.means is not None:
-        apart = th.special.ndtri(th.from_numpy(noise[:, -len(likely.deviation) :])).numpy()
+        count = likely.means.shape[1]
+        apart = th.special.ndtri(th.from_numpy(noise[:, -count:])).numpy()
         space: Any = agent.space
         numbers = likely.means + likely.deviation * apart
+        if agent.policy.squash_output:
+            low, high = (end.ravel().astype(np.float64) for end in (space.low, space.high))
+            numbers = low + 0.5 * (np.tanh(numbers) + 1.0) * (high - low)
         ends = (end.ravel()[-numbers.shape[1] :] for end in (space.low, space.high))
         columns.extend(numbers.clip(*ends).T)
     chosen = np.column_stack(columns).reshape(-1, *(agent.space.shape or ()))
@@ -286,6 +290,7 @@ MEMORY = (
     "zero memory_h and memory_c where an episode begins, and give the outputs memory_h_out and "
     "memory_c_out back with the next observation of the same episode"
 )
+SQUASHED = "means before tanh, and the logarithms of their deviations"
 STATE_CLOSE = 1e-4  # by which what is remembered may differ after 100 steps
 
 
@@ -305,9 +310,6 @@ def export_onnx(
     where the two differ.
     """
     deployed = DeployedPolicy(saved, temperature).eval()
-    if deployed.squashed and deployed.noisy:
-        what = "its ONNX file for other programs than Unity plays at 0 alone: --temperature 0"
-        raise ConfigurationError(f"{saved.train.algo}: {what}")
     require_libraries()
     fresh = path.with_name(f".{path.name}.part")
     try:
@@ -414,7 +416,9 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
     about |= _about_units(deployed, saved)
     if deployed.heads.limits is None and spec.continuous:
         about["aim_bins"] = saved.agent.bins[0].tolist()  # before they become bounds' shares
-    elif deployed.heads.limits is not None:
+    elif deployed.squashed:
+        about["scores"] = SQUASHED
+    elif deployed.heads.limits is not None and saved.agent.samples:
         about["mouse_std"] = th.exp(deployed.policy.log_std).tolist()
     return {
         key: value if isinstance(value, str) else json.dumps(value) for key, value in about.items()

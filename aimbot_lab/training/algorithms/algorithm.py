@@ -122,7 +122,7 @@ class Algorithm:
     def chooses_bins(self, settings: TrainSettings, spec: WorldSpec) -> bool:
         """Whether the learner sees choices alone: bins where the world of `spec` has numbers."""
         actions = self.adapter(settings).actions
-        if actions == "own":
+        if actions in ("own", "numbers"):
             return bool(spec.branches)
         return actions in ("bins", "flat", "target_bins")
 

@@ -234,9 +234,9 @@ def flat_adapter(settings: TrainSettings) -> AdapterOptions:
     return AdapterOptions("flat", blocks=settings.options.get(REPLAY) == HER)
 
 
-def own_adapter(settings: TrainSettings) -> AdapterOptions:
-    """The environment's own actions."""
-    return AdapterOptions(blocks=settings.options.get(REPLAY) == HER)
+def number_adapter(settings: TrainSettings) -> AdapterOptions:
+    """The environment's own numbers."""
+    return AdapterOptions("numbers", blocks=settings.options.get(REPLAY) == HER)
 
 
 def _dqn() -> Classes:
@@ -364,7 +364,7 @@ SAC_ALGORITHM = Algorithm(
     classes=_sac,
     shared=same_names("batch_size", "learning_rate", "gamma"),
     settings=SacSettings,
-    adapter=own_adapter,
+    adapter=number_adapter,
     numbers_only=True,
     one_row=True,
     replay_buffer=True,
