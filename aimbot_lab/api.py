@@ -87,7 +87,7 @@ def train(
     from aimbot_lab.experiment.runs.agents import find_initial_agent
     from aimbot_lab.experiment.runs.run import run_curriculum
     from aimbot_lab.experiment.runs.run_record import RunRequest
-    from aimbot_lab.foundation.registry import always
+    from aimbot_lab.foundation.named_code import always
     from aimbot_lab.training.run_hooks import SilentObserver
 
     check_training(file, overrides, tags, callbacks)

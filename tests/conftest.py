@@ -7,7 +7,7 @@ import pytest
 
 from aimbot_lab.cluster import connection
 from aimbot_lab.foundation.garbage import collect_seldom
-from aimbot_lab.foundation.registry import EVERYTHING, TRUST
+from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
 
 collect_seldom()
 

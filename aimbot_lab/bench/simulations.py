@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from aimbot_lab.bench.turns import Report, Say, Table
 from aimbot_lab.curriculum.evidence import EvidenceTest
-from aimbot_lab.foundation.ratings import ALPHA, cycle_p, expected_scores, ratings_of
+from aimbot_lab.foundation.cycles import ALPHA, cycle_p
+from aimbot_lab.foundation.ratings import expected_scores, ratings_of
 
 Outcomes = npt.NDArray[np.bool_]  # [episodes, lessons]
 Numbers = npt.NDArray[np.int64]

@@ -24,8 +24,9 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldType
-from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.callbacks.report_callback import MetricSink

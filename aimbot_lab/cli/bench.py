@@ -14,7 +14,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_files
 from aimbot_lab.cli.text import Fit, print_json, table
 from aimbot_lab.cli.view import progress
-from aimbot_lab.foundation.registry import always
+from aimbot_lab.foundation.named_code import always
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 WIDTH = 100  # beyond which heads of columns are wrapped

@@ -20,7 +20,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 from aimbot_lab.cli.text import print_apart
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.registry import allow_everything
+from aimbot_lab.foundation.named_code import allow_everything
 from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, own_files, shipped_names
 from aimbot_lab.tracking.data_folder import (
     ADDRESS_VARIABLE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from aimbot_lab.foundation.display import TerminalPlay, WorldReplays, WorldScenes
-from aimbot_lab.foundation.registry import NamedCode, is_allowed, require_allowed
+from aimbot_lab.foundation.named_code import NamedCode, is_allowed, require_allowed
 from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import (
     BatchWorld,

@@ -47,10 +47,11 @@ from aimbot_lab.experiment.analysis.recording import (
     wanted_cells,
 )
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
+from aimbot_lab.foundation.cycles import ALPHA, cycles_of, nash_weights
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.ratings import ALPHA, cycles_of, nash_weights, ratings_of
-from aimbot_lab.foundation.registry import MayRun
+from aimbot_lab.foundation.named_code import MayRun
+from aimbot_lab.foundation.ratings import ratings_of
 from aimbot_lab.foundation.world import BatchWorld, Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes

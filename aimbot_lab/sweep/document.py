@@ -21,7 +21,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
     starts_with,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import MayRun, never
+from aimbot_lab.foundation.named_code import MayRun, never
 from aimbot_lab.shipped.named_files import SWEEP, find_file, is_path
 from aimbot_lab.sweep.settings import WIN_RATE, SweepFile, sweep_diagnostics
 from aimbot_lab.sweep.space import (

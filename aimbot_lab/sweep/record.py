@@ -14,18 +14,12 @@ import aimbot_lab
 from aimbot_lab.experiment.config.document import LoadedCurriculum, parse_curriculum
 from aimbot_lab.experiment.runs.run_record import noted_in
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import MayRun, never
+from aimbot_lab.foundation.named_code import MayRun, never
 from aimbot_lab.shipped.named_files import is_path
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
+from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate, ConfirmSchedule, SearchSchedule
 from aimbot_lab.sweep.settings import SweepFile
-from aimbot_lab.sweep.space import (
-    SEARCH_TRIAL,
-    Candidate,
-    ConfirmSchedule,
-    SearchSchedule,
-    also_params,
-    default_params,
-)
+from aimbot_lab.sweep.space import also_params, default_params
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
 from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder, without_password

@@ -12,7 +12,8 @@ from optuna.trial import FrozenTrial, TrialState
 from aimbot_lab.foundation.episodes import are_alike, student_errors, wilson
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import SweepRecord, Unconfirmed, counted, ranked
-from aimbot_lab.sweep.space import SEARCH_TRIAL, Candidate, default_params
+from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate
+from aimbot_lab.sweep.space import default_params
 from aimbot_lab.sweep.storage import is_worked_at
 from aimbot_lab.sweep.trial import MEAN, score_key
 from aimbot_lab.sweep.trial_queue import DEATHS, LEASE, REASON

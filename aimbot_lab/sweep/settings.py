@@ -10,7 +10,7 @@ from annotated_types import MaxLen, MinLen
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
-from aimbot_lab.tracking.data_folder import TrackingSettings
+from aimbot_lab.tracking.settings import TrackingSettings
 
 TRIAL_VALUE = "trial/value"  # what a trial is worth
 TRAINING_VALUE = "training/value"  # what each of its trainings is worth, by their index

@@ -1,22 +1,16 @@
-"""What a search may change: values, schedules over trials, and how one is drawn.
-
-Values to search: the space that a sweep's dimensions span, and what a trial is given of it.
+"""Values to search: the space that a sweep's dimensions span, and what a trial is given of it.
 
 That is a pure function of the sweep, the trial's number and earlier results. Optuna's samplers draw
 from a stream of random numbers and look at whatever has ended by now. Here each trial has a sampler
 of its own, seeded by the trial's number, that sees a study made for it: the results it is entitled
 to, and of the trials that may still run only their values. So a sweep repeats whatever the timing,
 and goes on after a crash without the sampler's state.
-
-Which trials a sweep consists of, the search, then the confirmation of the best; which are given
-up early, a pure function of a trial's reports and earlier trials'.
 """
 
 import json
 import math
 import re
-import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
@@ -28,7 +22,6 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.pruners import WilcoxonPruner
 from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
@@ -37,7 +30,6 @@ from aimbot_lab.experiment.config.yaml_reader import Diagnostic
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.settings import Choices, Dimension, FloatRange, IntRange, SweepFile
-from aimbot_lab.sweep.trial_queue import SCORE, NewTrial
 
 NEVER_SEARCHED = ("name", "seed", "tracking", "env.threads", "train.torch_threads")
 Params = Mapping[str, Any]  # the values of a trial by their keys, as Optuna keeps them
@@ -274,156 +266,3 @@ def _as_seen(trial: FrozenTrial) -> FrozenTrial:
         distributions=trial.distributions,
         intermediate_values=trial.intermediate_values,
     )
-
-
-SEARCH_TRIAL = "search_trial"  # attribute of a confirming trial: whose values it has
-Candidate = int | str  # the number of a search's trial, or the name of values in `confirm.also`
-
-Reports = Mapping[int, float]  # value by training and cell (wilcoxon), or by steps (halving)
-MIN_PAIRS = 4  # fewer can't reach a p value below 0.1
-
-
-class SearchSchedule:
-    """The curriculum's own values first, then what the sampler suggests."""
-
-    def __init__(self, sweep: SweepFile, base: LoadedCurriculum, trials: int) -> None:
-        self._sweep = sweep
-        self._distributions = distributions(sweep.search)
-        self._defaults = default_params(sweep.search, base)
-        self._trials = trials
-
-    def total(self, trials: Sequence[FrozenTrial]) -> int:
-        """How many trials there will be."""
-        return max(self._trials, len(trials))
-
-    def is_due(self, trials: Sequence[FrozenTrial]) -> bool:
-        """Whether all that the next trial is chosen from has ended."""
-        number = len(trials)
-        known = trials[: visible(self._sweep, number)]
-        return number < self._trials and all(trial.state.is_finished() for trial in known)
-
-    def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
-        """The trial that follows `trials`."""
-        if not self.is_due(trials):
-            return None
-        first = not trials and self._defaults is not None
-        params = self._defaults if first else suggest(self._sweep, trials)
-        return NewTrial(params or {}, self._distributions, {})
-
-
-class ConfirmSchedule:
-    """Given values again, on fresh seeds.
-
-    Those of the trials `retried`, which failed, are due once more; what these had is kept.
-    """
-
-    def __init__(
-        self,
-        sweep: SweepFile,
-        candidates: Mapping[Candidate, Mapping[str, Any]],
-        *,
-        retried: Collection[int] = (),
-    ) -> None:
-        self._distributions = distributions(sweep.search)
-        self._candidates, self._retried = candidates, retried
-
-    def total(self, trials: Sequence[FrozenTrial]) -> int:
-        """How many there will be: a sweep that is given more trials may find other best ones."""
-        return len(trials) + len(self._left(trials))
-
-    def is_due(self, trials: Sequence[FrozenTrial]) -> bool:
-        """Whether a candidate is left."""
-        return bool(self._left(trials))
-
-    def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
-        """The next candidate."""
-        for candidate in self._left(trials):
-            before = [one for one in trials if one.user_attrs[SEARCH_TRIAL] == candidate]
-            kept = before[-1].user_attrs if before else {}
-            scores = {key: value for key, value in kept.items() if key.startswith(SCORE)}
-            attributes = {**scores, SEARCH_TRIAL: candidate}
-            return NewTrial(self._candidates[candidate], self._distributions, attributes)
-        return None
-
-    def _left(self, trials: Sequence[FrozenTrial]) -> list[Candidate]:
-        counted = (trial for trial in trials if trial.number not in self._retried)
-        taken = {trial.user_attrs[SEARCH_TRIAL] for trial in counted}
-        return [number for number in self._candidates if number not in taken]
-
-
-def should_prune(
-    sweep: SweepFile, trials: Sequence[FrozenTrial], number: int, params: Params, reports: Reports
-) -> bool:
-    """Whether trial `number` of `trials`, with these reports so far, is to be given up.
-
-    Only the trials that its values were chosen from count.
-    """
-    if number == 0:
-        return False  # what everything is compared with
-    return _RULES[sweep.pruner.kind](sweep, trials, number, params, reports)
-
-
-def rungs(sweep: SweepFile, steps: int) -> list[int]:
-    """The numbers of steps, up to `steps`, after which halving compares trials."""
-    if sweep.pruner.kind != "halving":
-        return []
-    found = [sweep.pruner.first_steps]
-    while found[-1] * sweep.pruner.reduction < steps:
-        found.append(found[-1] * sweep.pruner.reduction)
-    return found
-
-
-def steps_allowed(sweep: SweepFile, trials: Sequence[FrozenTrial], number: int) -> float | None:
-    """The mean steps above which `race` gives trial `number` up, None if there is no limit.
-
-    They are the least value among the trials that its values were chosen from, and the margin.
-    Those have all ended before it began, so the limit is the same for every worker.
-    """
-    if sweep.pruner.kind != "race" or number == 0:
-        return None
-    known = trials[: visible(sweep, number)]
-    values = [t.value for t in known if t.state == TrialState.COMPLETE and t.value is not None]
-    return min(values) * (1.0 + sweep.pruner.margin) if values else None
-
-
-def _never(
-    _sweep: SweepFile, _trials: Sequence[FrozenTrial], _number: int, _params: Params, _own: Reports
-) -> bool:
-    return False
-
-
-def _wilcoxon(
-    sweep: SweepFile, trials: Sequence[FrozenTrial], number: int, params: Params, own: Reports
-) -> bool:
-    """Whether a paired test finds it worse than the best trial, as Optuna's pruner has it."""
-    study = view(sweep, trials, number)
-    study.add_trial(
-        create_trial(
-            state=TrialState.RUNNING,
-            params=dict(params),
-            distributions=distributions(sweep.search),
-            intermediate_values=dict(own),
-        )
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it is experimental, or that a trial has more pairs
-        pruner = WilcoxonPruner(p_threshold=sweep.pruner.p_threshold, n_startup_steps=MIN_PAIRS)
-        return pruner.prune(study, study.get_trials()[-1])
-
-
-def _halving(
-    sweep: SweepFile, trials: Sequence[FrozenTrial], number: int, _params: Params, own: Reports
-) -> bool:
-    """Whether it is not among the best 1/reduction of the trials that got as far."""
-    rung = max(own)
-    known = trials[: visible(sweep, number)]
-    others = [t.intermediate_values[rung] for t in known if rung in t.intermediate_values]
-    if len(others) + 1 < sweep.pruner.reduction:
-        return False
-    go_on = (len(others) + 1) // sweep.pruner.reduction
-    return sum(other > own[rung] for other in others) >= go_on
-
-
-_RULES: Mapping[str, Callable[[SweepFile, Sequence[FrozenTrial], int, Params, Reports], bool]] = (
-    MappingProxyType({"none": _never, "race": _never, "wilcoxon": _wilcoxon, "halving": _halving})
-)

@@ -12,8 +12,9 @@ from optuna.trial import TrialState
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.sweep.schedules import rungs, should_prune, steps_allowed
 from aimbot_lab.sweep.settings import Choices, Dimension, SweepFile
-from aimbot_lab.sweep.space import Params, rungs, should_prune, steps_allowed
+from aimbot_lab.sweep.space import Params
 from aimbot_lab.sweep.storage import STORAGE_ERRORS
 from aimbot_lab.sweep.trial_queue import REASON, SCORE, Claim, TrialQueue
 from aimbot_lab.sweep.trial_runs import (

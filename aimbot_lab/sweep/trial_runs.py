@@ -10,8 +10,9 @@ from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.record import SweepRecord
+from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.settings import TRAINING_VALUE, TRIAL_VALUE, SweepFile
-from aimbot_lab.sweep.space import SEARCH_TRIAL, Candidate, Params, override_text, overrides
+from aimbot_lab.sweep.space import Params, override_text, overrides
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run, rejoin_run

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.garbage import collect_seldom
-from aimbot_lab.foundation.registry import TRUST
+from aimbot_lab.foundation.named_code import TRUST
 from aimbot_lab.sweep.record import SweepRecord, load
 from aimbot_lab.sweep.storage import STORAGE_ERRORS, StorageAddress, open_storage, storage_error
 from aimbot_lab.sweep.trial import run_trial

@@ -10,16 +10,12 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import MappingProxyType
-from typing import Annotated
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from pydantic import AfterValidator, StringConstraints
-
-from aimbot_lab.foundation import settings
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 
 FOLDER_NAME = ".aimbot-lab"
@@ -443,44 +439,3 @@ def _host_hint(said: str) -> str:
     if "Invalid Host header" not in said:
         return ""
     return "; start it with --allowed-hosts NAME:PORT, as the address names it"
-
-
-USUAL_EXPERIMENT = "aimbot-lab"
-EXPERIMENT_VARIABLE = "MLFLOW_EXPERIMENT_NAME"
-_MAX_NAME = 250  # characters
-
-
-def _not_blank(name: str) -> str:
-    if not name.strip():
-        raise ValueError("must not be blank")
-    return name
-
-
-ExperimentName = Annotated[
-    str, StringConstraints(min_length=1, max_length=_MAX_NAME), AfterValidator(_not_blank)
-]
-
-
-def _usual_experiment() -> str:
-    name = os.environ.get(EXPERIMENT_VARIABLE, "")
-    if len(name) > _MAX_NAME:
-        raise ConfigurationError(
-            f"environment variable {EXPERIMENT_VARIABLE}: must have at most {_MAX_NAME} characters"
-        )
-    return name if name.strip() else USUAL_EXPERIMENT
-
-
-@settings.dataclass(frozen=True, kw_only=True, config=settings.STRICT)
-class TrackingSettings:
-    """The experiment that runs are gathered in, and the store that keeps them."""
-
-    experiment: ExperimentName = field(default_factory=_usual_experiment)
-    """Name of the MLflow experiment; by default MLFLOW_EXPERIMENT_NAME, else aimbot-lab."""
-    uri: str | None = None
-    """Address of a tracking server or database that replaces the store in the data folder."""
-    tensorboard: bool = False
-    """Whether the run also keeps its numbers as a TensorBoard event file, among its artifacts."""
-
-    def __post_init__(self) -> None:
-        if self.uri is not None:
-            checked_uri(self.uri)

@@ -23,7 +23,6 @@ from aimbot_lab.foundation.errors import ConfigurationError, RunLostError, Store
 from aimbot_lab.foundation.files import exclusive
 from aimbot_lab.tracking.data_folder import (
     DataFolder,
-    TrackingSettings,
     choose_address,
     kept_address,
     without_password,
@@ -75,6 +74,7 @@ from aimbot_lab.version import code_hash
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore
+    from aimbot_lab.tracking.settings import TrackingSettings
 
 EVENTS_NAME = "events.out.tfevents.aimbot-lab"  # TensorBoard looks for `tfevents` in names
 _FILE_VERSION = b"brain.Event:2"
@@ -448,7 +448,7 @@ class RunDescription:
 
 def open_run(
     data_folder: DataFolder,
-    settings: TrackingSettings,
+    settings: "TrackingSettings",
     description: RunDescription,
     *,
     tracking_uri: str | None = None,
@@ -495,7 +495,7 @@ def open_run(
 
 
 def check_destination(
-    data_folder: DataFolder, settings: TrackingSettings, *, tracking_uri: str | None = None
+    data_folder: DataFolder, settings: "TrackingSettings", *, tracking_uri: str | None = None
 ) -> None:
     """Raise ConfigurationError where `open_run` could only fail; asks no server, makes nothing."""
     address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
@@ -508,7 +508,7 @@ def check_destination(
 
 
 def check_server(
-    data_folder: DataFolder, settings: TrackingSettings, *, tracking_uri: str | None = None
+    data_folder: DataFolder, settings: "TrackingSettings", *, tracking_uri: str | None = None
 ) -> None:
     """Raise StoreError where runs would go to a tracking server that does not answer."""
     address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
@@ -551,7 +551,7 @@ def _user_name() -> str:
 
 def rejoin_run(
     data_folder: DataFolder,
-    settings: TrackingSettings,
+    settings: "TrackingSettings",
     run_id: str,
     *,
     tracking_uri: str | None = None,

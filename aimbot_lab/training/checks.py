@@ -12,7 +12,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import NamedCode, imported, is_allowed, named_code
+from aimbot_lab.foundation.named_code import NamedCode, imported, is_allowed, named_code
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.algorithm import (

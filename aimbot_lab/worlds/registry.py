@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from aimbot_lab.foundation import metric_names
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import NamedCode, Registry, SettingsByName
+from aimbot_lab.foundation.named_code import NamedCode
+from aimbot_lab.foundation.registry import Registry, SettingsByName
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.spec_document import spec_document, spec_from
 from aimbot_lab.foundation.world import ABILITIES, COLUMNS, BatchWorld, WorldSpec, unit_faults

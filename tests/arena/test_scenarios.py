@@ -12,9 +12,7 @@ from drawn_values import drawn, ranges, uniform
 from hypothesis import strategies as st
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.settings import (
-    ParameterValue,
-)
+from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.core import state as core

@@ -16,7 +16,7 @@ from tiny_runs import invoke, invoke_plainly, write
 
 from aimbot_lab.cli.commands import files
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.registry import EVERYTHING, TRUST, UntrustedCodeError
+from aimbot_lab.foundation.named_code import EVERYTHING, TRUST, UntrustedCodeError
 from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.parts.watch import _Theatre
 from aimbot_lab.panel.server.trainings import Curricula

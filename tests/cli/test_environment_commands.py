@@ -9,8 +9,9 @@ from tiny_runs import invoke, invoke_plainly, train, write
 
 from aimbot_lab.cli.commands.export import shown_differences
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.agents.onnx_export import OnnxCheck
 
 CURRICULUM = """

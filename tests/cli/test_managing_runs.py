@@ -12,10 +12,11 @@ from aimbot_lab.experiment.analysis.learning_curve import read_curves
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking import history
-from aimbot_lab.tracking.data_folder import DataFolder, StoreRefusedError, TrackingSettings
+from aimbot_lab.tracking.data_folder import DataFolder, StoreRefusedError
 from aimbot_lab.tracking.history import find_run, list_own_trainings, list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.run_folder import create_run_folder, running_run, this_process, write_owner
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import NOTE_TAG, PARENT, RunSummary, parse_filter, selected
 
 

@@ -23,10 +23,11 @@ from mlflow_servers import HOST, IN_PLACE, SERVED, Servers, mlflow_servers
 from tiny_runs import Told, invoke, invoke_plainly, write
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings, choose_address
+from aimbot_lab.tracking.data_folder import DataFolder, choose_address
 from aimbot_lab.tracking.history import download_artifact, list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.mlflow_store import connect
+from aimbot_lab.tracking.settings import TrackingSettings
 
 POLE = """
 name: pole

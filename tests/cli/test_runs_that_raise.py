@@ -11,7 +11,7 @@ from aimbot_lab.cli.view import PlainLines
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.run import TRACEBACK_NAME
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.registry import always
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from tests.installed import install

@@ -23,9 +23,10 @@ from aimbot_lab.experiment.runs.run_record import (
     write_record,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run, reopen_run
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import RunSummary
 
 

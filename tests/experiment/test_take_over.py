@@ -19,9 +19,10 @@ from aimbot_lab.experiment.runs.run_record import (
 )
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking import run_folder
-from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.worlds.registry import settings_with
 

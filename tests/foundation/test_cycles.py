@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.ratings import cycle_p, cycles_of, nash_weights
+from aimbot_lab.foundation.cycles import cycle_p, cycles_of, nash_weights
 
 
 def even_games(scores: np.ndarray, games: int) -> np.ndarray:

@@ -18,8 +18,9 @@ from aimbot_lab.cli.commands import pages
 from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay.episode import RowRecorder, as_replay, replay_text
-from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.worlds.registry import make_world, settings_with, type_of
 
 pytestmark = needs_chromium

@@ -15,8 +15,9 @@ from aimbot_lab.panel.server.replays import ResultLine, in_one, readable
 from aimbot_lab.panel.server.run_list import ShownLesson
 from aimbot_lab.panel.server.run_report import command, report_of, result_of, thinned
 from aimbot_lab.tracking import history
-from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import MetricPoint
 
 

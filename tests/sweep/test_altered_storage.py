@@ -10,7 +10,7 @@ from sweep_files import PLANTED, changed, write_sweep
 from aimbot_lab.cli.commands.sweep import begun
 from aimbot_lab.experiment.config.document import parse_curriculum, with_overrides
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import TRUST, UntrustedCodeError, always
+from aimbot_lab.foundation.named_code import TRUST, UntrustedCodeError, always
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import RECORD, find_record
 from aimbot_lab.sweep.storage import choose_storage

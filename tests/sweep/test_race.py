@@ -13,7 +13,8 @@ from aimbot_lab.sweep import trial as trial_module
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import SweepRecord, begin
 from aimbot_lab.sweep.report import power, report
-from aimbot_lab.sweep.space import steps_allowed, view
+from aimbot_lab.sweep.schedules import steps_allowed
+from aimbot_lab.sweep.space import view
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue

@@ -11,15 +11,9 @@ from sweep_files import PLANTED, write_sweep
 
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
+from aimbot_lab.sweep.schedules import SearchSchedule, should_prune
 from aimbot_lab.sweep.settings import PrunerSettings
-from aimbot_lab.sweep.space import (
-    SearchSchedule,
-    distributions,
-    should_prune,
-    suggest,
-    view,
-    visible,
-)
+from aimbot_lab.sweep.space import distributions, suggest, view, visible
 from aimbot_lab.sweep.trial import measure, planted_rate
 from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder

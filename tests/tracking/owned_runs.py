@@ -4,8 +4,8 @@ import json
 import platform
 
 from aimbot_lab.tracking import run_folder as owner_module
-from aimbot_lab.tracking.data_folder import TrackingSettings
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
 
 
 def seen_from(monkeypatch, *, host=None, namespace=None, boot=None):

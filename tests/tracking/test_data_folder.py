@@ -6,14 +6,10 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking.data_folder import (
-    DataFolder,
-    TrackingSettings,
-    choose_address,
-    locate_data_folder,
-)
+from aimbot_lab.tracking.data_folder import DataFolder, choose_address, locate_data_folder
 from aimbot_lab.tracking.history import download_artifact, list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
 
 
 @pytest.fixture

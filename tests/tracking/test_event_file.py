@@ -7,7 +7,6 @@ import pytest
 from event_reader import scalars
 from fake_store import FakeStore
 
-from aimbot_lab.tracking.data_folder import TrackingSettings
 from aimbot_lab.tracking.journal import MetricsEntry, growing_file
 from aimbot_lab.tracking.journal_tracker import (
     EVENTS_NAME,
@@ -17,6 +16,7 @@ from aimbot_lab.tracking.journal_tracker import (
     open_run,
     reopen_run,
 )
+from aimbot_lab.tracking.settings import TrackingSettings
 
 ON = TrackingSettings(tensorboard=True)
 # Written by RecordWriter and Event of tensorboard 2.21.

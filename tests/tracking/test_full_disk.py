@@ -170,9 +170,9 @@ def test_a_listener_that_fails_stops_nothing(begin, disk):
 
 def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_folder, monkeypatch):
     from aimbot_lab.tracking import journal
-    from aimbot_lab.tracking.data_folder import TrackingSettings
     from aimbot_lab.tracking.history import list_runs
     from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+    from aimbot_lab.tracking.settings import TrackingSettings
 
     def full(*_):
         raise OSError(28, "No space left on device")

@@ -11,7 +11,7 @@ from aimbot_lab.cli.commands.runs import runs as runs_command
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import history, mlflow_store
-from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import (
     Addition,
     add_to_run,
@@ -22,6 +22,7 @@ from aimbot_lab.tracking.history import (
     read_run,
 )
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.tracking.ui import ui_command
 

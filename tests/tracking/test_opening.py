@@ -16,10 +16,11 @@ from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import data_folder as data_folder_module
 from aimbot_lab.tracking import journal_tracker
-from aimbot_lab.tracking.data_folder import DataFolder, TrackingSettings
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, check_destination, open_run
 from aimbot_lab.tracking.run_folder import read_owner
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import MemoryTracker, checked_run_name
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.version import code_hash
@@ -282,7 +283,7 @@ import sys
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal_tracker import check_destination
-from aimbot_lab.tracking.data_folder import TrackingSettings
+from aimbot_lab.tracking.settings import TrackingSettings
 check_destination(DataFolder(Path(sys.argv[1])), TrackingSettings())
 assert not {"mlflow", "sqlalchemy", "torch", "numpy"} & set(sys.modules)
 """
@@ -345,8 +346,8 @@ def test_passwords_reach_neither_artifacts_nor_the_description(tmp_path, monkeyp
 
 @pytest.mark.filterwarnings("ignore:Query string argument")
 def test_an_open_run_shows_its_address_without_the_password(data_folder):
-    from aimbot_lab.tracking.data_folder import TrackingSettings
     from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+    from aimbot_lab.tracking.settings import TrackingSettings
 
     uri = f"sqlite:///{data_folder.database}?timeout=5&password=secret"
     tracker = open_run(data_folder, TrackingSettings(uri=uri), RunDescription("shown"))

@@ -17,7 +17,6 @@ from aimbot_lab.tracking.data_folder import (
     NoArtifactError,
     StoreRefusedError,
     TrackingAddress,
-    TrackingSettings,
     file_error,
 )
 from aimbot_lab.tracking.history import close_orphan_runs
@@ -32,6 +31,7 @@ from aimbot_lab.tracking.journal import (
 )
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.run_folder import OWNER_TAG, this_process
+from aimbot_lab.tracking.settings import TrackingSettings
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from dead_runs import leave_elsewhere
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking.data_folder import TrackingSettings
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.journal import EndEntry, Journal, MetricsEntry, ResumeEntry
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run, reopen_run
@@ -18,6 +17,7 @@ from aimbot_lab.tracking.run_folder import (
     waiting_runs,
     write_owner,
 )
+from aimbot_lab.tracking.settings import TrackingSettings
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
-from aimbot_lab.tracking.data_folder import TrackingSettings, embedded_address
+from aimbot_lab.tracking.data_folder import embedded_address
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import MemoryTracker, Tracker
 
 

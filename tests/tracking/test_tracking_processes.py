@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
-from aimbot_lab.tracking.data_folder import TrackingSettings
+from aimbot_lab.tracking.settings import TrackingSettings
 folder = DataFolder(Path(sys.argv[1]))
 tracker = open_run(folder, TrackingSettings(), RunDescription("child"))
 """

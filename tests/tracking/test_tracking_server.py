@@ -20,7 +20,6 @@ from aimbot_lab.tracking.data_folder import (
     LOGIN,
     DataFolder,
     TrackingAddress,
-    TrackingSettings,
     choose_address,
     embedded_address,
     kept_address,
@@ -30,6 +29,7 @@ from aimbot_lab.tracking.data_folder import (
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.mlflow_app import APP_NAME, EXPERIMENT_TAGS, TOKEN_VARIABLE, create_app
 from aimbot_lab.tracking.run_folder import OWNER_TAG
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
 

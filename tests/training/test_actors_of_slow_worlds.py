@@ -22,7 +22,7 @@ from test_shared_training import Record
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
-from aimbot_lab.foundation.registry import EVERYTHING, TRUST
+from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
 from aimbot_lab.training.actors import rollouts, supply
 from aimbot_lab.training.actors.actor import Answer, LocalActors, _Process
 from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block

@@ -14,7 +14,7 @@ import aimbot_lab
 from aimbot_lab.adapters.sb3_envs import make_vec_env
 from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, LabError
-from aimbot_lab.foundation.registry import TRUST
+from aimbot_lab.foundation.named_code import TRUST
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.training import Training

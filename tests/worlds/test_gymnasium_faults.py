@@ -17,7 +17,7 @@ from pole_curriculum import CURRICULUM
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
-from aimbot_lab.foundation.registry import always
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import Scenario, new_notices
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, ObservationParts, WinRule

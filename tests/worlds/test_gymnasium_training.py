@@ -16,7 +16,7 @@ from aimbot_lab.evaluation.episodes import play
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import always
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.settings import Uniform
 from aimbot_lab.foundation.world import new_step_buffers
 from aimbot_lab.training.agents.agent import Agent

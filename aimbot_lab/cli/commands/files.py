@@ -18,7 +18,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_files
 from aimbot_lab.cli.text import print_json, table, write_output
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import NamedCode, allow
+from aimbot_lab.foundation.named_code import NamedCode, allow
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, find_file, own_files, write_project
 

@@ -21,7 +21,7 @@ from aimbot_lab.cli.training import (
     train,
     train_seeds,
 )
-from aimbot_lab.foundation.registry import always
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import checked_run_name

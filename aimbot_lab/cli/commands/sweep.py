@@ -16,7 +16,7 @@ from aimbot_lab.cli.text import print_json, report_text, status_text, table
 from aimbot_lab.cli.view import ShareView, sweep_view
 from aimbot_lab.cluster.connection import connected
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import always
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
 

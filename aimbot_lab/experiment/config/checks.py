@@ -32,7 +32,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
     starts_with,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import MayRun, allow, never
+from aimbot_lab.foundation.named_code import MayRun, allow, never
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain, algorithm_of, shard_count
 from aimbot_lab.training.checks import (

@@ -35,7 +35,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
 )
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.files import is_of_the_kernel
-from aimbot_lab.foundation.registry import MayRun, NamedCode, is_allowed, never
+from aimbot_lab.foundation.named_code import MayRun, NamedCode, is_allowed, never
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world_type import KeptFiles
 from aimbot_lab.foundation.yaml_files import dump, yaml_files

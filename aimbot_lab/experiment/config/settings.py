@@ -27,7 +27,7 @@ from aimbot_lab.curriculum.settings import (
 )
 from aimbot_lab.experiment.config.schema import advice
 from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, starts_with
-from aimbot_lab.foundation.registry import NamedCode
+from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.settings import (
     STRICT,
     Bool,
@@ -39,7 +39,7 @@ from aimbot_lab.foundation.settings import (
     dataclass,
 )
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
-from aimbot_lab.tracking.data_folder import TrackingSettings
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.algorithms.policy_kwargs import with_named_encoder
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.checks import callback_code, with_picture_layers, with_scaling

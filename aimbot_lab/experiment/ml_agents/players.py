@@ -13,7 +13,7 @@ from typing import Any
 from aimbot_lab.curriculum.settings import Lesson, lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import always
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import close_world, closed_on_failure
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.mlagents.builds import program_of

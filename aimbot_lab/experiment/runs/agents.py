@@ -22,7 +22,7 @@ from aimbot_lab.experiment.runs.run_record import (
     stored_curriculum,
 )
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
-from aimbot_lab.foundation.registry import MayRun
+from aimbot_lab.foundation.named_code import MayRun
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder, FilesHeldError, NoArtifactError

@@ -28,7 +28,7 @@ from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curricu
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.files import put_file, read_bounded
-from aimbot_lab.foundation.registry import MayRun, NamedCode, is_allowed, never
+from aimbot_lab.foundation.named_code import MayRun, NamedCode, is_allowed, never
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking import history
 from aimbot_lab.tracking.data_folder import DataFolder, without_password

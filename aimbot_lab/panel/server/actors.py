@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aimbot_lab.evaluation.matches import MatchPlayer, script_player
 from aimbot_lab.foundation.display import WorldScenes
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.registry import never
+from aimbot_lab.foundation.named_code import never
 from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings

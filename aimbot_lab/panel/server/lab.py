@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs, noted_in, read_record
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.registry import TRUST, NamedCode, is_allowed
+from aimbot_lab.foundation.named_code import TRUST, NamedCode, is_allowed
 from aimbot_lab.panel.server.messages import (
     STORE,
     Asked,

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from aimbot_lab.curriculum.reports import CellReport, LessonReport, Measured
 from aimbot_lab.curriculum.settings import Key, MixWeights
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.registry import never
+from aimbot_lab.foundation.named_code import never
 from aimbot_lab.panel.server.messages import (
     STORE,
     SWEEPS,

@@ -20,7 +20,7 @@ from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
 from aimbot_lab.foundation.display import ReplayRow, RestoredRow, Scene
 from aimbot_lab.foundation.episodes import Cell, result_line
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.registry import NamedCode
+from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BoolArray, Scenario, StepBuffers, step_buffers
 from aimbot_lab.foundation.world_type import Act

@@ -22,7 +22,7 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.foundation.episodes import EpisodeBatch, oldest
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.garbage import collect_seldom
-from aimbot_lab.foundation.registry import allow
+from aimbot_lab.foundation.named_code import allow
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     close_world,

@@ -15,7 +15,8 @@ from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.files import read_bounded
-from aimbot_lab.foundation.registry import Registry, UntrustedCodeError
+from aimbot_lab.foundation.named_code import UntrustedCodeError
+from aimbot_lab.foundation.registry import Registry
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings

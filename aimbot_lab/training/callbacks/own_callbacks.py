@@ -7,7 +7,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter
 
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, blamed
-from aimbot_lab.foundation.registry import require_allowed
+from aimbot_lab.foundation.named_code import require_allowed
 from aimbot_lab.training.callbacks.report_callback import LEARNER_PREFIX, MetricSink
 from aimbot_lab.training.checks import UNSEEN, callback_class, callback_code
 from aimbot_lab.training.run_hooks import Observer

@@ -13,7 +13,7 @@ from aimbot_lab.foundation.kernels.jit import Packed, RepeatedCall
 from aimbot_lab.foundation.kernels.lanes import LANES
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.kernels.threads import SPIN_LIMIT
-from aimbot_lab.foundation.settings import CONSTANT, RANGES, UNIFORM, sampler_arrays
+from aimbot_lab.foundation.settings import CONSTANT, RANGES, UNIFORM
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.motion import write_masks_packed
@@ -52,6 +52,7 @@ from aimbot_lab.worlds.kernel_world import (
     content_line,
     setting_lines,
 )
+from aimbot_lab.worlds.parameters import sampler_arrays
 
 Kind = Literal["plain", "full", "sensed"]
 COUNTERS = (

@@ -14,7 +14,7 @@ from aimbot_lab.foundation.display import (
 )
 from aimbot_lab.foundation.episodes import WIN
 from aimbot_lab.foundation.errors import reason
-from aimbot_lab.foundation.registry import NamedCode, is_allowed, named_code
+from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code
 from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec, step_buffers
 from aimbot_lab.foundation.world_type import AskedType, Bounds, MakePlayer, RandomAgent

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, blamed
-from aimbot_lab.foundation.registry import imported
+from aimbot_lab.foundation.named_code import imported
 from aimbot_lab.worlds.gymnasium.observations import OBSERVATION, entry_layouts
 from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, ObservationParts

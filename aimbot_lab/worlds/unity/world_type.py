@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from aimbot_lab.foundation.registry import NamedCode, named_code, require_allowed
+from aimbot_lab.foundation.named_code import NamedCode, named_code, require_allowed
 from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
 from aimbot_lab.foundation.world_type import AskedType, Bounds, MakePlayer, RandomAgent

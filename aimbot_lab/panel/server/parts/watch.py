@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import finalize
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.registry import TRUST, NamedCode, require_allowed
+from aimbot_lab.foundation.named_code import TRUST, NamedCode, require_allowed
 from aimbot_lab.panel.server.lab import Ask, Lab, PagePart, Session, leaving
 from aimbot_lab.panel.server.messages import AGENTS, STORE, Done, Feed, failure_words, in_thread
 from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
