@@ -132,7 +132,7 @@ def given(rule: str, measure: str) -> CompletionCriteria:
     span = (-1.0, 2.0) if (rule, measure) == ("evidence", "reward") else None
     against = "goto" if (rule, measure) == ("evidence", "elo") else None
     bounds = dict(rule_class(rule, MEASURES[measure]).bounds(MEASURES[measure]))
-    threshold = max(0.5, bounds.get("minimum", 0.5))
+    threshold = max(0.5, 2.0 * bounds.get("minimum", 0))  # more than one episode brings
     return CompletionCriteria(
         rule=rule, measure=measure, threshold=threshold, reward_range=span, against=against
     )
