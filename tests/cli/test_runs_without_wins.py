@@ -53,10 +53,33 @@ def test_an_evaluation_tells_mean_returns_with_their_intervals(data: Path) -> No
     assert not [name for name in run.metrics if "win_rate" in name]
 
 
-def test_comparing_says_in_a_line_that_there_are_no_wins(data: Path) -> None:
-    told = invoke(data, "compare", "latest", "latest", wanted=2)
-    assert "env.win" in told.said
-    assert len(told.said.strip().splitlines()) == 1
+def test_runs_are_compared_by_mean_returns_in_the_same_episodes(data: Path) -> None:
+    other = FREE.replace("algo: ppo", "algo: a2c").replace(", batch_size: 64", "")
+    done = invoke(data, "run", write(data, "other.yaml", text=other), "--json", wanted=0).document
+    first = next(run for run in list_runs(DataFolder(data)) if run.run_id != done["run_id"])
+    runs = (first.run_id, done["run_id"])
+    found = invoke(data, "compare", *runs, "--episodes", 20, "--json").document
+    (rows,) = found["differences"]
+    scores = [run["scores"]["overall"] for run in found["runs"]]
+    means = [score["mean_return"] for score in scores]
+    assert [rows[0]["first_return"], rows[0]["second_return"]] == means
+    assert rows[0]["difference"] == pytest.approx(means[1] - means[0])
+    assert rows[0]["lower"] <= rows[0]["difference"] <= rows[0]["upper"]
+    assert not found["unpaired"]
+    assert "win_rate" not in json.dumps([found["runs"], found["differences"]])
+    shown = invoke(data, "compare", *runs, "--episodes", 20)
+    assert "win" not in shown.output.replace("window", "").split("Settings that differ")[0]
+    by_seed = invoke(data, "compare", *runs, "--by", "config", "--episodes", 20, "--json").document
+    values = {one["label"]: one["mean"]["value"] for one in by_seed["configurations"]}
+    assert [*values.values()] == pytest.approx(means)
+    assert "mean return" in invoke(data, "compare", *runs, "--by", "config", "--episodes", 5).said
+
+
+def test_the_curve_of_such_a_run_is_its_mean_return_and_its_lesson_is_explained(data: Path) -> None:
+    picture = data / "curve.svg"
+    invoke(data, "plot", "latest", "-o", picture)
+    assert "mean return" in picture.read_text(encoding="utf-8")
+    assert "win" not in invoke(data, "explain", "latest").output.replace("window", "")
 
 
 @pytest.mark.parametrize("measure", ["measure: win_rate", "measure: score"])

@@ -181,7 +181,7 @@ IDS_IN_A_NAME = 4
     default=0.05,
     show_default=True,
     type=options.NumberRange(0.001, 0.5),
-    help="Difference of win rates within which two agents are alike.",
+    help="Difference of win rates, or share of mean returns, within which two agents are alike.",
 )
 @click.option(
     "--by",
@@ -206,7 +206,8 @@ def compare(
     """Compare each RUN with the first: ids, their beginnings, or "latest".
 
     Every agent plays the same episodes of the cells that all curricula end on, or as many,
-    unpaired, where an environment ignores its seed. It reports the difference in each cell with
+    unpaired, where an environment ignores its seed; by mean returns where nothing can be won there.
+    It reports the difference in each cell with
     its interval and p-value, how many more episodes a clear answer would need, the mean win rate
     while learning, steps and seconds to each lesson, and the settings that differ. In a world of
     two sides each also plays matches against the first. A page with charts is saved; every run
@@ -334,9 +335,10 @@ def show_configurations(found: "ComparedConfigurations") -> None:
 
     for one in found.configurations:
         click.echo(one.label)
-        click.echo(table(tables.SEED_HEAD, list(map(tables.seed_row, one.runs))))
+        rows = [tables.seed_row(run, has_wins=found.has_wins) for run in one.runs]
+        click.echo(table(tables.SEED_HEAD, rows))
         click.echo()
-    click.echo(table(tables.HEAD, list(map(tables.configuration_row, found.configurations))))
+    click.echo(table(tables.HEAD, tables.configuration_rows(found)))
     if found.settings:
         click.echo("\nSettings that differ")
         labels = [one.label for one in found.configurations]
@@ -438,6 +440,7 @@ def plot(
 ) -> None:
     """Draw the win rate while learning of each RUN, and of the runs that every --filter takes.
 
+    Where nothing can be won, the mean return.
     Runs that differ in their seed alone are one line: their mean, with its 95 % interval over
     runs (bootstrap).
 
@@ -453,7 +456,9 @@ def plot(
     check_output(output)
     groups = _curves(options.named_runs(runs, filters, place), place)
     if not any(mean_curve(curves, points=2) for curves in groups.values()):
-        raise ConfigurationError("the runs have recorded no win rate over steps that all share")
+        raise ConfigurationError(
+            "the runs have recorded no win rate or return over steps that all share"
+        )
     draw_curves(groups, output)
     click.echo(f"written to {output}", err=True)
 

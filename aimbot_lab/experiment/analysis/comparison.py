@@ -14,6 +14,7 @@ from aimbot_lab.experiment.analysis.evaluation import (
     EvaluationTask,
     PlayerScores,
     drop_empty_measures,
+    drop_win_rates,
     last_lesson,
     play_task,
     player_at,
@@ -243,41 +244,50 @@ class Difference:
 
     cell: Cell | None  # None: all cells together
     episodes: int  # of each player
-    first_win_rate: float
-    second_win_rate: float
+    first: float  # win rate; mean return where nothing can be won
+    second: float
     first_only: int | None  # episodes that the first player alone won; None: not the same ones
     second_only: int | None
     difference: float  # second less first
     lower: float  # interval at 95 %
     upper: float
-    p_value: float  # mid-p of McNemar's test, or of Fisher's where episodes are not the same ones
+    p_value: float  # mid-p of McNemar's test, or of Fisher's where episodes are not the same ones;
+    # of returns that of the normal test of the mean difference
     adjusted_p_value: float  # Holm's, over the cells of all comparisons; of all together its own
     verdict: Verdict
     more_episodes: int  # of each cell, until the verdict is likely to be clear; 0 where it is
+    by_return: bool = False
     measures: Mapping[str, float | None] = field(default_factory=dict)
     """Mean difference of what the world measures with an interval, by name, with NAME_lower and
     NAME_upper."""
 
 
 def differences(
-    first: Played, others: Sequence[Played], *, margin: float, are_paired: bool = True
+    first: Played,
+    others: Sequence[Played],
+    *,
+    margin: float,
+    are_paired: bool = True,
+    by_return: bool = False,
 ) -> tuple[tuple[Difference, ...], ...]:
     """For each of `others` its difference to `first`: all cells together, then each by itself.
 
     The n-th episodes of all players are the same one if they `are_paired`. A player is better or
     worse where Holm's p-value is at most 0.05, alike where the interval lies within plus or minus
-    `margin`, else it is unclear. All cells together are one question that was there from the start:
-    its p-value needs no adjustment. Raises ValueError where players did not play the same cells.
+    `margin` (of returns that share of the larger mean), else it is unclear. All cells together are
+    one question that was there from the start: its p-value needs no adjustment. Raises ValueError
+    where players did not play the same cells.
     """
+    compare = _compared_returns if by_return else _compared
     compared = [
-        [_compared([one], [two], one.cell, are_paired) for one, two in _cells(first, other)]
+        [compare([one], [two], one.cell, are_paired) for one, two in _cells(first, other)]
         for other in others
     ]
     adjusted = iter(holm([row.p_value for rows in compared for row in rows]))
     questions = sum(map(len, compared))
     return tuple(
         (
-            _judged(_compared(first, other, None, are_paired), margin, cells=len(rows)),
+            _judged(compare(first, other, None, are_paired), margin, cells=len(rows)),
             *(
                 _judged(replace(row, adjusted_p_value=next(adjusted)), margin, questions=questions)
                 for row in rows
@@ -301,8 +311,8 @@ def _compared(first: Played, second: Played, cell: Cell | None, are_paired: bool
     return Difference(
         cell=cell,
         episodes=counts.episodes,
-        first_win_rate=float(one.mean()),
-        second_win_rate=float(two.mean()),
+        first=float(one.mean()),
+        second=float(two.mean()),
         first_only=counts.first_only if isinstance(counts, Pairs) else None,
         second_only=counts.second_only if isinstance(counts, Pairs) else None,
         difference=counts.difference,
@@ -314,6 +324,48 @@ def _compared(first: Played, second: Played, cell: Cell | None, are_paired: bool
         more_episodes=0,
         measures=_measured(first, second, are_paired),
     )
+
+
+def _compared_returns(
+    first: Played, second: Played, cell: Cell | None, are_paired: bool
+) -> Difference:
+    """The same of mean returns: of the differences of each pair where episodes are the same."""
+    one, two = (np.concatenate([played.returns for played in side]) for side in (first, second))
+    if are_paired:
+        mean, lower, upper = mean_interval((two - one).tolist())
+    else:
+        mean, lower, upper = difference_of_means(one.tolist(), two.tolist())
+    if lower is None or upper is None:  # of one episode
+        lower, upper = -math.inf, math.inf
+    error = (upper - lower) / (2 * NormalDist().inv_cdf(1 - LEVEL / 2))
+    surely = 0.0 if mean else 1.0  # all pairs differ by the same
+    p_value = 2 * NormalDist().cdf(-abs(mean) / error) if error else surely
+    return Difference(
+        cell=cell,
+        episodes=len(one),
+        first=float(one.mean()),
+        second=float(two.mean()),
+        first_only=None,
+        second_only=None,
+        difference=mean,
+        lower=lower,
+        upper=upper,
+        p_value=p_value,
+        adjusted_p_value=p_value,
+        verdict="unclear",
+        more_episodes=0,
+        by_return=True,
+    )
+
+
+def _more_of_returns(row: Difference, margin: float, *, questions: int) -> list[int]:
+    """Episodes with which the difference is found, and with which it is ruled out, with POWER."""
+    quantile, width = NormalDist().inv_cdf, row.upper - row.lower
+    error = width / (2 * quantile(1 - LEVEL / 2))
+    asked = [(quantile(1 - LEVEL / questions / 2) + quantile(POWER), abs(row.difference))]
+    asked.append((quantile(1 - LEVEL / 2) + quantile((1 + POWER) / 2), margin))
+    known = [(z, size) for z, size in asked if size and math.isfinite(width)]
+    return [math.ceil(row.episodes * (z * error / size) ** 2) for z, size in known]
 
 
 def _measured(first: Played, second: Played, are_paired: bool) -> dict[str, float | None]:
@@ -337,14 +389,21 @@ def _judged(row: Difference, margin: float, *, cells: int = 1, questions: int = 
     """`row` with its verdict; it is one of `questions`, over the episodes of `cells`."""
     if row.adjusted_p_value <= LEVEL:
         return replace(row, verdict="better" if row.difference > 0 else "worse")
+    if row.by_return:
+        margin *= max(abs(row.first), abs(row.second))
     if -margin <= row.lower and row.upper <= margin:
         return replace(row, verdict="alike")
-    if row.first_only is None or row.second_only is None:
-        rates = row.first_win_rate, row.second_win_rate
-        counts: Pairs | Wins = Wins(row.episodes, *(round(rate * row.episodes) for rate in rates))
+    enough: Sequence[int | None]
+    if row.by_return:
+        enough = _more_of_returns(row, margin, questions=questions)
     else:
-        counts = Pairs(row.episodes, row.first_only, row.second_only)
-    enough = counts.episodes_to_find(level=LEVEL / questions), counts.episodes_to_rule_out(margin)
+        if row.first_only is None or row.second_only is None:
+            won = (round(rate * row.episodes) for rate in (row.first, row.second))
+            counts: Pairs | Wins = Wins(row.episodes, *won)
+        else:
+            counts = Pairs(row.episodes, row.first_only, row.second_only)
+        found = counts.episodes_to_find(level=LEVEL / questions)
+        enough = found, counts.episodes_to_rule_out(margin)
     more = [count - row.episodes for count in enough if count and count > row.episodes]
     return replace(row, more_episodes=math.ceil(min(more, default=row.episodes) / cells))
 
@@ -355,7 +414,7 @@ class ComparisonRequest:
 
     episodes: int  # of each cell
     seed: int
-    margin: float  # a difference of win rates within which two agents are alike
+    margin: float  # of win rates, or as a share of returns: within it two agents are alike
     temperature: Temperature | None = None  # None: the one that each is advised to play at
     max_steps: int | None = None  # of an episode; see `evaluation.episodes.longest_episode`
 
@@ -373,7 +432,7 @@ class ComparedRun:
     temperature: Temperature  # that it played at
     scores: PlayerScores
     curve: LearningCurve
-    mean_win_rate: float | None  # while it learned, over the steps that all runs have
+    mean_win_rate: float | None  # or return, while it learned, over the steps that all runs have
 
 
 @dataclass(frozen=True)
@@ -389,6 +448,7 @@ class Comparison:
     unpaired: str = ""  # why the runs did not meet the same episodes; "": they did
     matches: tuple[tuple[MatchScore, ...], ...] = ()  # of runs[1:] against the first
     unmatched: tuple[str, ...] = ()  # why there is no match, for each of them: "": there is one
+    has_wins: bool = True  # else they are compared by their mean returns
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document; without the points of the curves."""
@@ -396,8 +456,13 @@ class Comparison:
         for run in document["runs"]:
             run["lessons"] = run.pop("curve")["lessons"]
             drop_empty_measures(run["scores"])
+            if not self.has_wins:
+                drop_win_rates(run["scores"])
+                run["mean_return"] = run.pop("mean_win_rate")
         for row in (row for rows in document["differences"] for row in rows):
-            cell = row.pop("cell")
+            cell, worth = row.pop("cell"), "return" if row.pop("by_return") else "win_rate"
+            row |= {f"{name}_{worth}": row.pop(name) for name in ("first", "second")}
+            row |= {name: None for name in ("lower", "upper") if not math.isfinite(row[name])}
             if not row["measures"]:
                 del row["measures"]
             row |= {"target": cell and cell[0], "difficulty": cell and cell[1]}
@@ -426,7 +491,14 @@ def compare_agents(
         for agent, temperature in zip(agents, temperatures, strict=True)
     ]
     unpaired = why_unpaired(agents, task, temperatures[0], played)
-    rows = differences(played[0], played[1:], margin=request.margin, are_paired=not unpaired)
+    has_wins = spec_of(task.env).has_wins
+    rows = differences(
+        played[0],
+        played[1:],
+        margin=request.margin,
+        are_paired=not unpaired,
+        by_return=not has_wins,
+    )
     steps = common_steps(curves)
     plans = direct_plans(agents, request)
     return Comparison(
@@ -445,6 +517,7 @@ def compare_agents(
             for agent, plan in zip(agents[1:], plans, strict=False)
         ),
         unmatched=tuple("".join(plan.left_out) for plan in plans),
+        has_wins=has_wins,
     )
 
 
@@ -497,8 +570,7 @@ def direct_plans(
 def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> EvaluationTask:
     """What all `agents` are to play, in the world of the first.
 
-    Raises ConfigurationError where one learned in another world, no cell is common, or none can
-    be won.
+    Raises ConfigurationError where one learned in another world, or no cell is common.
     """
     here = agents[0].config.env.world
     for agent in agents:
@@ -506,12 +578,6 @@ def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> E
             who = f"run {agent.run.run_id[:8]}"
             what = f"{who} trained in world {agent.config.env.world}, not in {here}"
             raise ConfigurationError(what)
-    if not spec_of(agents[0].config.env).has_wins:
-        raise ConfigurationError(
-            f"run {agents[0].run.run_id[:8]} has no rule for what counts as won (env.win), and "
-            "runs are compared by their win rates; aimbot-lab evaluate shows its mean return, and "
-            "a run with such a rule may be named first"
-        )
     tasks = [_own_task(agent, request) for agent in agents]
     cells = tuple(cell for cell in tasks[0].cells if all(cell in task.cells for task in tasks))
     if not cells:

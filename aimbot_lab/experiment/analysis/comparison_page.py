@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import cycle
+from math import isfinite
 from types import MappingProxyType
 
 from aimbot_lab.experiment.analysis.comparison import ComparedRun, Comparison, Difference
+from aimbot_lab.experiment.analysis.evaluation import shown_score
 from aimbot_lab.experiment.analysis.learning_curve import (
     COLOURS,
     Interval,
@@ -21,7 +23,7 @@ from aimbot_lab.experiment.analysis.matches import HEAD as MATCH_HEAD
 from aimbot_lab.experiment.analysis.matches import match_rows
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.shown_text import one_line, shown_difference, shown_rate
+from aimbot_lab.foundation.shown_text import one_line, shown_difference, shown_return
 
 Rows = list[tuple[str, ...]]
 
@@ -49,7 +51,7 @@ def _measured(row: Difference, name: str) -> str:
     return f"{value:+.3f}{interval}"
 
 
-RUN_HEAD = ("run", "name", "seed", "status", "agent", "win rate [95 %]", "mean while learning")
+RUN_HEAD = ("run", "name", "seed", "status", "agent", "score [95 %]", "mean while learning")
 ALL = "all"
 _OF_LESSONS = "of which a run that is further ahead meets harder ones"
 CURVES: Mapping[str, str] = MappingProxyType(
@@ -57,6 +59,8 @@ CURVES: Mapping[str, str] = MappingProxyType(
         names.EVAL_WIN_RATE: "the same episodes at every step",
         names.LEARNING_WIN_RATE: f"the episodes of the lesson in force, {_OF_LESSONS}",
         names.LESSON_WIN_RATE: f"the last episodes of the lesson in force, {_OF_LESSONS}",
+        names.EVAL_RETURN: "the same episodes at every step",
+        names.EPISODE_RETURN: f"the episodes of the lesson in force, {_OF_LESSONS}",
     }
 )
 """What the points of a curve are of, by its measure."""
@@ -81,12 +85,25 @@ def run_rows(found: Comparison) -> Rows:
             str(run.seed),
             run.status,
             f"{run.agent}, step {run.step:,}, {run.temperature.label}",
-            shown_rate(one.win_rate, one.lower, one.upper),
-            "-" if run.mean_win_rate is None else f"{run.mean_win_rate:.3f}",
+            shown_score(one, has_wins=found.has_wins),
+            "-" if run.mean_win_rate is None else _number(run.mean_win_rate, found.has_wins),
         )
         for run in found.runs
         for one in [run.scores.overall]
     ]
+
+
+def _number(value: float, has_wins: bool) -> str:
+    """A win rate, or a mean return."""
+    return f"{value:.3f}" if has_wins else shown_return(value)
+
+
+def _difference(row: Difference) -> str:
+    """A difference with its interval."""
+    if not row.by_return:
+        return shown_difference(row.difference, row.lower, row.upper)
+    ends = f" [{row.lower:+.4g}, {row.upper:+.4g}]" if isfinite(row.lower) else ""
+    return f"{row.difference:+.4g}{ends}"
 
 
 def difference_rows(rows: tuple[Difference, ...]) -> Rows:
@@ -94,9 +111,9 @@ def difference_rows(rows: tuple[Difference, ...]) -> Rows:
     return [
         (
             cell_of(row),
-            f"{row.first_win_rate:.3f}",
-            f"{row.second_win_rate:.3f}",
-            shown_difference(row.difference, row.lower, row.upper),
+            _number(row.first, not row.by_return),
+            _number(row.second, not row.by_return),
+            _difference(row),
             *(_measured(row, name) for name in _measures(row)),
             ("<0.001" if row.adjusted_p_value < 0.001 else f"{row.adjusted_p_value:.3f}"),
             row.verdict,
@@ -163,9 +180,10 @@ def _sentence(rows: tuple[Difference, ...], found: Comparison) -> str:
     together, *cells = rows
     clear = [f"{row.verdict} in {cell_of(row)}" for row in cells if row.verdict in _CLEAR]
     overall = {
-        "better": f"better over all cells by {together.difference:.3f}",
-        "worse": f"worse over all cells by {-together.difference:.3f}",
-        "alike": f"alike over all cells, within {found.request.margin:g}",
+        "better": f"better over all cells by {_number(together.difference, found.has_wins)}",
+        "worse": f"worse over all cells by {_number(-together.difference, found.has_wins)}",
+        "alike": f"alike over all cells, within {found.request.margin:g}"
+        + ("" if found.has_wins else " of their mean return"),
         "unclear": "no clear answer over all cells",
     }[together.verdict]
     more = max(row.more_episodes for row in rows)
@@ -183,10 +201,12 @@ def method(found: Comparison) -> str:
     if found.unpaired:
         met = f"every run met episodes of its own, because {found.unpaired}"
         test = "Fisher's, of unpaired episodes"
+    judged = "Scores are win rates" if found.has_wins else "Scores are mean returns"
+    test = f"{test} (mid-p)" if found.has_wins else "that of the mean difference"
     return (
         f"{request.episodes:,} episodes of each cell, seed {request.seed}, in the world of the "
-        f"first; {met}.{left} "
-        f"p is {test} (mid-p), by Holm over the cells; more is how many more episodes of a cell "
+        f"first; {met}.{left} {judged}. "
+        f"p is {test}, by Holm over the cells; more is how many more episodes of a cell "
         "would probably make it clear. Look once: for a second look take another --seed. This "
         "compares the agents; what settings do shows only over several training seeds."
     )
@@ -195,11 +215,11 @@ def method(found: Comparison) -> str:
 def curve_note(found: Comparison) -> str:
     """What the mean win rate while learning is taken over."""
     if found.common_steps is None:
-        return "The runs have no steps in common to take a mean win rate over."
+        return "The runs have no steps in common to take a mean over."
     low, high = found.common_steps
     measure = found.runs[0].curve.measure
     of_episodes = CURVES[measure]
-    if found.unpaired and measure == names.EVAL_WIN_RATE:
+    if found.unpaired and measure in (names.EVAL_WIN_RATE, names.EVAL_RETURN):
         of_episodes = "as many episodes at every step"
     return (
         f"The mean while learning is the area under {measure} ({of_episodes}) from step "
@@ -227,8 +247,12 @@ def comparison_page(found: Comparison) -> str:
                     for part in (heading(text), *([html_table(MATCH_HEAD, rows)] if rows else ()))
                 ]
             ),
-            heading("Win rate while learning"),
-            curve_chart(_curves(found), x_name="environment steps; ticks: a lesson was passed"),
+            heading(f"{'Win rate' if found.has_wins else 'Mean return'} while learning"),
+            curve_chart(
+                _curves(found),
+                x_name="environment steps; ticks: a lesson was passed",
+                is_rate=found.has_wins,
+            ),
             paragraph(curve_note(found), quiet=True),
             heading("Lessons"),
             html_table(lesson_rows(found)[0], lesson_rows(found)[1:]),
@@ -242,13 +266,14 @@ def _against_the_first(found: Comparison) -> list[str]:
     first, *others = found.runs
     parts = []
     for run, rows in zip(others, found.differences, strict=True):
-        widest = max(abs(end) for row in rows for end in (row.lower, row.upper))
+        ends = [end for row in rows for end in (row.lower, row.upper) if isfinite(end)]
+        widest = max(map(abs, ends), default=1.0)
         parts += [
             heading(f"{label(run)} against {label(first)}"),
             interval_chart(
                 list(map(_difference_interval, rows)), low=-widest, high=widest, zero=0.0
             ),
-            paragraph("Difference of win rates: right of 0 the run wins more often.", quiet=True),
+            paragraph("Difference of scores: right of 0 the run is the better one.", quiet=True),
             html_table(difference_head(found, run), difference_rows(rows)),
         ]
     return parts
@@ -256,7 +281,8 @@ def _against_the_first(found: Comparison) -> list[str]:
 
 def _difference_interval(row: Difference) -> Interval:
     colour = _VERDICT_COLOURS.get(row.verdict, UNCLEAR)
-    return Interval(cell_of(row), row.difference, row.lower, row.upper, colour)
+    ends = (row.lower, row.upper) if isfinite(row.lower) else (row.difference, row.difference)
+    return Interval(cell_of(row), row.difference, *ends, colour)
 
 
 def _curves(found: Comparison) -> list[StepCurve]:

@@ -16,7 +16,7 @@ from aimbot_lab.experiment.analysis.comparison import (
     play_run,
     why_unpaired,
 )
-from aimbot_lab.experiment.analysis.evaluation import PlayerScores
+from aimbot_lab.experiment.analysis.evaluation import PlayerScores, drop_win_rates, shown_score
 from aimbot_lab.experiment.analysis.learning_curve import (
     COLOURS,
     Estimate,
@@ -35,11 +35,12 @@ from aimbot_lab.experiment.analysis.learning_curve import (
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name, config_hash, settings_that_differ
 from aimbot_lab.foundation.episodes import wilson
-from aimbot_lab.foundation.shown_text import shown_rate
+from aimbot_lab.foundation.shown_text import shown_rate, shown_return
+from aimbot_lab.worlds.registry import spec_of
 
 TAG_LETTERS = 6
 CONFIG_TAG = "lab.config"
-SEED_HEAD = ("seed", "run", "status", "steps", "took, s", "win rate [95 %]")
+SEED_HEAD = ("seed", "run", "status", "steps", "took, s", "score [95 %]")
 HEAD = ("configuration", "runs", "mean [95 %]", "interquartile mean [95 %]", "beats the first")
 
 
@@ -106,6 +107,7 @@ class ComparedConfigurations:
     configurations: tuple[Configuration, ...]
     settings: Mapping[str, tuple[str, ...]]  # those that differ, with every configuration's value
     unpaired: str = ""  # why the runs did not meet the same episodes; "": they did
+    has_wins: bool = True  # else they are compared by their mean returns
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document; an interval that is not known is null."""
@@ -113,6 +115,9 @@ class ComparedConfigurations:
         for one in document["configurations"]:
             for key in ("mean", "iqm", "improvement"):
                 one[key] = one[key] and _interval_json(one[key])
+            for run in one["runs"]:
+                if not self.has_wins:
+                    drop_win_rates(run["scores"])
         return document
 
 
@@ -152,15 +157,17 @@ def compare_configurations(
     unpaired = why_unpaired(every, task, temperatures[0], played)
     scored = iter(map(_seed_run, every, temperatures, played))
     runs = {key: tuple(islice(scored, len(group))) for key, group in groups.items()}
-    first = _scores(next(iter(runs.values())))
+    has_wins = spec_of(task.env).has_wins
+    first = _scores(next(iter(runs.values())), has_wins)
     labels = _labels(groups)
     found = tuple(
-        _configuration(labels[key], key, of_key, first=first if number else None)
+        _configuration(labels[key], key, of_key, first=first if number else None, has_wins=has_wins)
         for number, (key, of_key) in enumerate(runs.items())
     )
     firsts = [(group[0].run, replace(group[0].config, seed=0)) for group in groups.values()]
     cells = tuple(cell_name(*cell) for cell in task.cells)
-    return ComparedConfigurations(request, cells, found, settings_that_differ(firsts), unpaired)
+    settings = settings_that_differ(firsts)
+    return ComparedConfigurations(request, cells, found, settings, unpaired, has_wins)
 
 
 def _seed_run(
@@ -178,21 +185,22 @@ def _seed_run(
     )
 
 
-def _scores(runs: Sequence[SeedRun]) -> Scores:
-    """Win rates [R, C]."""
-    return np.array([[cell.win_rate for cell in run.scores.cells] for run in runs], np.float64)
+def _scores(runs: Sequence[SeedRun], has_wins: bool) -> Scores:
+    """Win rates [R, C], or mean returns."""
+    worth = "win_rate" if has_wins else "mean_return"
+    return np.array([[getattr(cell, worth) for cell in run.scores.cells] for run in runs], float)
 
 
 def _configuration(
-    label: str, key: str, runs: tuple[SeedRun, ...], *, first: Scores | None
+    label: str, key: str, runs: tuple[SeedRun, ...], *, first: Scores | None, has_wins: bool
 ) -> Configuration:
-    scores = _scores(runs)
+    scores = _scores(runs, has_wins)
     better = None if first is None else estimate(probability_of_improvement, scores, first)
     return Configuration(
         label=label,
         config=key,
         runs=runs,
-        mean=_mean(runs, scores),
+        mean=_mean(runs, scores) if has_wins else estimate(mean, scores),
         iqm=estimate(interquartile_mean, scores),
         improvement=better,
     )
@@ -218,55 +226,61 @@ def _labels(groups: Mapping[str, Sequence[TrackedAgent]]) -> dict[str, str]:
     )
 
 
-def shown(found: Estimate | None) -> str:
+def shown(found: Estimate | None, *, is_rate: bool = True) -> str:
     """A value with its interval over runs, where there is one."""
     if found is None:
         return "-"
-    if not isfinite(found.lower):
-        return f"{found.value:.3f}"
-    return shown_rate(found.value, found.lower, found.upper)
+    ends = (found.lower, found.upper) if isfinite(found.lower) else ()
+    if not is_rate:
+        return shown_return(found.value, *ends)
+    return shown_rate(found.value, *ends) if ends else f"{found.value:.3f}"
 
 
-def seed_row(run: SeedRun) -> tuple[str, ...]:
+def seed_row(run: SeedRun, *, has_wins: bool = True) -> tuple[str, ...]:
     """One run, under SEED_HEAD."""
-    score = run.scores.overall
     return (
         str(run.seed),
         run.run_id[:12],
         run.status,
         f"{run.step:,}",
         "-" if run.seconds is None else f"{run.seconds:,.0f}",
-        shown_rate(score.win_rate, score.lower, score.upper),
+        shown_score(run.scores.overall, has_wins=has_wins),
     )
 
 
-def configuration_row(one: Configuration) -> tuple[str, ...]:
+def configuration_row(one: Configuration, *, has_wins: bool = True) -> tuple[str, ...]:
     """One configuration, under HEAD."""
     return (
         one.label,
         str(len(one.runs)),
-        shown(one.mean),
-        shown(one.iqm),
+        shown(one.mean, is_rate=has_wins),
+        shown(one.iqm, is_rate=has_wins),
         shown(one.improvement),
     )
+
+
+def configuration_rows(found: ComparedConfigurations) -> list[tuple[str, ...]]:
+    """All configurations, under HEAD."""
+    return [configuration_row(one, has_wins=found.has_wins) for one in found.configurations]
 
 
 def method(found: ComparedConfigurations) -> str:
     """How the numbers came about."""
     request = found.request
     few = min(len(one.runs) for one in found.configurations)
+    worth = "win rate" if found.has_wins else "mean return"
     warning = " Intervals over fewer than five runs are rough." if few < 5 else ""
     met = (
         f"each met its own, because {found.unpaired}" if found.unpaired else "all met the same ones"
     )
     return (
         f"{request.episodes:,} episodes of each of {', '.join(found.cells)}, seed {request.seed} "
-        f"({_ways(found)}); {met}. A run's interval is "
-        "over its episodes (Wilson); those of a configuration are over runs (bootstrap of "
+        f"({_ways(found)}); {met}. Scores are {worth}s. A run's interval is "
+        "over its episodes; those of a configuration are over runs (bootstrap of "
         "whole runs; where these are all alike, the mean's is over their episodes and the "
-        "others have none). The interquartile mean is that of the middle half of all win rates. "
+        "others have none). The interquartile mean is that of the middle half of all scores. "
         "'Beats the first' is how probable it is that a run of this configuration has a "
-        f"higher win rate than one of the first.{warning}"
+        f"higher {worth} than one of the first.{warning}"
     )
 
 
@@ -274,18 +288,26 @@ def configuration_page(found: ComparedConfigurations) -> str:
     """The whole page, in one text."""
     settings = [(key, *values) for key, values in found.settings.items()]
     labels = [one.label for one in found.configurations]
+    intervals, low, high = _intervals(found), 0.0, 1.0
+    if not found.has_wins:
+        low, high = min(one.lower for one in intervals), max(one.upper for one in intervals)
+        low, high = low - 0.05 * (high - low), high + 0.05 * (high - low)
     return page(
         "Comparison of " + ", ".join(labels),
         [
-            html_table(HEAD, list(map(configuration_row, found.configurations))),
-            heading("Win rate, interquartile mean over runs"),
-            interval_chart(_intervals(found), low=0.0, high=1.0, zero=None),
+            html_table(HEAD, configuration_rows(found)),
+            heading("Score, interquartile mean over runs"),
+            interval_chart(intervals, low=low, high=high, zero=None),
             *_better(found),
             paragraph(method(found), quiet=True),
             heading("Runs"),
             html_table(
                 ("configuration", *SEED_HEAD),
-                [(one.label, *seed_row(run)) for one in found.configurations for run in one.runs],
+                [
+                    (one.label, *seed_row(run, has_wins=found.has_wins))
+                    for one in found.configurations
+                    for run in one.runs
+                ],
             ),
             heading("Settings that differ"),
             html_table(("setting", *labels), settings) if settings else paragraph("None."),

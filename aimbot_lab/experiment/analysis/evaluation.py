@@ -30,7 +30,7 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import ParameterValue
-from aimbot_lab.foundation.shown_text import percent, percent_interval, shown_return
+from aimbot_lab.foundation.shown_text import percent, percent_interval, shown_rate, shown_return
 from aimbot_lab.foundation.world import closing
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.tracking.history import Addition
@@ -139,6 +139,13 @@ class PlayerScores:
 
     overall: Score
     cells: tuple[CellScore, ...]
+
+
+def shown_score(score: Score, *, has_wins: bool) -> str:
+    """The win rate with its interval; the mean return where nothing can be won."""
+    if has_wins:
+        return shown_rate(score.win_rate, score.lower, score.upper)
+    return shown_return(score.mean_return, score.return_lower, score.return_upper)
 
 
 def drop_win_rates(scores: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from aimbot_lab.foundation.shown_text import html_text, one_line
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import metric_history
 from aimbot_lab.tracking.tracker import MetricPoint, RunSummary
+from aimbot_lab.worlds.registry import knows_spec, spec_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +122,7 @@ def interval_chart(
     return _svg(figure)
 
 
-def curve_chart(curves: Sequence[StepCurve], *, x_name: str) -> str:
+def curve_chart(curves: Sequence[StepCurve], *, x_name: str, is_rate: bool = True) -> str:
     """An SVG of all curves over x, with a tick on the axis for each event and a legend above."""
     figure, axes = _new_figure(3.0 + 0.2 * len(curves))
     for number, curve in enumerate(curves):
@@ -130,7 +131,7 @@ def curve_chart(curves: Sequence[StepCurve], *, x_name: str) -> str:
         (line,) = axes.step(steps, shares, where="post", color=curve.colour, label=label)
         line.set_gid(f"curve-{number}")
         axes.plot(curve.marked, [0.0] * len(curve.marked), "|", color=curve.colour, ms=14, mew=2)
-    axes.set(xlabel=x_name, ylim=(0, 1.02))
+    axes.set(xlabel=x_name, **({"ylim": (0, 1.02)} if is_rate else {}))
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(_thousands())
     axes.grid(alpha=0.3)
@@ -250,6 +251,7 @@ def _resampled(scores: Scores, rng: np.random.Generator) -> Any:
 
 
 MEASURES = names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE, names.LESSON_WIN_RATE  # the best first
+RETURNS = names.EVAL_RETURN, names.EPISODE_RETURN  # where nothing can be won
 MIN_POINTS = 2
 Values = npt.NDArray[np.float64]
 POINTS = 60  # of a mean over seeds
@@ -259,6 +261,8 @@ AXIS: Mapping[str, str] = MappingProxyType(
         names.EVAL_WIN_RATE: "win rate in evaluation",
         names.LEARNING_WIN_RATE: "win rate while learning",
         names.LESSON_WIN_RATE: "win rate in the lesson",
+        names.EVAL_RETURN: "mean return in evaluation",
+        names.EPISODE_RETURN: "mean return while learning",
     }
 )
 
@@ -276,7 +280,7 @@ class LessonPassed:
 
 
 class CurvePoint(NamedTuple):
-    """A win rate while it learned."""
+    """A win rate, or a mean return, while it learned."""
 
     step: int  # environment steps
     win_rate: float
@@ -299,6 +303,7 @@ def read_curves(
 ) -> tuple[LearningCurve, ...]:
     """The curves that `runs` recorded, all of the first of `MEASURES` of which all have a curve.
 
+    Of `RETURNS`, where one of them can't win.
     Raises StoreError where the store can't be used.
     """
 
@@ -308,9 +313,11 @@ def read_curves(
             for run, _ in runs
         ]
 
-    found = ((measure, histories(measure)) for measure in MEASURES)
+    wins = all(not knows_spec(one.env) or spec_of(one.env).has_wins for _, one in runs)
+    measures = MEASURES if wins else RETURNS
+    found = ((measure, histories(measure)) for measure in measures)
     whole = (one for one in found if all(len(rates) >= MIN_POINTS for rates in one[1]))
-    measure, curves = next(whole, (MEASURES[-1], histories(MEASURES[-1])))
+    measure, curves = next(whole, (measures[-1], histories(measures[-1])))
     numbers = histories(names.LESSON_NUMBER)
     return tuple(
         LearningCurve(
@@ -425,7 +432,9 @@ def draw_curves(groups: Mapping[str, Sequence[LearningCurve]], output: Path) -> 
         axes.plot(found.steps, found.mean, color=colour, label=f"{plain_label(label)}{seeds}")
         axes.fill_between(found.steps, found.lower, found.upper, color=colour, alpha=0.2, lw=0)
     measure = next(curve.measure for curves in groups.values() for curve in curves)
-    axes.set(xlabel="environment steps", ylabel=AXIS[measure], ylim=(0, 1.02))
+    axes.set(xlabel="environment steps", ylabel=AXIS[measure])
+    if measure in MEASURES:
+        axes.set_ylim(0, 1.02)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlim(left=0)
     axes.grid(alpha=0.3)
