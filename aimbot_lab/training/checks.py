@@ -170,7 +170,7 @@ def action_remarks(settings: TrainSettings, spec: WorldSpec) -> Iterator[str]:
 
 
 STEP_BYTES = 12  # of a replay buffer's step: its reward, and how it ended
-TOLD_BYTES = 100e6  # of a replay buffer, from which its size is said
+TOLD_BYTES = 500e6  # of a replay buffer, from which its size is said
 
 
 def replay_bytes(train: TrainSettings, env: WorldSettings) -> int:

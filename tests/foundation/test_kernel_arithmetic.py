@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.kernels.jit import kernel
-from aimbot_lab.foundation.kernels.lanes import LANES, dot, exp, log, multiply, tanh
+from aimbot_lab.foundation.kernels.lanes import REGISTER_LANES, dot, exp, log, multiply, tanh
 
 Floats = np.ndarray
 
@@ -53,7 +53,9 @@ def laid_out(rng: np.random.Generator, shape: tuple[int, int], layout: str) -> F
 @pytest.mark.parametrize("others", ["whole", "part"])
 def test_a_product_is_numpys_however_its_arrays_lie(inner: int, left: str, others: str) -> None:
     rng = np.random.default_rng(0)
-    for rows, columns in itertools.product([*range(1, 18), 50], (LANES, 3 * LANES)):
+    for rows, columns in itertools.product(
+        [*range(1, 18), 50], (REGISTER_LANES, 3 * REGISTER_LANES)
+    ):
         one, two = laid_out(rng, (rows, inner), left), laid_out(rng, (inner, columns), others)
         product = laid_out(rng, (rows, columns), others)
         product_of(one, two, product)
@@ -61,8 +63,10 @@ def test_a_product_is_numpys_however_its_arrays_lie(inner: int, left: str, other
 
 
 def test_a_product_leaves_what_lies_beside_it_alone() -> None:
-    whole = np.full((6, LANES + 4), 7.0, np.float32)
-    product_of(np.ones((5, 4), np.float32), np.ones((4, LANES), np.float32), whole[:5, 2:-2])
+    whole = np.full((6, REGISTER_LANES + 4), 7.0, np.float32)
+    product_of(
+        np.ones((5, 4), np.float32), np.ones((4, REGISTER_LANES), np.float32), whole[:5, 2:-2]
+    )
     assert (whole[:5, 2:-2] == 4.0).all()
     whole[:5, 2:-2] = 7.0
     assert (whole == 7.0).all()
@@ -70,8 +74,8 @@ def test_a_product_leaves_what_lies_beside_it_alone() -> None:
 
 def test_a_row_of_a_product_does_not_depend_on_the_rows_beside_it() -> None:
     rng = np.random.default_rng(0)
-    one, two = laid_out(rng, (15, 40), "whole"), laid_out(rng, (40, LANES), "whole")
-    products = np.zeros((2, 15, LANES), np.float32)
+    one, two = laid_out(rng, (15, 40), "whole"), laid_out(rng, (40, REGISTER_LANES), "whole")
+    products = np.zeros((2, 15, REGISTER_LANES), np.float32)
     product_of(one, two, products[0])
     for row in range(15):
         product_of(one[row : row + 1], two, products[1, row : row + 1])

@@ -445,8 +445,14 @@ class Copies:
 
 
 def _close_quietly(envs: list[Env]) -> None:
-    with suppress(LabError), ProcessGuard("", 1).kept(), blamed("close:"):
-        _close_all(envs)
+    """Close what was not closed, at any moment: generators can't be compared in all of them."""
+    guard = ProcessGuard("", 1)
+    before = guard.look()
+    try:
+        with suppress(LabError), blamed("close:"):
+            _close_all(envs)
+    finally:
+        guard.put_back(before)
 
 
 def _close_all(envs: list[Env]) -> None:
