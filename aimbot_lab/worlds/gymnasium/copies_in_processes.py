@@ -105,7 +105,7 @@ class CopiesInProcesses:
     def _answers(self, what: str, asked: "Sequence[tuple[_Part, tuple[Any, ...]]]") -> list[Any]:
         for part, given in asked:
             part.send(what, given)
-        answers = [part.answer(what) for part, _ in asked]
+        answers = [part.answer(what) for part, _ in asked]  # of all, also where one has failed
         faults = [answer for answer, _ in answers if isinstance(answer, LabError)]
         for _, notices in answers:
             self._notices += [one for one in notices if one not in self._notices]
@@ -207,7 +207,8 @@ class _Part:
     """A process that has `count` of the rows, from `first` on."""
 
     def __init__(self, settings: GymnasiumSettings, first: int, count: int, file: int) -> None:
-        self.first, self.count, self.is_well = first, count, True
+        self.first, self.count = first, count
+        self._lost: ForeignCodeError | None = None  # why it can't be asked any more
         self._settings = settings
         self._line, theirs = Pipe()
         paths = [path for path in sys.path if path]
@@ -225,10 +226,11 @@ class _Part:
         """Ask it."""
         if what in ("make", "share"):
             given = *given, self.first, self.count
+        if self._lost is not None:
+            return
         try:
-            self._line.send((what, given))
-        except GONE:
-            self.is_well = False  # which `answer` says
+            with suppress(*GONE):  # which `answer` says
+                self._line.send((what, given))
         except (PicklingError, AttributeError, TypeError) as error:
             raise ConfigurationError(
                 f"env.processes: env.kwargs can't be sent to another process ({error}): give what "
@@ -238,26 +240,39 @@ class _Part:
     def answer(self, what: str) -> tuple[Any, list[str]]:
         """What it answers, or the error that it raised, and what a person should know.
 
-        Raises ForeignCodeError where it is gone, or says nothing for too long.
+        A process that is gone, or that says nothing for too long, has failed for good.
         """
+        if self._lost is not None:
+            return self._lost, []
         patience = self._settings.timeout_wait
         if what == "make":
             patience = max(patience, START_SECONDS)
         last = self.first + self.count - 1
         who = f"{self._settings.id}: the process of the copies {self.first} to {last}"
-        self.is_well, was_well = False, self.is_well
+        self._lost = ForeignCodeError(f"{who} was left in {what}")  # by Ctrl-C
         try:
-            if was_well and not self._line.poll(patience):
-                raise ForeignCodeError(
-                    f"{who} gave no answer to {what} for {patience:g} s (env.timeout_wait)"
-                )
-            found: tuple[Any, list[str]] = self._line.recv()
-        except GONE as error:
-            code = self._process.wait(END_SECONDS)
-            how = f"by signal {-code}" if code < 0 else f"with the exit code {code}"
-            raise ForeignCodeError(f"{who} ended {how} in {what}") from error
-        self.is_well = True
-        return found
+            if self._line.poll(patience):
+                found: tuple[Any, list[str]] = self._line.recv()
+                self._lost = None
+                return found
+            how = f"gave no answer to {what} for {patience:g} s (env.timeout_wait)"
+        except GONE:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(END_SECONDS)
+            code = self._process.returncode
+            if code is None:
+                how = f"has closed its line in {what}"
+            elif code < 0:
+                how = f"ended by signal {-code} in {what}"
+            else:
+                how = f"ended with the exit code {code} in {what}"
+        self._lost = ForeignCodeError(f"{who} {how}")
+        return self._lost, []
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it can be asked."""
+        return self._lost is None
 
     def end(self) -> None:
         """End the process; one that does not end is killed."""
