@@ -68,7 +68,7 @@ class AbortedError(LabError):
     exit_code = 130
 
 
-NEVER_BLAMED = (LabError, KeyboardInterrupt, GeneratorExit)
+NEVER_BLAMED = (LabError, KeyboardInterrupt)
 """What is raised through foreign code and is not its fault. SystemExit is: `sys.exit` in a user's
 environment must end a run as any error does, not this program."""
 

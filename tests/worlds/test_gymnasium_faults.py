@@ -437,7 +437,11 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("place", ENDS)
 @pytest.mark.parametrize(
     ("raised", "what"),
-    [(None, "SystemExit: window closed"), (PanicError("no cell"), "PanicError: no cell")],
+    [
+        (None, "SystemExit: window closed"),
+        (PanicError("no cell"), "PanicError: no cell"),
+        (GeneratorExit(), "GeneratorExit"),
+    ],
 )
 def test_an_environment_that_ends_the_program_is_told_as_one_that_raises(
     place: str, raised: BaseException | None, what: str

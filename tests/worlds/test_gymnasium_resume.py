@@ -122,29 +122,46 @@ def test_a_parameter_reaches_a_wrapper_and_its_name_is_listed(
 
 
 class Restless(Corridor):
-    """Says of each episode that it is another one than all before; a long corridor."""
+    """Says of each episode that it is another one than all before that it has played."""
 
     begun = 0
 
     def reset(self, *, seed=None, options=None):
         seen, info = super().reset(seed=seed, options=options)
-        Restless.begun += 1
-        return {**seen, "place": np.array([Restless.begun / 1000], np.float32)}, info
+        self.begun += 1
+        return {**seen, "place": np.array([self.begun / 1000], np.float32)}, info
+
+
+def restless(monkeypatch: pytest.MonkeyPatch, **given: Any) -> tuple[GymnasiumWorld, Any]:
+    """A world in second episodes, and one like it that has not begun."""
+    spec = gymnasium.envs.registration.EnvSpec("Restless-v0", Restless, max_episode_steps=20)
+    monkeypatch.setitem(gymnasium.registry, "Restless-v0", spec)
+    win = WinRule(terminated="win")
+    world, other = (corridors(win, id="Restless-v0", **given) for _ in range(2))
+    world.reset(1, step_buffers(world).observations)
+    played(world, 13)
+    return world, other
 
 
 def test_an_episode_that_is_not_the_same_again_is_told_of_and_another_begins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    spec = gymnasium.envs.registration.EnvSpec("Restless-v0", Restless, max_episode_steps=20)
-    monkeypatch.setitem(gymnasium.registry, "Restless-v0", spec)
-    world, other = (corridors(WinRule(terminated="win"), id="Restless-v0") for _ in range(2))
-    world.reset(1, step_buffers(world).observations)
-    played(world, 3)
+    world, other = restless(monkeypatch)
     assert resumed(world, other).all()
     (notice,) = new_notices(other)
     assert "2 of 2 episodes that ran are others when they are played again" in notice
+    assert "env.remake: true" in notice
     assert "new ones begin" in notice
-    assert other._order.tolist() == [2, 3]
+    assert other._order.tolist() == [4, 5]
+
+
+def test_an_episode_goes_on_where_nothing_is_left_of_others_in_its_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, other = restless(monkeypatch, remake=True)
+    assert not resumed(world, other).any()
+    assert_same(played(world, 30, seed=1), played(other, 30, seed=1))
+    assert not new_notices(other)
 
 
 def test_an_episode_that_is_too_long_begins_anew_and_its_actions_are_not_kept(
@@ -251,6 +268,21 @@ def test_streams_that_an_environment_replaces_are_put_back(
     with suppress(LabError):
         world.reset(1, step_buffers(world).observations)
     assert (sys.stdout, sys.stderr) == before
+
+
+def test_a_stream_that_an_environment_closes_is_opened_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def close_stream(env: Any, **_: Any) -> Any:
+        sys.stdout.close()
+        return env.seen(), {}
+
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(Corridor, "reset", close_stream)
+    world = corridors(WinRule(terminated="win"))
+    world.reset(1, step_buffers(world).observations)
+    assert not sys.stderr.closed
+    assert "closed standard error" in new_notices(world)[0]
 
 
 @pytest.mark.usefixtures("meddler")

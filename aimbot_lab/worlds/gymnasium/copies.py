@@ -49,10 +49,9 @@ from aimbot_lab.worlds.gymnasium.wrapping import Env, game_of, new_environment, 
 LARGEST_REWARD = 3e38  # all of a step added up; single precision ends a little beyond it
 MAX_REPLAYED = 50_000  # steps of an episode that is kept to be played again
 
-OTHERS_COME = (
-    "are others when they are played again, because the environment keeps something from one "
-    "episode to the next or draws from what is not seeded"
-)
+OTHERS_COME = "are others when they are played again, because the environment "
+KEEPS = "keeps something from one episode to the next (env.remake: true makes it anew for each) or "
+DRAWS = "draws from what is not seeded"
 
 
 @dataclass(slots=True)
@@ -106,6 +105,7 @@ class Copies:
         self._usual: dict[str, Any] = {}  # attributes that were set, as environments are made
         self._masks = np.ones((count, sum(self.spec.branches)), np.bool_)
         self._running = [RunningEpisode(0, 0, {}) for _ in range(count)]  # as they began
+        self._used = [False] * count  # whether an episode has begun in each
         self._totals = [0.0] * count  # sums of their rewards
         self._seen = [0] * count  # checksums of their observations
         self._since = [0] * count  # steps that were made before each
@@ -296,7 +296,7 @@ class Copies:
             if not ended and found == (kept.length, kept.total, kept.seen):
                 observations[row] = buffers.observations[row]
                 return actions
-        raise LabError(OTHERS_COME)
+        raise LabError(OTHERS_COME + ("" if self.settings.remake else KEEPS) + DRAWS)
 
     def _keep_made(self, made: Mapping[int, Float32Array]) -> None:
         """Keep the actions of episodes that were played again, as if they had just been made."""
@@ -342,13 +342,27 @@ class Copies:
     @keeps_process
     def close(self) -> None:
         """Close all; what raises is reported."""
+        self._close(self._envs)
+
+    def _close(self, envs: list[Env]) -> None:
         try:
             with blamed(f"{self.settings.id}: its close raised", ForeignCodeError):
-                _close_all(self._envs)
+                _close_all(envs)
         except ForeignCodeError as error:
             self._notices.append(str(error))
 
+    def _remake(self, row: int) -> None:
+        """Have an environment in `row` in which nothing is left of another episode."""
+        with self.guard.kept(), self._called("making", row):
+            self._close([self._envs[row]])
+            env = self._envs[row] = new_environment(self.settings)
+        self._games[row], self._steps[row] = game_of(env), env.step
+
     def _start(self, row: int, episode: RunningEpisode, observations: Observations) -> None:
+        self.guard.seed_own(row, episode.seed)
+        if self.settings.remake and self._used[row]:
+            self._remake(row)
+        self._used[row] = True
         env = self._envs[row]
         options: dict[str, Any] | None = None
         if self.settings.via == "options":
@@ -357,7 +371,6 @@ class Copies:
             for name in episode.values:
                 self._usual.setdefault(name, attribute(env, name))
             set_attributes(env, {**self._usual, **episode.values})
-        self.guard.seed_own(row, episode.seed)
         learners = self.guard.hand_over(row)
         try:
             with self._blamed("reset"):

@@ -104,6 +104,9 @@ class ProcessGuard:
     def put_back(self, before: ProcessState) -> None:
         """Have the process be what it was `before`."""
         (sys.stdout, sys.stderr), folder, handlers = before
+        if sys.stderr.closed:
+            sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
+            self._tell("closed standard error, which was opened again")
         if folder is not None and folder != _folder():
             with suppress(OSError):  # it is gone
                 os.chdir(folder)

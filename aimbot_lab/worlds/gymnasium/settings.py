@@ -97,6 +97,9 @@ class GymnasiumSettings:
     is an end for the learner alone, an episode is a game, and returns are of unclipped rewards."""
     frame_stack: Annotated[Int, Ge(1), Le(64)] | None = None
     """Observations that are shown at once, the oldest first; left out, one, of Atari four."""
+    remake: bool = False
+    """Whether each episode begins in an environment that is newly made, for one that keeps
+    something from one episode to the next. Its making takes its time each time."""
     num_envs: Annotated[Int, Ge(1), Le(4096)] = 16
     """Copies, one row each; left out, one with the algorithms of stable-baselines3 and
     sb3-contrib, as in their scripts."""
