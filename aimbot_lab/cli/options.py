@@ -1,6 +1,4 @@
-"""Options that commands share, and how a shell completes them.
-
-What a shell completes, and `aimbot-lab completion`, which prints a shell's script for it.
+"""Options that commands share, and what a shell completes of them (`aimbot-lab completion`).
 
 A shell asks at each press of Tab, so nothing heavy is imported: names are read from folders.
 """

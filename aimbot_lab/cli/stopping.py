@@ -1,10 +1,6 @@
-"""How signals stop a command, and processes that end with it.
-
-What a person does to a command that runs: Ctrl-C, SIGTERM and a closed terminal, and its keys.
+"""How signals stop a command, and processes that end with the one that started them.
 
 Ctrl-C or SIGTERM once stops and saves, twice aborts; a closed terminal stops and saves.
-
-A process that ends when the one that started it does, however that ends.
 
 `python -m aimbot_lab.cli.stopping COMMAND...` runs COMMAND, and ends the whole group once its
 standard input is closed: the starter holds the other end and never writes, and the kernel closes it

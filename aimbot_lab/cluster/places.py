@@ -1,6 +1,4 @@
-"""Places on Ray: where processes and actors run.
-
-Places for a training's processes on the machines of a cluster, the leader's on our own.
+"""Places on Ray for a training's processes and actors; the leader stays on this machine.
 
 Each place is an actor of Ray that starts a process of the training on its machine and watches it.
 The training is a process of its own, not the actor: signals come to its main thread, what it

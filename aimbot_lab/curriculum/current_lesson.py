@@ -1,6 +1,4 @@
-"""The lesson that is learned, and the lessons before it, which must not be forgotten.
-
-Watching on what earlier lessons passed, and saying when it is lost.
+"""The lesson that is learned, and a watch on the lessons before it, which must not be forgotten.
 
 Each cell that was passed has a floor: what was passed, less a margin. Against "the win rate never
 fell below the floor" the same bettor plays as for a promotion, on losses: its wealth reaches

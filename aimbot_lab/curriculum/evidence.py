@@ -1,9 +1,12 @@
-"""What episodes prove of a win rate: their order, the windows over them, and the evidence.
+"""What episodes prove of a win rate: the order they count in, a test, and intervals over windows.
 
-Evidence that a win rate exceeds a threshold, valid however often one looks at it.
+**Order.** Wins end sooner than losses, so among the episodes that have ended shortly after a start
+wins are far too many: each episode waits until all that began before it have ended. Those that
+can't be counted are told by reason.
 
-Against "the rate never exceeded `threshold`" (q below) a bettor stakes a fixed fraction f of
-what a stake may be, 1/q: a win (x = 1) or loss (x = 0) multiplies the wealth by
+**Test.** Evidence that a win rate exceeds a threshold, valid however often one looks at it. Against
+"the rate never exceeded `threshold`" (q below) a bettor stakes a fixed fraction f of what a stake
+may be, 1/q: a win (x = 1) or loss (x = 0) multiplies the wealth by
 
     1 + (f / q) (x - q)        win: 1 + f (1 - q) / q, loss: 1 - f.
 
@@ -22,13 +25,12 @@ Nothing but x >= 0 is used of x, so the same bet serves any value that is never 
 a reward counted from the lowest that there can be: 1 + (f / q) (x - q) is at least 1 - f, and at
 most 1 on average while the mean of x is at most q.
 
-Win rates of a lesson over windows that end with its last episode, at every episode at once.
-
-A window begins where a lesson does, or 256, 512, ... of its episodes later. The k-th start (from 0)
-has the share 1 / ((k + 1) (k + 2)) of the chance to miss, as the test's bettors have of its stake:
-with 95 % the intervals of all windows of a cell hold at once. Whichever window is shown, and
-whenever a lesson is stopped, its interval holds with 95 % or more. What it holds is the mean, over
-the episodes of the window, of the chance to win.
+**Windows.** Intervals of the win rate over windows that end with a lesson's last episode. A window
+begins where a lesson does, or 256, 512, ... of its episodes later. The k-th start (from 0) has the
+share 1 / ((k + 1) (k + 2)) of the chance to miss, as the test's bettors have of its stake: with
+95 % the intervals of all windows of a cell hold at once. Whichever window is shown, and whenever a
+lesson is stopped, its interval holds with 95 % or more. What it holds is the mean, over the
+episodes of the window, of the chance to win.
 
 With p_i the chance that episode i is won, given those before it, and S the wins among the first n
 episodes of a window, the product of exp(L x_i) / (1 + p_i (exp(L) - 1)) is a martingale with mean
@@ -40,18 +42,12 @@ is never larger. Averaged over a few fixed L it exceeds 1 / alpha with a chance 
 ever: whatever m that happens to is refuted (Ville's inequality; the mixtures of Howard, Ramdas,
 McAuliffe and Sekhon 2021, "Time-uniform, nonparametric, nonasymptotic confidence sequences",
 doi:10.1214/20-AOS1991, for exactly Bernoulli values). Nothing is asked of the p_i: the policy may
-learn or forget meanwhile. The interval is about their mean over the window.
+learn or forget meanwhile.
 
 At 97.5 %, the level of a lesson's first window, this was as narrow as a betting sequence
 (Waudby-Smith and Ramdas 2024) and narrower than a beta-binomial mixture, which both need a rate
 that stands still: 375 wins of 500, 0.678 to 0.814 against 0.682 to 0.814 and 0.673 to 0.818; 1,920
 of 2,000, 0.943 to 0.974 against 0.943 to 0.992 and 0.940 to 0.975.
-
-Episodes as a lesson counts them: read from columns, released in the order of their beginnings.
-
-Those that can't be counted are told by reason. Wins end sooner than losses, so among the episodes
-that have ended shortly after a start wins are far too many: each episode waits until all that
-began before it have ended.
 """
 
 import math

@@ -1,6 +1,4 @@
-"""A curriculum's way through its lessons, driven by finished episodes.
-
-What a run keeps of its curriculum: every counted episode, and every event, as they come.
+"""A curriculum's way through its lessons, driven by finished episodes, and what a run keeps of it.
 
 `EPISODES_NAME` has one line for each episode, in the order in which checks read them, whose `won`
 is 1, 0 or, where it was drawn, 0.5, and where a lesson asks for the running rating, that as well;

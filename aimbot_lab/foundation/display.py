@@ -1,20 +1,16 @@
 """What a world shows of itself: scenes of the web page, replays and films, play in a terminal.
 
-What a kind of world says of its rows for pages that draw and edit them.
+`WorldScenes` is what a world offers to pages: rows as plain numbers, drawn from above or from
+within (`SceneView`), and edited by a person between steps (`SceneEditor`). What can be placed comes
+from the world as data; nothing above it knows what a thing is. A world without it is not drawn
+there.
 
-`WorldScenes` is what a world offers: rows as plain numbers, drawn from above or from within
-(`SceneView`), and edited by a person between steps (`SceneEditor`). What can be placed comes from
-the world as data; nothing above it knows what a thing is. A world without it is not drawn there.
+`WorldReplays` is for worlds with the ability `replay`. An episode is recorded as its row when it
+began and the actions from there on. `replay` writes, plays and shows it; what only the world knows
+stands here, with what holds for most of them.
 
-What a kind of world with the ability `replay` says of recorded episodes.
-
-An episode is recorded as its row when it began and the actions from there on. `replay` writes,
-plays and shows it; what only the world knows stands here, with what holds for most of them.
-
-What a kind of world says of itself to be played by a person in a terminal.
-
-The session, the keyboard and the screen are written once above; a world says which words are
-commands, which game is meant, and what a person sees of it.
+`TerminalPlay` is for a person who plays. The session, the keyboard and the screen are written once
+above; a world says which words are commands, which game is meant, and what a person sees of it.
 """
 
 from abc import ABC, abstractmethod

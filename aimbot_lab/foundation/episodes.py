@@ -1,18 +1,15 @@
 """Episodes as columns: logs of worlds, batches, result lines, and measures with their intervals.
 
-Result lines: how a game reports how an episode ended, written and read in one place.
+A kernel writes a log where an episode ends: a NamedTuple of arrays with an entry for each row,
+which its world declares beside its state. A field that is not in `KNOWN` is an episode column of
+that world's own: it takes the field and the line of the kernel that writes it.
 
-A line is `Warning|Result|Win` or `Warning|Result|Lose` (the form of Aimbot-ParallelEnv), here also
-`Draw`; `|key=value` fields may follow. `Warning|Command` asks the trainer to save the agent after
-its next update, and `Error|...` is an error of the game. Anything else is unparsed, which is never
-the same as lost. Worlds of this project give episodes as columns; lines are written from these on
-demand, and parsed only where a game sends them.
-
-Logs of ended episodes: what a kernel writes where an episode ends, and the columns of it.
-
-A world declares its log beside its state, as a NamedTuple of arrays with an entry for each row.
-A field that is not in `KNOWN` is an episode column of that world's own: it takes the field and the
-line of the kernel that writes it. Imported by worlds with kernels.
+A result line is how a game reports an episode's end: `Warning|Result|Win` or `Warning|Result|Lose`
+(the form of Aimbot-ParallelEnv), here also `Draw`; `|key=value` fields may follow.
+`Warning|Command` asks the trainer to save the agent after its next update, and `Error|...` is an
+error of the game. Anything else is unparsed, which is never the same as lost. Worlds of this
+project give episodes as columns; lines are written from these on demand, and parsed only where a
+game sends them.
 """
 
 import math

@@ -1,6 +1,4 @@
-"""Settings that check themselves, and samplers, from which parameters are drawn.
-
-How settings are declared: frozen pydantic dataclasses that check themselves.
+"""How settings are declared, as frozen pydantic dataclasses that check themselves; samplers.
 
     @dataclass(frozen=True, kw_only=True, config=STRICT)
     class GunSettings:
@@ -10,13 +8,12 @@ How settings are declared: frozen pydantic dataclasses that check themselves.
 The docstring under a field becomes its description in the JSON Schema. `Float`, `Int` and `Bool`
 take numbers as they are: no text, no yes/no for a number, no 1.5 for a whole number.
 
-Samplers of environment parameters, as ML-Agents names and shapes them.
+Samplers of environment parameters have ML-Agents' names and shapes. A sampler draws a value anew
+for every episode. With a `seed` of its own it draws the same values in every run; without one they
+follow from the seed of the reset.
 
-A sampler draws a value anew for every episode. With a `seed` of its own it draws the same
-values in every run; without one they follow from the seed of the reset.
-
-Where the kinds are told apart: `worlds.parameters` and `kernels.rng` for worlds with kernels,
-`worlds.gymnasium.environments`, `worlds.arena.spec`, `training.plain_ppo`, and
+Where the kinds of samplers are told apart: `worlds.parameters` and `kernels.rng` for worlds with
+kernels, `worlds.gymnasium.environments`, `worlds.arena.spec`, `training.plain_ppo`, and
 `curriculum.settings` for the YAML.
 """
 

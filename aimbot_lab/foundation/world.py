@@ -1,17 +1,12 @@
-"""What a world is: a batch engine by its spec, with rows that are stepped together.
-
-Units in an observation: things of one kind, each shown by the same features in its own columns.
-
-A view of columns that the observation has anyway: `observations[:, block.columns]` is [N, U, F].
-
-What a world is: a batch of rows stepped together over NumPy arrays.
+"""What a world is: a batch of rows stepped together over NumPy arrays, and the spec of its shape.
 
 Adapters, evaluation and replay are written once against `BatchWorld`. A world resets a finished row
 within the same step.
 
 Observations are float32 columns [N, D]. Where a world shows pictures they are records [N], with
 `columns` [D] and each picture [H, W, C] in uint8 by its block's name, so that they are indexed,
-copied and kept in one piece all the same.
+copied and kept in one piece all the same. Units are things of one kind, each shown by the same
+features in its own columns: a view, `observations[:, block.columns]` [N, U, F].
 
 Arrays of agents are by seat: with A agents a row and B rows there are N = A x B seats, and agent
 a of row r has seat a * B + r, so that what one policy acts for is a contiguous slice. With one

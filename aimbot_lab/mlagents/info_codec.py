@@ -1,16 +1,8 @@
-"""Agents' infos and actions as ML-Agents' messages, and the sensors that are in them.
-
-What a world's agents observe and do, as ML-Agents' sensors and actions.
+"""What agents observe and do, as ML-Agents' messages: sensors, infos, actions.
 
 A world's pictures, and rays as ML-Agents tells them, are sensors of their own; all else is a
-vector.
-
-Actions of all agents of a behavior, as trainers send them.
-
-An AgentAction has its continuous numbers in field 6 and its choices in field 7. Trainers repeat
-both as floats in field 1, which is not read.
-
-What all agents of a behavior tell in a step, as builds send it.
+vector. An AgentAction has its continuous numbers in field 6 and its choices in field 7. Trainers
+repeat both as floats in field 1, which is not read.
 
 A list of AgentInfo holds those whose episodes ended (`done`) and those that need an action. It is
 written, and read where others write it likewise, as rows of bytes of one length, all agents at

@@ -1,15 +1,11 @@
-"""The trainer's side: the handshake, then steps and resets.
+"""Both sides of a conversation with a trainer of ML-Agents, whatever carries the messages.
 
-What a build and a trainer tell each other once: versions, abilities, behaviors, the world.
+The build speaks first; each of its messages is answered by one of the trainer's. In order: a
+greeting; an empty message, which the trainer answers when it resets; then what agents observed.
 
 A player of ours describes its world, beyond what ML-Agents' messages hold, to a trainer that asks
 for it: names and bounds of observations, targets with their difficulties, parameters, columns of
 episodes, as JSON over a side channel of its own. A build of Unity says nothing of the kind.
-
-A world as a build that a trainer of ML-Agents talks to, whatever carries the messages.
-
-The build speaks first; each of its messages is answered by one of the trainer's. In order: a
-greeting; an empty message, which the trainer answers when it resets; then what agents observed.
 """
 
 import json

@@ -1,9 +1,8 @@
 """Where numbers go: the data folder, MLflow's address, and why a store does not answer.
 
-The address of the store that counts: the embedded one, a database, or a tracking server.
-
-No file, page or argument list gets its password: `***` stands there. A process that
-connects takes it from the environment.
+The store that counts is the one in the data folder, a database, or a tracking server. No file, page
+or argument list gets its password: `***` stands there. A process that connects takes it from the
+environment.
 """
 
 import os

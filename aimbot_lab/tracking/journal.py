@@ -1,15 +1,12 @@
-"""Metrics on disk until MLflow has them: the journal, and the thread that sends it.
-
-The journal of a run: what was logged, on the disk before the call returns.
+"""The journal of a run: what was logged, on the disk before the call returns, until MLflow has it.
 
 One JSON line per entry, only ever appended. How much of it the store has is kept beside it, and
 from where on it lacks files of that part; that note may lag behind, because sending an entry twice
 stores it once. Beside it lie copies of logged files until they are uploaded, files that grow while
 the run does and become artifacts when it ends, and room on the disk for the run's last words.
 
-Carries a journal to its store while the training goes on: each entry at least once, in order.
-
-Files wait apart: one that can't be stored holds back other files, and nothing else.
+A thread carries the journal to its store while the training goes on: each entry at least once, in
+order. Files wait apart: one that can't be stored holds back other files, and nothing else.
 """
 
 import json

@@ -1,6 +1,4 @@
-"""The tracker of a run, which writes to the journal, and how one is opened.
-
-A run's tracker: of a new run, of one that is resumed, or of one that groups others.
+"""The tracker that writes a run to its journal: of a new run, a resumed one, or a group of others.
 
 Each is in the store, in the data folder, and has a thread between the two.
 """

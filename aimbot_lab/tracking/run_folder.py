@@ -1,20 +1,16 @@
-"""A run's folder in the data folder, and the process that owns it.
+"""A run's folder in the data folder: its journal, its checkpoints, and the process that owns it.
 
-Who writes a run, and the right to: a lock for this machine, and a lease for all others.
+It is called `opening-TOKEN` until the store has given the run its id, then by that id, and
+`done-ID` while it is deleted. It is deleted once the store has everything, unless the run can be
+resumed; then it is settled, and only a resumption looks into it.
 
-A run folder's owner, a process distinguishable from every later one, holds a lock on a file in it
-as long as it lives. Every container and pid namespace of a machine sees that lock, and the system
+The owner, a process distinguishable from every later one, holds a lock on a file in the folder as
+long as it lives. Every container and pid namespace of a machine sees that lock, and the system
 frees it when its holder dies, however. The owner also renews that file's time, which is its lease:
 another machine, which may not see the lock, takes an owner for dead once its lease is over.
 
 A process that takes a run over writes another lock file's name into the owner file. The owner
 before it finds that there, at the latest with its next renewal, and writes nothing any more.
-
-A run's folder: owner, journal, and the checkpoints that it can be resumed from.
-
-`opening-TOKEN` until the store has given the run its id, then named by that id, `done-ID` while
-it is deleted. It is deleted once the store has everything, unless the run can be resumed; then
-it is settled, and only a resumption looks into it.
 """
 
 import fcntl

@@ -1,13 +1,9 @@
-"""The seam that everything is logged through, and what is read back of a run.
-
-A run as a list shows it, which of many runs are meant, and how its agents are named.
-
-Among its artifacts and tags, the agents `best` and `last` are there once it has ended; `step-N` was
-saved on request at environment step N.
-
-The seam that everything is logged through: its protocol, what it takes, and one in memory.
+"""The seam that everything is logged through: its protocol, what is read back, and one in memory.
 
 What a store refuses is checked where it is logged: nothing refusable is ever acknowledged.
+
+Among a run's artifacts and tags, the agents `best` and `last` are there once it has ended; `step-N`
+was saved on request at environment step N.
 """
 
 import math

@@ -1,15 +1,12 @@
-"""The complete state of a training as bytes, from which it resumes exactly.
+"""The complete state of a training as bytes, from which it resumes exactly; reading runs no code.
 
-A tree of plain values, arrays and tensors as bytes, and back; reading runs no code.
+It holds the model, its rows in several processes, generators, and what identifies it. `save` of
+stable-baselines3 keeps less (no generators, no observations) and pickles; here all is plain values,
+arrays and tensors. The last episodes, which it only prints, are left out, and the samples to learn
+from are parts of their own (`sample_parts`).
 
-A safetensors file: every array and tensor under a number, and the tree itself as JSON, in which
-`{"$array": 3}` stands for the fourth of them, and `$records` for arrays of records.
-
-The state of a model, of its rows in several processes, of generators, and what identifies it.
-
-`save` of stable-baselines3 keeps less (no generators, no observations) and pickles; here all is
-plain values, arrays and tensors. The last episodes, which it only prints, are left out, and the
-samples to learn from are parts of their own (`sample_parts`).
+The form is a safetensors file: every array and tensor under a number, and the tree itself as JSON,
+in which `{"$array": 3}` stands for the fourth of them, and `$records` for arrays of records.
 """
 
 import hashlib

@@ -1,9 +1,7 @@
-"""The base of worlds with kernels, and snapshots of their arrays.
+"""The base of worlds with kernels, and snapshots of their arrays by name.
 
-Snapshots of worlds: named arrays, what a world must share to go on from them, and their parts.
-
-A world with the ability `parts` shares out its rows: snapshots of all parts join to the whole's, to
-the bit, and are cut from it.
+A snapshot holds what a world must share to go on from it. A world with the ability `parts` shares
+out its rows: snapshots of all parts join to the whole's, to the bit, and are cut from it.
 """
 
 import hashlib

@@ -1,6 +1,4 @@
-"""Worlds by name, and the checks of what a spec says.
-
-Which worlds exist: those of this package, and those that other packages bring.
+"""Which worlds exist, those of this package and those that others bring, and checks of their specs.
 
 A package brings a world by an entry point of the group `aimbot_lab.worlds`, whose name is the
 world's and whose object is a `foundation.world_type.WorldType`.

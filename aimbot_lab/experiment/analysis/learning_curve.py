@@ -1,6 +1,4 @@
-"""Learning curves of runs, and charts as pictures.
-
-Pages in HTML that stand by themselves, and their charts as SVG text.
+"""Learning curves of runs, charts as SVG text, and pages in HTML that need no other file.
 
 Matplotlib draws the charts and is loaded when the first is drawn.
 """

@@ -1,10 +1,9 @@
 """A curriculum's file: read, merged with the user's own files, checked.
 
-Files that a world names: found beside the curriculum, kept with all that comes of it.
-
-Such are target blocks of one's own and maps. In a curriculum that was read, the setting holds their
-text, so that the files are read once; where it is written or compared, the name of that text stands
-for it, which holds its hash: `presets-3f2a....yaml`.
+Files that a world names, such as target blocks of one's own and maps, are found beside the
+curriculum and kept with all that comes of it. In a curriculum that was read, the setting holds
+their text, so that the files are read once; where it is written or compared, the name of that text
+stands for it, which holds its hash: `presets-3f2a....yaml`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,14 +1,9 @@
-"""The JSON schema of curricula, and in words of it what is wrong with a value.
+"""JSON Schemas of the files that a user writes, and what is wrong with a value, in words of YAML.
 
-JSON Schemas of the files that a user writes, made from the classes that validate them.
-
-An editor completes and checks with them. They accept every file that is fit to run, and refuse
-what is wrong in form; what hangs together between keys, only the check sees. The words under the
-fields of the classes become the descriptions.
-
-What pydantic refused, as faults at the keys of the file, in the words of who writes YAML.
-
-The keys that a file may hold are read from the classes that validate it.
+Both are made from the classes that validate these files. An editor completes and checks with the
+schemas: they accept every file that is fit to run, and refuse what is wrong in form; what hangs
+together between keys, only the check sees. The docstrings under the fields of the classes become
+the descriptions.
 """
 
 import json

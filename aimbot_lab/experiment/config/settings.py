@@ -1,7 +1,5 @@
 """The settings of a curriculum's file, and the environment parameters of ML-Agents' files.
 
-ML-Agents' `environment_parameters`, and the parameters of lessons: form, meaning, faults.
-
 A parameter is a number, a sampler, or has lessons of its own: a curriculum. Names, defaults and
 limits are those of ML-Agents' Python package, version 1.1.0 (trainers/settings.py), in which every
 parameter goes its own way through its lessons. Here there is one way. So either one parameter has

@@ -1,12 +1,10 @@
-"""YAML with positions: read, its references resolved, and what is wrong in it and where.
+"""YAML with positions: read, its overrides and references worked in, and what is wrong where.
 
-Overrides and references (`${train.n_steps}`) worked into the data of a curriculum file.
-
-OmegaConf does both. Only references to other keys are allowed, and to environment variables that
-the user names: OmegaConf's resolvers would let a file read the machine, so that it gives another
-training on another one, and what it reads ends up in every run's record. References are worked out
-one by one, each from values that are already known, so that neither a circle nor a chain that
-doubles at every link can stall the reader.
+OmegaConf merges overrides and resolves references (`${train.n_steps}`). Only references to other
+keys are allowed, and to environment variables that the user names: OmegaConf's resolvers would let
+a file read the machine, so that it gives another training on another one, and what it reads ends up
+in every run's record. References are worked out one by one, each from values that are already
+known, so that neither a circle nor a chain that doubles at every link can stall the reader.
 """
 
 import os

@@ -1,8 +1,7 @@
 """What a run will do: its plan, its checks, and how many episodes its lessons need.
 
-How many episodes a lesson's test takes, were the win rate such and such.
-
-The very test that ends a lesson is run on simulated episodes, each won with the assumed chance.
+How many a lesson needs at an assumed win rate is found by running the very test that ends it on
+simulated episodes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,14 +1,10 @@
-"""What a run's folder says of it: the record of its request, and its checkpoints.
-
-What a run's folder keeps, and what may be done with it: the record of how it was begun, its
-curriculum, the end of one whose process died, and the request to run or to resume it.
+"""What a run's folder keeps: how it was begun, its curriculum, its checkpoints, how it died.
 
 A run keeps the shape of its world beside its curriculum (`spec.json`), so that reading one needs
 no world. The data folder notes the code that each training began with, where only the owner can
 write: such code may run again.
 
-Checkpoints as files: two generations, each whole or not there, each checked before use.
-
+Of checkpoints there are two generations, each whole or not there, each checked before use.
 `step-NNN.checkpoint` is one line of magic and SHA-256 over all that follows, one line of JSON
 with the parts it relies on and the hashes of the configuration, of the world's content and of the
 code that it was trained under, and the training's state. `part-NAME` are those parts.

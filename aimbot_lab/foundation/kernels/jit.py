@@ -4,11 +4,10 @@ Strict IEEE arithmetic (no fastmath): results do not depend on how a loop was ve
 Compiled entry points are kept in the user's cache folder under a hash of all kernel sources,
 because numba itself does not notice a change in a function that another file calls.
 
-Kernels called again and again with the same arguments, which are handed over once.
-
 Python hands an array to compiled code in some 40 nanoseconds, and a world's state has a hundred
-of them: for a small batch more than a step takes. Here they stay in memory, in the form in which
-compiled code holds them, and a call passes nothing but their address.
+of them: for a small batch more than a step takes. A kernel that is called again and again with the
+same arguments gets them packed once: they stay in memory, in the form in which compiled code holds
+them, and a call passes nothing but their address.
 """
 
 import atexit

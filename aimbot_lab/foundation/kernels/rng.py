@@ -1,26 +1,22 @@
 """Random numbers for kernels, the same on every machine: streams, normal deviates, parameters.
 
-Sine, cosine and logarithm in double precision for kernels, out of operations that IEEE 754
-defines to the last bit: the same bits on every processor, compiled or not, whatever its libm.
+**Streams.** One 64-bit stream per row, kept in an array of the state: SplitMix64 (Steele, Lea and
+Flood, "Fast splittable pseudorandom number generators", 2014), whose state steps by a fixed odd
+constant and whose output is a bijective mix of it.
 
-Measured against 200-bit arithmetic: `sin_cos` is within 0.77 units in the last place for
-|x| <= 1e6, `log` within 0.81 for normal positive numbers. The polynomials are minimax, found by
-Remez's exchange in 250-bit arithmetic; the reductions follow Cody and Waite, "Software Manual for
-the Elementary Functions", 1980.
+**Sine, cosine and logarithm** in double precision consist of operations that IEEE 754 defines to
+the last bit: the same bits on every processor, compiled or not, whatever its libm. Measured
+against 200-bit arithmetic: `sin_cos` is within 0.77 units in the last place for |x| <= 1e6, `log`
+within 0.81 for normal positive numbers. The polynomials are minimax, found by Remez's exchange in
+250-bit arithmetic; the reductions follow Cody and Waite, "Software Manual for the Elementary
+Functions", 1980.
 
-Random numbers for kernels: one 64-bit stream per row, kept in an array of the state.
-
-SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014):
-the state steps by a fixed odd constant, the output is a bijective mix of it.
-
-Parameters of an episode: constants, or drawn by a sampler.
-
-A draw depends on the sampler's seed, the row's number and that of the episode in it, and on nothing
-else, so that samplers never disturb what else is drawn, and each other as little.
-
-A world's own NamedTuples are given. Its state has `parameters` [B, P], `sampler_key` [1], the seed
-of samplers that have none of their own, and `episode` [B]; its tables have the arrays of
-`foundation.settings`, `bounds` [P, 2] and `whole` [P], what each parameter takes.
+**Parameters** of an episode are constants, or drawn by a sampler. A draw depends on the sampler's
+seed, the row's number and that of the episode in it, and on nothing else, so that samplers never
+disturb what else is drawn, and each other as little. A world gives NamedTuples of its own: its
+state has `parameters` [B, P], `sampler_key` [1], the seed of samplers that have none of their own,
+and `episode` [B]; its tables have the arrays of `foundation.settings`, `bounds` [P, 2] and
+`whole` [P], what each parameter takes.
 """
 
 import math

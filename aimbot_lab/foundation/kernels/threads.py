@@ -1,17 +1,12 @@
-"""Threads that share the work of a kernel: atomic words, how they wait, and the pool.
-
-Words of an array that two threads hand to and fro, changed in one indivisible step.
-
-Numba calls an intrinsic with the types of its arguments, which its signature then fixes: most
-go unread. For kernels alone: threads that wait in Python need the interpreter to see a change.
-
-How threads share work again and again without the interpreter.
+"""Threads that share the work of a kernel again and again without the interpreter.
 
 Waking a thread that sleeps takes as long as a small batch's step: a worker that has found nothing
 left to do looks out for the next turn for a while before it goes to sleep, and the caller never
 waits for a worker that has not begun. Whoever looks out gives way to others that want its core,
 so that the workers of a world and those of learning, which have their turns one after the other,
-can share one. Each worker has a word, in a cache line of its own, and who may change it:
+can share one. Each worker has a word, in a cache line of its own, changed in one indivisible step
+by intrinsics for kernels alone (a thread that waits in Python needs the interpreter to see a
+change). Who may change it:
 
     ASLEEP -> POSTED   the caller, who then wakes the worker
     DONE -> POSTED     the caller; the worker sees it, or is being woken

@@ -1,6 +1,4 @@
-"""What the page's sessions share of a data folder, and a session.
-
-One open page: what it asks, what it is told, and what goes on for it.
+"""One open page: what it asks, what it is told; and what all open pages share of a data folder.
 
 Memory is bounded however slow the page is: of what is only shown (`show`) the newest counts, and a
 page that leaves more than MAX_WAITING answers unread is cut off; it connects again by itself.

@@ -1,16 +1,13 @@
-"""Messages between page and server, and values that are loaded in the background.
-
-What page and server say to each other: JSON documents, each with a version and a schema.
+"""Messages between page and server, and values that are looked up for pages in the background.
 
 A page asks `{"v": 1, "id": 7, "part": "training", "kind": "stop", "body": {...}}`, and is answered
 `{"v": 1, "reply": 7, "part": ..., "kind": ..., "body": {...}}`. What the server tells of itself has
 no `reply`. A refusal has the kind `error` and says in its body's `message` why.
 
-What is looked up for pages: in threads, and once for all who want it.
-
-Heavy libraries are imported when they are first needed, and one after another. Threads that import
-packages with circles inside (torch, stable-baselines3, numba) at the same time get halves of them;
-so what runs in a thread loads what it needs by `Loader` first.
+A value is looked up in a thread, and once for all pages that want it. Heavy libraries are imported
+when they are first needed, and one after another: threads that import packages with circles inside
+(torch, stable-baselines3, numba) at the same time get halves of them, so what runs in a thread
+loads what it needs by `Loader` first.
 """
 
 import asyncio

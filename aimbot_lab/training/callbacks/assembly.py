@@ -1,10 +1,9 @@
-"""The callbacks of a training, put together; replays that it keeps, agents that it publishes.
+"""The callbacks of a training, put together; replays that it keeps; what it shows while watched.
 
-What a training shows of itself while it is watched: how it stands, and its newest agent.
-
-Both lie in a folder of the run and are replaced as a whole. Nothing is written, and nothing worked
-out, unless a request to watch has come within the last seconds. What is written takes MAX_SHARE of
-the processor's time at most, however slow or large it is: after it the publication rests.
+A watched training shows how it stands, and its newest agent. Both lie in a folder of the run and
+are replaced as a whole. Nothing is written, and nothing worked out, unless a request to watch has
+come within the last seconds. What is written takes MAX_SHARE of the processor's time at most,
+however slow or large it is: after it the publication rests.
 """
 
 import json

@@ -1,8 +1,7 @@
-"""Where a rollout begins: what all processes agree on, the lessons, and when training ends.
+"""Lessons beside learning: episodes go to the curriculum, its scenario to the world.
 
-Lessons beside learning: episodes go to the curriculum, its scenario to the world.
-
-All of it where a rollout begins, as are the answers to requests and the checkpoints.
+All of it happens where a rollout begins: what all processes agree on, the lessons, the end of a
+training, answers to requests and the checkpoints.
 """
 
 import hashlib

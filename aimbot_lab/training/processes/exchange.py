@@ -1,10 +1,7 @@
 """Rows cut into shards, and sums over the shards of all processes in one fixed order.
 
-Blocks of a training's rows: what depends on shapes, streams or the order of sums goes by them.
-
-What is learned then depends on how many there are, and not on the process that computes each.
-
-Which process of a training this is, what it exchanges with the others, and the order of sums.
+Shards depend on the number of rows alone. What depends on shapes, streams or the order of sums goes
+by them, so that what is learned does not depend on which process computes each.
 
 Floating-point addition is not associative: only a fixed order gives the same bits for every number
 of processes. So sums over shards follow one balanced binary tree, whose leaves are the shards.

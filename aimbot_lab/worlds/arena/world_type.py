@@ -1,9 +1,8 @@
 """The arena, as others know it, and its players without a network.
 
-The greedy player: a scripted baseline for every target of the arena.
-
-A function from raw observations [B, D] to world actions [B, 4] that knows nothing of the arena but
-its spec: vertical move, horizontal move, attack, mouse.
+The greedy player is a scripted baseline for every target: a function from raw observations [B, D]
+to world actions [B, 4] (vertical move, horizontal move, attack, mouse) that knows nothing of the
+arena but its spec.
 """
 
 from collections.abc import Mapping, Sequence

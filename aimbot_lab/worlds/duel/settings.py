@@ -1,6 +1,4 @@
-"""The duel's settings, and the tables of a scenario.
-
-A scenario of the duel: its kinds of matches and parameters, and as arrays for the kernels.
+"""The duel's settings, and a scenario's kinds of matches and parameters as arrays for the kernels.
 
 The parameter `NAME` holds for both agents, `away.NAME` for the away agent alone.
 """

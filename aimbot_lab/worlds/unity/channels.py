@@ -1,19 +1,14 @@
 """What a Unity build is told and tells beside steps, and the processes of builds.
 
-Side channels of builds: what a lesson tells them, how episodes ended, errors, and the rest.
+Side channels carry what a lesson tells a build, how episodes ended, errors and statistics. Targets
+and difficulties are environment parameters too, by names of their own: `target.NAME` is the weight
+of a target, `difficulty.NAME.K` that of its difficulty K. Result lines and stats carry no agent's
+id: they come in the order in which the agents ended. An agent that was cut off may have none, and
+has lost then. All `LogType.Warning` and `LogType.Error` logs of a build may come over its log
+channel. What is not read is named once, so that it can be found.
 
-Targets and difficulties are environment parameters too, by names of their own: `target.NAME` is the
-weight of a target, `difficulty.NAME.K` that of its difficulty K.
-
-Result lines and stats carry no agent's id: they come in the order in which the agents ended. An
-agent that was cut off may have none, and has lost then. All `LogType.Warning` and `LogType.Error`
-logs of a build may come over its log channel. What is not read is named once, so that it can be
-found.
-
-Processes of a build: one that is asked for its shape; those that are played.
-
-They are started together, restarted one by one, as often as ML-Agents would, and ended with the
-world.
+Processes of a build are one that is asked for its shape, and those that are played: these are
+started together, restarted one by one, as often as ML-Agents would, and ended with the world.
 """
 
 import re

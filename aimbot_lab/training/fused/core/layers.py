@@ -1,21 +1,17 @@
 """Layers forwards and backwards: dense ones, encoders of units, the LSTM.
 
-What follows a layer's matrix product, forward and backward, and sums over rows.
+Shapes: N samples, U units of a layer. Gradients are those of the loss.
 
-Shapes: N samples, U units. Gradients are those of the loss.
+Plain columns go through the core's layers, then each kind of units through its own. All units of a
+kind have the same weights, and only units that are seen take part. The last layer's output is split
+into representation and key; a kind's representation is the largest of each number over its units
+(Ye et al. 2020), and 0 where none is seen. The activation rises, so it is taken of the largest
+alone, and the way back leads to the unit that had it.
 
-The core forward and backward: plain columns through their layers, then each kind of units.
-
-All units of a kind have the same weights, and only units that are seen take part. The last layer's
-output is split into representation and key; a kind's representation is the largest of each number
-over its units (Ye et al. 2020), and 0 where none is seen. The activation rises, so it is taken of
-the largest alone, and the way back leads to the unit that had it.
-
-A memory forward and backward through the steps of a piece (Hochreiter & Schmidhuber 1997).
-
-PyTorch's equations: i, f, o = sigmoid and g = tanh of the gates, c = f c' + i g, h = o tanh(c),
-where c' and h' of the step before are 0 where an episode begins. The products of all inputs are
-one, those of the recurrence one a step, and the weights' derivatives one each over the piece.
+A memory goes through the steps of a piece (Hochreiter & Schmidhuber 1997) by PyTorch's equations:
+i, f, o = sigmoid and g = tanh of the gates, c = f c' + i g, h = o tanh(c), where c' and h' of the
+step before are 0 where an episode begins. The products of all inputs are one, those of the
+recurrence one a step, and the weights' derivatives one each over the piece.
 """
 
 import numpy as np

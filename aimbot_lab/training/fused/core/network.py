@@ -1,14 +1,11 @@
-"""The network as kernels: branches of the action, heads, and the way through all parts.
-
-Probabilities of actions that consist of branches: choices, then Gaussians.
-
-Inner loops run over samples, so that the processor takes several at a time.
-
-Actor and critic forward and backward, on what encoders or memories give them.
+"""Actor and critic as kernels, forwards and backwards, on what encoders or a memory give them.
 
 Without layers of their own both read that directly. Where a unit is chosen to aim at by attention
 (Ye et al. 2020), its score is the product of a query with its key, q . key with no 1 / sqrt(Q), and
-that of nobody q . its learned key. A slot without a unit has no score; masks rule it out.
+that of aiming at none q . its learned key. A slot without a unit has no score; masks rule it out.
+
+An action consists of branches: choices, then Gaussians. Inner loops over their probabilities run
+over samples, so that the processor takes several at a time.
 """
 
 from typing import Any

@@ -1,20 +1,17 @@
 """The observation: 13 numbers about target and agent, enemies, a picture, rays.
 
-The picture that an agent sees ahead of it: walls, obstacles, enemies, floor and FireBase.
-
-One ray a column of pixels, as in the first games of this kind: it finds how far ahead the nearest
-wall and the nearest enemy are, and each pixel of the column then shows the ceiling, one of these,
-or the floor. Pixels are square and are sampled in their middles. Shades are whole 255ths, so that
-a picture of 8 bits loses nothing.
-
-Enemies in an observation: those that a ray within range hits, from left to right.
-
-Columns from the first on: of each slot metres ahead and to the right, the share of its hits that
-is left and whether it is a target; then for each slot whether there is an enemy. Whoever numbers
-the enemies otherwise sees the same: rays are looked through from left to right.
-
 Enemies have columns where units are shown, a picture where there is a camera. Rays are tags, then
 distances, or what ML-Agents tells of them.
+
+**Enemies** are those that a ray within range hits, from left to right. Columns from the first on:
+of each slot metres ahead and to the right, the share of its hits that is left and whether it is a
+target; then for each slot whether there is an enemy. Numbering the enemies otherwise changes
+nothing that is seen: rays are looked through from left to right.
+
+**The picture** has one ray a column of pixels, as in the first games of this kind: it finds how far
+ahead the nearest wall and the nearest enemy are, and each pixel of the column then shows the
+ceiling, one of these, or the floor. Pixels are square and are sampled in their middles. Shades are
+whole 255ths, so that a picture of 8 bits loses nothing.
 """
 
 import math

@@ -1,6 +1,4 @@
-"""What rays and shots hit: the rays of the observation, and the gun.
-
-What the agent sees: a fan of rays against the floor's walls, obstacles and enemies.
+"""What rays and shots hit: the fan of rays that the agent sees by, and the gun.
 
 Obstacles outside, rays inside, eight of them at once and without a branch. Distances are taken
 relative to the agent in double precision before they are rounded to single, so that they are as

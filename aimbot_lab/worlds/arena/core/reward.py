@@ -1,11 +1,8 @@
-"""The reward of a decision, and the clock that ends an episode.
+"""The reward of a decision, term by term, and the clock that ends an episode.
 
-Time in an episode, counted in decisions, and what an agent has to recall: it is held while it
+Formulas are from Aimbot-ParallelEnv's README. Every function of a term returns it weighted, for the
+pose after the decision. Time is counted in decisions. What an agent has to recall is held while it
 sees the FireBase, which then is hidden.
-
-What a decision earned, term by term; formulas from Aimbot-ParallelEnv's README.
-
-Every function of a term returns it weighted, for the pose after the decision.
 """
 
 import math

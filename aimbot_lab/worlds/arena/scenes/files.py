@@ -1,4 +1,4 @@
-"""The arena's test mode: a menu of things to place, buttons, and scenes as YAML files.
+"""Scenes of the arena's test mode as YAML files, and its menu of things to place.
 
 A file says what stands on a row's floor, where the agent is, and what its target is:
 
@@ -9,7 +9,8 @@ A file says what stands on a row's floor, where the agent is, and what its targe
       target: goto                           # of the agent; left out: Stay
       block: 0                               # of `blocks`, that it is about
 
-A scene of one block also holds that block as a preset, so that `env.presets` takes the file."""
+A scene of one block also holds that block as a preset, so that `env.presets` takes the file.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,4 @@
-"""Decisions of all matches: how they begin, run and end.
-
-The entry points that `worlds.duel` calls: step matches, begin them, mask choices.
+"""The entry points that `worlds.duel` calls: begin matches, step them, mask choices.
 
 Of a match the home seat has its number, and the away seat that plus the number of matches.
 """

@@ -1,15 +1,12 @@
 """The best plan of a map, the distances it rests on, and maps that are made at random.
 
-The ground of generated maps: valleys that wind and branch, in whole numbers alone.
+The best walk past some treasures is found by dynamic programming over (treasures taken, the last
+one), after Held and Karp, "A dynamic programming approach to sequencing problems" (1962). A state
+keeps every pair of steps and points that no other one beats in both: with decaying points the
+shortest way is not always the best, as later treasures are worth less.
 
-Noise is blurred twice; the road follows the lines on which it has its mean. Whole numbers make
-the same maps on every machine.
-
-The best walks past some treasures: dynamic programming over (treasures taken, the last one).
-
-After Held and Karp, "A dynamic programming approach to sequencing problems" (1962). A state keeps
-every pair of steps and points that no other one beats in both: with decaying points the shortest
-way is not always the best, as later treasures are worth less.
+Generated maps are valleys that wind and branch. Noise is blurred twice; the road follows the lines
+on which it has its mean. Whole numbers make the same maps on every machine.
 """
 
 from typing import NamedTuple
