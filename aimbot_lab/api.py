@@ -77,10 +77,11 @@ def train(
     """Train by the curriculum in `file`, each `KEY=VALUE` of `overrides` put in, and track it.
 
     The run is called `name`, else as MLFLOW_RUN_NAME says, else as the curriculum. `init_from` is a
-    run, or a folder with an agent, to begin with. `callbacks` are called beside those that the file
-    names; a run that is resumed does without them. With `progress` lines on standard error, which a
-    notebook shows, say where it stands. A run whose steps were spent before its last
-    lesson passed returns too, with status FAILED, and one that a callback stopped, with KILLED.
+    run, a folder with an agent, or a file of stable-baselines3's `save`, to begin with.
+    `callbacks` are called beside those that the file names; a run that is resumed does without
+    them. With `progress` lines on standard error, which a notebook shows, say where it stands. A
+    run whose steps were spent before its last lesson passed returns too, with status FAILED, and
+    one that a callback stopped, with KILLED.
     """
     from aimbot_lab.cli.view import PlainView
     from aimbot_lab.experiment.config.document import load_curriculum
@@ -92,9 +93,12 @@ def train(
 
     check_training(file, overrides, tags, callbacks)
     place, name = _place(data_dir), name or os.environ.get("MLFLOW_RUN_NAME") or None
-    start = None if init_from is None else find_initial_agent(init_from, place)
+    curriculum = load_curriculum(file, overrides, may_run=always)
+    start = None
+    if init_from is not None:
+        start = find_initial_agent(init_from, place, curriculum.config)
     request = RunRequest(
-        load_curriculum(file, overrides, may_run=always),
+        curriculum,
         place,
         name,
         tags=dict(tags or {}),

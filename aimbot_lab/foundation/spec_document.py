@@ -1,6 +1,7 @@
 """The shape of a world as plain JSON values, to be kept beside what was trained in it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from math import inf, prod
 from types import MappingProxyType
@@ -93,6 +94,13 @@ class _Document(TypedDict):
         tuple[tuple[_Name, BlockKind, _Shape] | tuple[_Name, BlockKind, _Shape, _Name], ...],
         Field(min_length=1, max_length=MAX_NAMES),
     ]
+    paths: NotRequired[
+        Annotated[
+            tuple[Annotated[tuple[_Name | _Index, ...], Field(max_length=100)], ...],
+            Field(max_length=MAX_NAMES),
+        ]
+    ]
+    channels_first: NotRequired[_Names]
     observation_names: NotRequired[Annotated[tuple[_Name, ...], Field(max_length=MAX_COLUMNS)]]
     continuous_bounds: Annotated[
         tuple[tuple[_Number | None, _Number | None], ...], Field(max_length=MAX_CHOICES)
@@ -121,6 +129,10 @@ def spec_document(spec: WorldSpec) -> dict[str, Any]:
         [one.name, one.kind, list(one.shape), *([one.sensor] if one.sensor else [])]
         for one in spec.observation_blocks
     ]
+    if any(one.path for one in spec.observation_blocks):
+        document["paths"] = [list(one.path) for one in spec.observation_blocks]
+    if first := [one.name for one in spec.pictures if one.channels_first]:
+        document["channels_first"] = first
     if spec.observation_names != tuple(_usual_names(spec.observation_blocks)):
         document["observation_names"] = list(spec.observation_names)
     document["continuous_bounds"] = [[*map(_finite, pair)] for pair in spec.continuous_bounds]
@@ -145,6 +157,13 @@ def spec_from(document: Any) -> WorldSpec:
     """
     form: dict[str, Any] = {**_FORM.validate_python(document)}
     blocks = tuple(ObservationBlock(*block) for block in form["blocks"])
+    first, paths = form.get("channels_first", ()), form.get("paths", ((),) * len(blocks))
+    if len(paths) != len(blocks):
+        raise ValueError("another number of paths than of blocks")
+    blocks = tuple(
+        replace(block, path=path, channels_first=block.name in first)
+        for block, path in zip(blocks, paths, strict=True)
+    )
     if not all(len(block.shape) == _DIMENSIONS[block.kind] for block in blocks):
         raise ValueError("a block of another shape than its kind has")
     width = sum(block.columns for block in blocks)

@@ -108,6 +108,8 @@ class ObservationBlock:
     channels_first: bool = False
     """Whether a picture came with its channels first. Learners then have it so in memory, too,
     which decides the last bits of a convolution."""
+    path: tuple[str | int, ...] = ()
+    """Keys that lead to it in an environment's own observation; (): it is the whole."""
 
     @property
     def columns(self) -> int:

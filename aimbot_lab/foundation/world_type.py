@@ -20,6 +20,7 @@ from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
     Int64Array,
+    Observations,
     Scenario,
     StepBuffers,
     WorldSpec,
@@ -60,6 +61,14 @@ class Bounds:
     def __str__(self) -> str:
         """What a value must do, for a person."""
         return f"lie between {self.low:g} and {self.high:g}"
+
+
+class LibraryObservations(NamedTuple):
+    """What scripts of stable-baselines3 are shown of an environment."""
+
+    space: Any  # of Gymnasium
+    drawn: Callable[[int, int], tuple[Any, Observations]]
+    """A number of rows and a seed to that many elements of it, and what a world shows of each."""
 
 
 class FileTable(NamedTuple):
@@ -214,6 +223,11 @@ class WorldType(ABC):
 
     def content(self, settings: Any) -> Content | None:
         """What `settings` name and do not hold, without which nothing repeats; None: nothing."""
+        del settings
+        return None
+
+    def library_observations(self, settings: Any) -> LibraryObservations | None:
+        """How its environments show themselves to others; None: as the spec says."""
         del settings
         return None
 

@@ -57,7 +57,7 @@ def test_the_first_update_begins_with_the_agents_weights_and_scaling(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Training, "learn", learn)
-    start = find_initial_agent(source["run_id"], DataFolder(data))
+    start = find_initial_agent(source["run_id"], DataFolder(data), load_curriculum(file).config)
     request = RunRequest(load_curriculum(file), DataFolder(data), start=start)
     with pytest.raises(BaseException, match="aborted"):
         run_curriculum(request, SilentObserver(), should_stop=lambda: False)
@@ -112,9 +112,9 @@ def test_it_resumes_to_the_same_bits_though_the_source_is_gone(
     copied = tmp_path / "agent"
     shutil.copytree(agent_of(data, source["run_id"]), copied)
     folder, asked = DataFolder(data), iter(range(10_000))
-    request = RunRequest(
-        load_curriculum(file), folder, start=find_initial_agent(str(copied), folder)
-    )
+    curriculum = load_curriculum(file)
+    start = find_initial_agent(str(copied), folder, curriculum.config)
+    request = RunRequest(curriculum, folder, start=start)
     stopped = run_curriculum(
         request, SilentObserver(), should_stop=lambda: next(asked) >= 40 * steps_before
     )
@@ -159,7 +159,7 @@ def test_an_agent_that_does_not_fit_is_refused_in_a_line_before_anything_is_crea
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--init-from", "zz"), "'zz': no such run, and no folder with an agent"),
+        (("--init-from", "zz"), "'zz': no such run, and no folder or file with an agent"),
         (("--start-lesson", "3"), "--start-lesson 3: the curriculum has 2 lessons"),
         (("--init-from", "FOLDER"), "is this an agent?"),
     ],

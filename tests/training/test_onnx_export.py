@@ -1,17 +1,15 @@
 """An exported agent plays as the agent does, and one that would not is not written."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
-import gymnasium
 import numpy as np
 import pytest
 import torch as th
 from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
 
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
@@ -26,18 +24,21 @@ from aimbot_lab.training.agents.onnx_export import (
     mouse_tolerance,
     sample,
 )
-from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.hybrid_policy import FORBIDDEN
+from aimbot_lab.training.networks.settings import MemorySettings
 from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.settings import NetworkSettings, TrainSettings
+from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training
-from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
-from aimbot_lab.worlds.registry import spec_of
+from aimbot_lab.worlds.gymnasium.observations import ObservationReader
+from aimbot_lab.worlds.gymnasium.settings import ObservationParts
+from tests.training.any_spaces import EPISODE, NUMBERS, unlearned
 from tests.training.tiny_training import Sink, plan
 
 Agents = Callable[[str, dict[str, Any]], SavedAgent]
 SHAKE = 1.0  # large enough for a mouse that is cut at its limit
+PAGE = Path(__file__).parents[2] / "aimbot_lab" / "evaluation" / "README.md"
+REMEMBERING = NetworkSettings(layers=(8,), memory=MemorySettings(size=8))
 RUNNING = NetworkSettings(layers=(16,), scaling="running")
 KINDS: list[tuple[str, dict[str, Any]]] = [
     ("ppo", {"network": RUNNING}),
@@ -217,15 +218,6 @@ def _inputs(path: Path) -> list[str]:
     return [entry.name for entry in onnx.load(path).graph.input]
 
 
-class Bounded(gymnasium.Env[Any, Any]):
-    """An environment with any space of actions, and observations without bounds."""
-
-    observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
-
-    def __init__(self, space: spaces.Space[Any]) -> None:
-        self.action_space = space
-
-
 WIDE = spaces.Box(np.array([-1e-3, 0.0]), np.array([1e-3, 5000.0]), dtype=np.float64)
 TAKEN: list[tuple[spaces.Space[Any], str, dict[str, Any]]] = [
     (WIDE, "hybrid_ppo", {"aim": "hybrid"}),
@@ -243,24 +235,6 @@ TAKEN: list[tuple[spaces.Space[Any], str, dict[str, Any]]] = [
 ]
 
 
-def shaken(
-    folder: Path, space: spaces.Space[Any], algo: str, monkeypatch: pytest.MonkeyPatch, **given: Any
-) -> SavedAgent:
-    """An agent that learned nothing, for an environment that takes `space`."""
-    name = f"Bounded{crc32(str(space).encode())}-v0"  # by which its spec is kept
-    spec = EnvSpec(name, lambda: Bounded(space), disable_env_checker=True)
-    monkeypatch.setitem(gymnasium.registry, name, spec)
-    env = GymnasiumSettings(id=name, win=WinRule(return_above=1.0), num_envs=2)
-    train = TrainSettings(algo=algo, network=NetworkSettings(layers=(8,)), **given)
-    policy = new_policy(train, spec_of(env))
-    th.manual_seed(3)
-    with th.no_grad():
-        for weight in policy.parameters():
-            weight.add_(th.randn_like(weight) * SHAKE)
-    save_agent(policy, folder, env=env, train=train, about={})
-    return load_agent(folder)
-
-
 @pytest.mark.parametrize(("space", "algo", "given"), TAKEN, ids=str)
 def test_agents_and_their_networks_act_in_the_units_of_the_environment(
     tmp_path: Path,
@@ -269,7 +243,7 @@ def test_agents_and_their_networks_act_in_the_units_of_the_environment(
     algo: str,
     given: dict[str, Any],
 ) -> None:
-    saved = shaken(tmp_path, space, algo, monkeypatch, **given)
+    saved = unlearned(tmp_path, algo, space, monkeypatch, **given)
     deployed = DeployedPolicy(saved, LIKELIEST)
     seen = sample(saved.agent.spec, 2000, columns=deployed.columns)
     actions = saved.agent.act(seen.observation, temperature=LIKELIEST)
@@ -295,7 +269,7 @@ def test_a_file_of_several_numbers_plays_as_torch_in_the_units_of_the_environmen
 ) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     path = tmp_path / "agent.onnx"
-    saved = shaken(tmp_path / "agent", WIDE, algo, monkeypatch, **train)
+    saved = unlearned(tmp_path / "agent", algo, WIDE, monkeypatch, **train)
     noisy = ALGORITHMS[algo].samples
     check = export_onnx(saved, path, temperature=COOLER if noisy else None, observations=2000)
     assert (check.other_choices, check.mouse_difference <= 2e-7) == (0, True)
@@ -306,3 +280,74 @@ def test_a_file_of_several_numbers_plays_as_torch_in_the_units_of_the_environmen
     assert actions[:, 1].max() > 1000.0
     columns = json.loads(_metadata(path)["actions"])["columns"]
     assert [(one["low"], one["high"]) for one in columns] == [(-1e-3, 1e-3), (0.0, 5000.0)]
+
+
+PICTURE = spaces.Box(0, 255, (20, 24, 3), np.uint8)
+PARTS = spaces.Dict(
+    {
+        "bag": spaces.Tuple([spaces.MultiDiscrete([3, 2]), spaces.Box(-1, 1, (2, 2))]),
+        "image": spaces.Box(0, 255, (3, 20, 24), np.uint8),
+        "map": spaces.Box(0, 255, (20, 20), np.uint8),
+        "tile": spaces.Discrete(4, start=-1),
+    }
+)
+HYBRID = spaces.Dict(
+    {
+        "aim": spaces.Box(np.array([-1, 0]), np.array([1, 50]), dtype=np.float64),
+        "gun": spaces.Tuple([spaces.Discrete(3, start=2), spaces.Box(-9, 9, (1, 2), np.int16)]),
+        "keys": spaces.MultiBinary(2),
+    }
+)
+PLAYED: list[tuple[str, spaces.Space[Any], spaces.Space[Any], dict[str, Any]]] = [
+    ("ppo", spaces.Discrete(5), spaces.MultiDiscrete([3, 2], start=[1, -1]), {}),
+    ("dqn", spaces.MultiBinary(3), spaces.MultiDiscrete([3, 2]), {}),
+    ("sac", spaces.Box(-1, 1, (2, 2), np.float64), WIDE, {}),
+    ("hybrid_ppo", PARTS, HYBRID, {"aim": "hybrid"}),
+    ("hybrid_ppo", NUMBERS, spaces.Discrete(3, start=5), {"network": REMEMBERING}),
+    ("recurrent_ppo", PICTURE, spaces.Discrete(3), {"options": {"lstm_hidden_size": 8}}),
+    ("ppo", PARTS, spaces.Box(-1.0, 2.0, ()), {}),
+]
+
+
+@pytest.mark.parametrize(("algo", "seen", "taken", "given"), PLAYED, ids=str)
+def test_the_lines_of_the_page_play_the_file_of_any_environment_as_the_agent_plays(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    algo: str,
+    seen: spaces.Space[Any],
+    taken: spaces.Space[Any],
+    given: dict[str, Any],
+) -> None:
+    pytest.importorskip("onnxruntime")
+    saved = unlearned(tmp_path / "agent", algo, taken, monkeypatch, seen=seen, **given)
+    export_onnx(saved, tmp_path / "agent.onnx", temperature=LIKELIEST, observations=100)
+    text = PAGE.read_text(encoding="utf-8").split("## Export")[1]
+    (lines,) = re.findall(r"```python\n(import json.*?)```", text, re.DOTALL)
+    assert "aimbot_lab" not in lines
+    monkeypatch.chdir(tmp_path)
+    exec(lines.replace("CartPole-v1", saved.env.id), played := {})  # type: ignore[attr-defined]
+    env, spec, state = played["env"].unwrapped, saved.agent.spec, None
+    reader = ObservationReader(seen, ObservationParts())
+    assert len(env.given) == EPISODE
+    for step, (shown, given_action) in enumerate(zip(env.shown, env.given, strict=False)):
+        observation = np.stack([reader.read(shown, spec.observation_dtype)])
+        starts = np.array([step == 0])
+        chosen, state = saved.agent.choose(
+            observation, state=state, starts=starts, temperature=LIKELIEST
+        )
+        assert spec.environment_actions is not None
+        (wanted,) = spec.environment_actions.of(chosen)
+        assert_close(taken, given_action, wanted)
+
+
+def assert_close(space: spaces.Space[Any], one: Any, other: Any) -> None:
+    """Equal choices, and numbers within 1e-5 of their range."""
+    match space:
+        case spaces.Dict() | spaces.Tuple():
+            keys = range(len(space)) if isinstance(space, spaces.Tuple) else space
+            for key in keys:
+                assert_close(space[key], one[key], other[key])
+        case spaces.Box():
+            assert (np.abs(one - other) <= 1e-5 * (space.high - space.low)).all()
+        case _:
+            np.testing.assert_array_equal(one, other)

@@ -21,7 +21,8 @@ from aimbot_lab.training.agents.unity_export import export_unity
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from tests.mlagents.unity_agents import BUFFER, FORMS, MIXED, agent_of_build, vector
 from tests.mlagents.unity_loader import failed_checks
-from tests.training.test_onnx_export import WIDE, shaken
+from tests.training.any_spaces import unlearned
+from tests.training.test_onnx_export import WIDE
 from tests.training.test_onnx_memory import EVERYTHING, LAYERED, saved_agent
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -147,7 +148,7 @@ def test_sensors_keep_the_order_and_the_shapes_of_the_build(tmp_path: Path) -> N
 def test_what_no_scene_takes_is_refused_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saved = shaken(tmp_path / "agent", WIDE, "hybrid_ppo", monkeypatch, aim="hybrid")
+    saved = unlearned(tmp_path / "agent", "hybrid_ppo", WIDE, monkeypatch, aim="hybrid")
     with pytest.raises(ConfigurationError, match=r"world gymnasium: .*--for plain"):
         exported(saved, tmp_path / "a.onnx")
     assert not (tmp_path / "a.onnx").exists()

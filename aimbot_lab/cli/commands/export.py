@@ -13,12 +13,13 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_runs
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
     from aimbot_lab.training.agents.onnx_export import OnnxCheck
 
 
-ONNX = ".onnx"
+ONNX, ZIP = ".onnx", ".zip"
 
 LOG = logging.getLogger("aimbot_lab.mlagents")
 WAIT = 60.0  # seconds for a trainer to listen
@@ -30,9 +31,13 @@ AS_UNITY = {
 }
 
 
-@click.command(short_help="Write a run's agent as ONNX or safetensors.")
+@click.command(short_help="Write a run's agent for other programs.")
 @click.argument("run", shell_complete=complete_runs)
-@options.output("An .onnx file, or a folder for agent.safetensors and agent.json.", required=True)
+@options.output(
+    "An .onnx file, a .zip file for stable-baselines3, or a folder for agent.safetensors and "
+    "agent.json.",
+    required=True,
+)
 @options.agent
 @click.option(
     "--for",
@@ -61,6 +66,10 @@ def export(
     observations as torch does. It needs pip install 'aimbot-lab[onnx]'. A folder gets the weights
     and their description, which run no code when they are read and play at any temperature.
 
+    A .zip file is read by `load` of the algorithm's class in stable-baselines3 or sb3-contrib,
+    such as PPO.load, which needs nothing of Aimbot Lab. It holds the weights and the
+    hyper-parameters, and the environment's own spaces.
+
     With --for unity the file has the inputs and outputs of those that mlagents-learn writes: drop
     it on the Model of Behavior Parameters. Its sensors are those of the build, or of `aimbot-lab
     player`.
@@ -69,18 +78,25 @@ def export(
     Examples:
       aimbot-lab export latest -o agent.onnx
       aimbot-lab export latest -o agent.onnx --for unity
+      aimbot-lab export latest -o agent.zip
       aimbot-lab export 3f2a --agent best -o my-agent
     """
     from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.worlds.registry import type_of
 
     suffix = output.suffix.lower()
-    if suffix not in ("", ONNX):
-        raise ConfigurationError(f"--output {output}: must end with .onnx, or name a folder")
+    if suffix not in ("", ONNX, ZIP):
+        raise ConfigurationError(
+            f"--output {output}: must end with .onnx or .zip, or name a folder"
+        )
     if not output.absolute().parent.is_dir():
         raise ConfigurationError(f"--output {output}: there is no such folder")
     if form is not None and suffix != ONNX:
-        raise ConfigurationError(f"--for {form}: is the form of an .onnx file, not of a folder")
+        raise ConfigurationError(f"--for {form}: is the form of an .onnx file alone")
+    if temperature is not None and suffix == ZIP:
+        raise ConfigurationError(
+            "--temperature: `predict(deterministic=...)` says it of a .zip file"
+        )
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
     try:
         if suffix == ONNX:
@@ -100,6 +116,16 @@ def export(
             click.echo(
                 f"written to {output}, {played.label}; onnxruntime plays {what} as torch does: "
                 f"{shown_differences(check)}",
+                err=True,
+            )
+        elif suffix == ZIP:
+            from aimbot_lab.training.agents.library_zip import export_zip
+
+            made = export_zip(fetched.saved, output)
+            click.echo(
+                f"written to {output}; {made.algorithm}.load plays {made.observations} "
+                f"observations as the agent does, numbers within {made.largest:.1g} of their "
+                f"range; its predict takes {one_line(str(made.space))}",
                 err=True,
             )
         else:

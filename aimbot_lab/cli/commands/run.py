@@ -94,8 +94,9 @@ class RunOptions(TypedDict):
     "--init-from",
     metavar="RUN",
     shell_complete=complete_runs,
-    help="Begin with the last agent of RUN (an id, the beginning of it, or latest), or with the "
-    "one in a folder that `aimbot-lab export` wrote: its weights and scaling, a new optimiser.",
+    help="Begin with the last agent of RUN (an id, the beginning of it, or latest), with the one "
+    "in a folder that `aimbot-lab export` wrote, or in a .zip that stable-baselines3's `save` "
+    "wrote: its weights and scaling, a new optimiser.",
 )
 @click.option(
     "--start-lesson",
@@ -271,10 +272,10 @@ def _started(
     curriculum = from_lesson(curriculum, lesson)
     if source is None:
         return curriculum, None
-    start = find_initial_agent(
-        source, folder, tracking_uri=given["place"].tracking_uri or curriculum.config.tracking.uri
-    )
-    check_compatible(start, curriculum.config)
+    config = curriculum.config
+    uri = given["place"].tracking_uri or config.tracking.uri
+    start = find_initial_agent(source, folder, config, tracking_uri=uri)
+    check_compatible(start, config)
     return curriculum, start
 
 

@@ -171,21 +171,30 @@ def _without_agent(run: RunSummary, which: str, error: StoreError) -> str:
 
 
 def find_initial_agent(
-    source: str, data_folder: DataFolder, *, tracking_uri: str | None = None
+    source: str, data_folder: DataFolder, config: CurriculumFile, *, tracking_uri: str | None = None
 ) -> InitialAgent:
-    """The agent in the folder `source`, or the last one of the one run that is meant by it.
+    """The agent for a training by `config`: in the folder or the file `source`, or a run's last.
 
-    A run is meant by its id, the beginning of it, or "latest". Raises ConfigurationError where
-    there is no such run or folder, or it has no agent that can be read.
+    The file is one that stable-baselines3's `save` wrote. A run is meant by its id, the beginning
+    of it, or "latest". Raises ConfigurationError where there is no such run, folder or file, or it
+    has no agent that can be read.
     """
+    path = Path(source).absolute()
     try:
-        if Path(source).is_dir():
-            return read_initial_agent(Path(source), source=str(Path(source).absolute()))
-        run, folder = fetch_agent_files(source, "last", data_folder=data_folder, uri=tracking_uri)
+        if path.is_dir():
+            return read_initial_agent(path, source=str(path))
+        if path.is_file():
+            from aimbot_lab.training.agents.library_zip import unpack_zip
+
+            with tempfile.TemporaryDirectory("-start") as folder:
+                unpack_zip(path, Path(folder), env=config.env, train=config.train)
+                return read_initial_agent(Path(folder), source=str(path))
+        run, files = fetch_agent_files(source, "last", data_folder=data_folder, uri=tracking_uri)
     except LabError as error:
-        what = str(error).replace("no such run;", "no such run, and no folder with an agent;")
+        missing = "no such run, and no folder or file with an agent;"
+        what = str(error).replace("no such run;", missing)
         raise ConfigurationError(f"--init-from {what}") from error
-    return read_initial_agent(folder, source=run.run_id)
+    return read_initial_agent(files, source=run.run_id)
 
 
 def read_initial_agent(folder: Path, *, source: str) -> InitialAgent:

@@ -193,7 +193,7 @@ def policy_of(data: bytes, train: TrainSettings, spec: WorldSpec) -> BasePolicy:
     if held < _least_weights(train, spec):
         raise ValueError("the described network is larger than the weights in the file")
     policy = new_policy(train, spec)
-    _check(weights, policy.state_dict())
+    check_weights(weights, policy.state_dict())
     policy.load_state_dict(weights)
     policy.set_training_mode(False)
     # Buffers once more: some are worked out from those in the file.
@@ -215,7 +215,7 @@ def _least_weights(train: TrainSettings, spec: WorldSpec) -> int:
     return memory.weights + network.weights(train.network, memory.outputs, outputs)
 
 
-def _check(weights: Mapping[str, th.Tensor], wanted: Mapping[str, th.Tensor]) -> None:
+def check_weights(weights: Mapping[str, th.Tensor], wanted: Mapping[str, th.Tensor]) -> None:
     """Raise ValueError for the first difference in names, shapes and types, and for NaN."""
     for name in sorted(wanted.keys() ^ weights.keys()):
         what = "is missing" if name in wanted else "belongs to no part of the network"

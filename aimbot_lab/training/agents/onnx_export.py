@@ -400,6 +400,7 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
         "made_by": "aimbot-lab",
         "algo": train.algo,
         "observation_names": list(spec.observation_names),
+        "observations": _described_observations(spec),
         **({"pictures": _described_pictures(spec)} if spec.pictures else {}),
         "action_names": list(spec.action_names),
         "actions": _described_actions(spec),
@@ -430,6 +431,25 @@ def _described_pictures(spec: WorldSpec) -> list[dict[str, Any]]:
     return [
         {"name": one.name, "input": f"{PICTURE}{one.name}", "shape": list(one.shape)}
         for one in spec.pictures
+    ]
+
+
+def _described_observations(spec: WorldSpec) -> list[dict[str, Any]]:
+    """The input of each entry of an observation, in order, with the keys that lead to it.
+
+    `axes` put those of a picture into the order of its input; of the rest all numbers and choices,
+    one after the other as by `gymnasium.spaces.flatten`, are the columns of one input.
+    """
+    first, last = [1, 2, 0], [0, 1, 2]
+    return [
+        {"path": list(one.path), "input": "observation"}
+        if one.kind != "image"
+        else {
+            "path": list(one.path),
+            "input": f"{PICTURE}{one.name}",
+            "axes": first if one.channels_first else last,
+        }
+        for one in spec.observation_blocks
     ]
 
 

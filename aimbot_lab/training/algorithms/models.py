@@ -73,10 +73,11 @@ def new_model(
     algorithm = algorithm_of(settings)
     arguments = algorithm.model_arguments(settings, env.observation_space, env.num_envs)
     if arguments.get("action_noise") is not None:
-        arguments["action_noise"] = new_action_noise(arguments["action_noise"], env)
+        space, rows = env.action_space, env.num_envs
+        arguments["action_noise"] = new_action_noise(arguments["action_noise"], space, rows)
     if arguments.pop(REPLAY, None) == HER:
         arguments["replay_buffer_class"] = HerReplayBuffer
-    policy_arguments = _policy_arguments(algorithm, settings, spec)
+    of_policy = policy_arguments(algorithm, settings, spec)
     model, policy = algorithm.load()
     try:
         with catch_warnings():  # of twice the memory that the replay buffer takes
@@ -84,7 +85,7 @@ def new_model(
             made = model(
                 policy,
                 env,
-                policy_kwargs=policy_arguments,
+                policy_kwargs=of_policy,
                 seed=seed,
                 device=device,
                 **arguments,
@@ -110,8 +111,8 @@ NOISES: Mapping[str, type[NormalActionNoise] | type[OrnsteinUhlenbeckActionNoise
 )
 
 
-def new_action_noise(given: Any, env: VecEnv) -> ActionNoise:
-    """The noise on actions from -1 to 1 of each environment of `env`.
+def new_action_noise(given: Any, space: spaces.Space[Any], rows: int) -> ActionNoise:
+    """The noise on actions of `space`, from -1 to 1, of each of `rows` environments.
 
     `given` is a standard deviation, or a kind of `NOISES` with it. Raises ConfigurationError.
     """
@@ -121,9 +122,9 @@ def new_action_noise(given: Any, env: VecEnv) -> ActionNoise:
             "train.options.action_noise: must be a standard deviation such as 0.1, or "
             f"[KIND, DEVIATION] with the kind {' or '.join(NOISES)} (got {given!r:.60})"
         )
-    size = get_action_dim(env.action_space)
+    size = get_action_dim(space)
     noise = NOISES[kind](np.zeros(size), float(sigma) * np.ones(size))
-    return noise if env.num_envs == 1 else VectorizedActionNoise(noise, env.num_envs)
+    return noise if rows == 1 else VectorizedActionNoise(noise, rows)
 
 
 def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
@@ -137,15 +138,16 @@ def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
     observations = observation_space(
         spec, masks=adapter.masks_shown, joined=adapter.joined, blocks=adapter.blocks
     )
-    arguments = _policy_arguments(algorithm, settings, spec)
+    arguments = policy_arguments(algorithm, settings, spec)
     if settings.options.get("use_sde"):  # which a model gives its policy by itself
         arguments["use_sde"] = True
     return algorithm.load().policy(observations, actions, lambda _: 0.0, **arguments)
 
 
-def _policy_arguments(
+def policy_arguments(
     algorithm: Algorithm, settings: TrainSettings, spec: WorldSpec
 ) -> dict[str, Any]:
+    """Arguments of the policy's class, but spaces and learning rate."""
     if algorithm.table is not None:
         return algorithm.policy_arguments(settings, spec)
     settings = with_named_encoder(settings)

@@ -71,10 +71,13 @@ class ObservationReader:
             if layout is None:
                 names += islice(_names(leaf, name), MAX_COLUMNS + 1)
                 bounds.append(_bounds(leaf))
-                blocks.append(ObservationBlock(unique, "vector", (len(names) - first,)))
+                blocks.append(ObservationBlock(unique, "vector", (len(names) - first,), path=path))
             else:
                 shape, comes_first = _last(leaf.shape, layout), layout == "chw"
-                blocks.append(ObservationBlock(unique, "image", shape, channels_first=comes_first))
+                picture = ObservationBlock(
+                    unique, "image", shape, channels_first=comes_first, path=path
+                )
+                blocks.append(picture)
             at, scale = slice(first, len(names)), _scale(leaf, layout)
             entries.append(Entry(unique, path, leaf, layout, at, scale, _choices(leaf)))
         _check_size(names, blocks)
@@ -113,6 +116,30 @@ class ObservationReader:
         except UNFIT as error:
             raise MisfitError(f"{NO_FIT}: {reason(error)}") from error
         return seen
+
+    @property
+    def library_space(self) -> spaces.Space[Any]:
+        """What stable-baselines3 is shown: the only entry, or a Dict of all, as its own space.
+
+        Pictures have their channels first; what the library does not take is plain columns.
+        """
+        pairs = zip(self._entries, self.blocks, strict=True)
+        found = {one.name: _library_space(one, block.shape) for one, block in pairs}
+        return next(iter(found.values())) if len(found) == 1 else spaces.Dict([*found.items()])
+
+    def library_form(self, observation: Any) -> Any:
+        """`observation` as an element of `library_space`."""
+        found = {}
+        for entry in self._entries:
+            given = observation
+            for key in entry.path:
+                given = given[key]
+            if entry.layout is not None:
+                given = np.moveaxis(self._picture(entry, given), 2, 0)
+            elif not _is_known(entry.space):
+                given = spaces.flatten(entry.space, given)
+            found[entry.name] = given
+        return next(iter(found.values())) if len(found) == 1 else found
 
     def _read_columns(self, entry: Entry, given: Any, columns: Float32Array) -> None:
         if entry.choices:
@@ -161,6 +188,28 @@ class ObservationReader:
         if self.fault is None:
             said = entry.space.shape
             self.fault = f"gave {entry.name} with the shape {shape}; its space says {said}"
+
+
+def _is_known(space: spaces.Space[Any]) -> bool:
+    """Whether stable-baselines3 takes `space` as it is."""
+    match space:
+        case spaces.Discrete():
+            return int(space.start) == 0
+        case spaces.MultiDiscrete():
+            return len(space.shape) == 1 and not space.start.any()
+    return space.shape != ()
+
+
+def _library_space(entry: Entry, shape: tuple[int, ...]) -> spaces.Space[Any]:
+    space = entry.space
+    if entry.layout is not None:
+        height, width, channels = shape
+        return spaces.Box(0, 255, (channels, height, width), np.uint8)
+    if not _is_known(space):
+        return spaces.flatten_space(space)
+    if isinstance(space, spaces.Box) and space.dtype == np.uint8:  # which it takes for a picture
+        return spaces.Box(space.low.astype(np.float32), space.high.astype(np.float32))
+    return space
 
 
 def _mark_choices(entry: Entry, given: Any, columns: Float32Array) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.display import (
     MakeWorld,
@@ -14,10 +16,16 @@ from aimbot_lab.foundation.display import (
 )
 from aimbot_lab.foundation.episodes import WIN
 from aimbot_lab.foundation.errors import reason
-from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code
+from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code, require_allowed
 from aimbot_lab.foundation.settings import ParameterValue
-from aimbot_lab.foundation.world import BatchWorld, WorldSpec, step_buffers
-from aimbot_lab.foundation.world_type import AskedType, Bounds, MakePlayer, RandomAgent
+from aimbot_lab.foundation.world import BatchWorld, Observations, WorldSpec, step_buffers
+from aimbot_lab.foundation.world_type import (
+    AskedType,
+    Bounds,
+    LibraryObservations,
+    MakePlayer,
+    RandomAgent,
+)
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 
 FRAME_SECONDS = 1 / 30  # of a film
@@ -118,6 +126,33 @@ class GymnasiumType(AskedType):
 
         with tried_environment(settings) as env:
             return environment_shape(env, settings)
+
+    def library_observations(self, settings: GymnasiumSettings) -> LibraryObservations:
+        """The space of its environments, one of which is made for it, and elements drawn from it.
+
+        Raises ConfigurationError where none can be made.
+        """
+        from aimbot_lab.worlds.gymnasium.observations import ObservationReader
+        from aimbot_lab.worlds.gymnasium.wrapping import seen_parts, space_of, tried_environment
+
+        require_allowed(self.code(settings))
+        kind = self.spec(settings).observation_dtype
+        with tried_environment(settings) as env:
+            space = space_of(env, "observation_space")
+            reader = ObservationReader(space, seen_parts(env, settings.observation))
+
+        def drawn(rows: int, seed: int) -> tuple[Any, Observations]:
+            space.seed(seed)
+            raw = [space.sample() for _ in range(rows)]
+            shown = [reader.library_form(one) for one in raw]
+            batch = (
+                {name: np.stack([one[name] for one in shown]) for name in shown[0]}
+                if isinstance(shown[0], dict)
+                else np.stack(shown)
+            )
+            return batch, np.stack([reader.read(one, kind) for one in raw])
+
+        return LibraryObservations(reader.library_space, drawn)
 
     def made(self, settings: GymnasiumSettings) -> BatchWorld:
         """The environments, not yet reset."""

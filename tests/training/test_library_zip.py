@@ -1,0 +1,289 @@
+"""Files of stable-baselines3: written for it, and read without running what they hold."""
+
+import base64
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as th
+from gymnasium import spaces
+from stable_baselines3 import PPO
+
+from aimbot_lab.evaluation.temperature import LIKELIEST
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.agents.agent_files import SavedAgent, load_agent
+from aimbot_lab.training.agents.library_zip import export_zip, unpack_zip
+from aimbot_lab.training.networks.settings import PictureSettings
+from aimbot_lab.training.settings import Linear, NetworkSettings
+from aimbot_lab.worlds.registry import type_of
+from tests.training.any_spaces import NUMBERS, registered, unlearned
+
+BOX = spaces.Box(-2.0, 0.5, (2,))
+EXACT = spaces.Box(-np.inf, np.inf, (3,), np.float64)
+PICTURE = spaces.Box(0, 255, (36, 40, 3), np.uint8)
+PARTS = spaces.Dict(
+    {
+        "tile": spaces.Discrete(4),
+        "bag": spaces.MultiDiscrete([3, 2]),
+        "place": spaces.Box(-1, 1, (2, 2)),
+        "doors": spaces.MultiBinary(3),
+    }
+)
+BESIDE = spaces.Dict({"image": PICTURE, "tile": spaces.Discrete(4)})
+Case = tuple[str, spaces.Space[Any], spaces.Space[Any], dict[str, Any]]
+CHOICES = spaces.Discrete(3)
+CASES: list[Case] = [
+    ("ppo", EXACT, BOX, {"options": {"use_sde": True}}),
+    ("ppo", spaces.Discrete(16), CHOICES, {"learning_rate": Linear(start=1e-3, end=0.0)}),
+    ("a2c", PARTS, spaces.MultiDiscrete([3, 2]), {}),
+    ("trpo", NUMBERS, spaces.MultiBinary(3), {}),
+    ("maskable_ppo", NUMBERS, CHOICES, {}),
+    ("recurrent_ppo", NUMBERS, CHOICES, {"options": {"lstm_hidden_size": 8}}),
+    ("dqn", BESIDE, CHOICES, {}),
+    ("qrdqn", NUMBERS, CHOICES, {"options": {"n_quantiles": 5}}),
+    ("sac", BESIDE, BOX, {"options": {"action_noise": 0.1}}),
+    *((algo, EXACT, BOX, {}) for algo in ("td3", "ddpg", "tqc", "crossq", "ars")),
+    ("recurrent_ppo", PICTURE, BOX, {"options": {"lstm_hidden_size": 8}}),
+]
+PLAIN = """
+import sys, warnings
+import numpy as np
+sys.modules["aimbot_lab"] = None  # which can't be imported then
+import sb3_contrib, stable_baselines3
+warnings.simplefilter("error")
+for place, name in enumerate(sys.argv[2:]):
+    kind = getattr(stable_baselines3, name, None) or getattr(sb3_contrib, name)
+    model = kind.load(f"{sys.argv[1]}/{place}.zip", device="cpu")
+    given = np.load(f"{sys.argv[1]}/{place}.npz")
+    seen = dict(given) if len(given) > 1 or "arr_0" not in given else given["arr_0"]
+    np.save(f"{sys.argv[1]}/{place}.npy", model.predict(seen, deterministic=True)[0])
+    assert model.num_timesteps == 7
+"""
+
+
+def agent(folder: Path, case: Case, monkeypatch: pytest.MonkeyPatch) -> SavedAgent:
+    algo, seen, taken, given = case
+    pictures = seen in (PICTURE, BESIDE)
+    layers = () if seen == PICTURE else (8,)
+    picture = PictureSettings(encoder="nature", size=16) if pictures else None
+    network = NetworkSettings(layers=layers, scaling="none", picture=picture)
+    if algo == "crossq":
+        given = {**given, "options": {"policy_kwargs": {"net_arch": {"pi": (8,), "qf": (16,)}}}}
+    return unlearned(
+        folder, algo, taken, monkeypatch, seen=seen, network=network, shake=0.5, **given
+    )
+
+
+def test_the_library_alone_plays_each_class_of_its_own_as_the_agent_plays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a Python that can't import this package; the weights come back to the bit."""
+    names, wanted = [], []
+    for place, case in enumerate(CASES):
+        saved = agent(tmp_path / f"agent{place}", case, monkeypatch)
+        path = tmp_path / f"{place}.zip"
+        names.append(export_zip(saved, path).algorithm)
+        asked = type_of(saved.env).library_observations(saved.env)
+        assert asked is not None
+        assert str(asked.space).startswith(("Box(0", "Dict")) or asked.space == case[1]
+        shown, ours = asked.drawn(50, 5)
+        np.savez(
+            tmp_path / f"{place}.npz", **(shown if isinstance(shown, dict) else {"arr_0": shown})
+        )
+        wanted.append(saved.agent.act(ours, temperature=LIKELIEST))
+        assert not [name for name, text in pickled(path).items() if b"aimbot" in text]
+        back = tmp_path / f"back{place}"
+        back.mkdir()
+        unpack_zip(path, back, env=saved.env, train=saved.train)
+        again = load_agent(back)
+        before, after = (one.agent.policy.state_dict() for one in (saved, again))
+        assert all(th.equal(one, after[name]) for name, one in before.items())
+        assert again.about == {"step": 7}
+    words = [sys.executable, "-c", PLAIN, str(tmp_path), *names]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, check=False, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    for place, actions in enumerate(wanted):
+        found = np.load(tmp_path / f"{place}.npy")
+        assert len(np.unique(found.reshape(50, -1), axis=0)) > 1, CASES[place]
+        np.testing.assert_allclose(found, actions, rtol=0, atol=1e-5 * 2.5)
+
+
+def pickled(path: Path) -> dict[str, bytes]:
+    data = json.loads(zipfile.ZipFile(path).read("data"))
+    parts = {k: one.get(":serialized:", "") for k, one in data.items() if isinstance(one, dict)}
+    return {name: base64.b64decode(text) for name, text in parts.items()}
+
+
+@pytest.mark.parametrize(
+    ("algo", "seen", "taken", "network", "what"),
+    [
+        ("hybrid_ppo", NUMBERS, BOX, {}, "hybrid_ppo has no class in [^\n]*export it as .onnx"),
+        ("ppo", NUMBERS, BOX, {"scaling": "running"}, "scales what it sees [^\n]*train with none"),
+        ("ppo", NUMBERS, spaces.Discrete(3, start=2), {}, "begin at 2, the library's at 0"),
+        ("dqn", NUMBERS, spaces.MultiDiscrete([3, 2]), {}, "has no such actions"),
+        ("ppo", NUMBERS, spaces.Tuple([CHOICES, BOX]), {}, "has no such actions"),
+        (
+            "ppo",
+            spaces.Box(0, 255, (7, 7, 3), np.uint8),
+            BOX,
+            {"picture": PictureSettings(encoder="small")},
+            "no encoder of pictures like small: train with [^\n]*nature",
+        ),
+    ],
+    ids=str,
+)
+def test_an_agent_that_the_library_has_no_class_for_is_refused_in_a_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    algo: str,
+    seen: spaces.Space[Any],
+    taken: spaces.Space[Any],
+    network: dict[str, Any],
+    what: str,
+) -> None:
+    settings = NetworkSettings(**{"layers": (8,), "scaling": "none", **network})
+    saved = unlearned(tmp_path / "a", algo, taken, monkeypatch, seen=seen, network=settings)
+    with pytest.raises(ConfigurationError, match=f"^[^\n]*{what}[^\n]*$"):
+        export_zip(saved, tmp_path / "a.zip")
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+class Marks:
+    """Pickled, it makes a file where it is read."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.place),)
+
+
+def zipped(**entries: bytes | str) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in entries.items():
+            archive.writestr(name.replace("_pth", ".pth"), data)
+    return made.getvalue()
+
+
+def bombed(weights: bytes) -> bytes:
+    """The same whose tensors would take much more memory, compressed."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(weights)) as old, zipfile.ZipFile(made, "w") as new:
+        for info in old.infolist():
+            data = bytes(2**22) if "/data/" in info.filename else old.read(info)
+            new.writestr(info.filename, data, zipfile.ZIP_DEFLATED)
+    return made.getvalue()
+
+
+def tensors(held: Any) -> bytes:
+    th.save(held, made := io.BytesIO())
+    return made.getvalue()
+
+
+Damage = Callable[[str, bytes, Path], bytes]
+UNREAD = "can't be read as a file of stable-baselines3's save"
+ATTACKS: dict[str, tuple[Damage, str]] = {
+    "no zip": (lambda data, weights, at: b"agent", UNREAD),
+    "cut short": (lambda data, weights, at: zipped(data=data, policy_pth=weights)[:-300], UNREAD),
+    "no weights": (lambda data, weights, at: zipped(data=data), UNREAD),
+    "code in the weights": (
+        lambda data, weights, at: zipped(data=data, policy_pth=tensors({"a": Marks(at)})),
+        UNREAD,
+    ),
+    "an old pickle": (
+        lambda data, weights, at: zipped(data=data, policy_pth=pickle.dumps(Marks(at))),
+        UNREAD,
+    ),
+    "no tensors": (lambda d, weights, at: zipped(data=d, policy_pth=tensors([1, "a"])), UNREAD),
+    "deep data": (lambda d, weights, at: zipped(data="[" * 10**5, policy_pth=weights), UNREAD),
+    "long data": (lambda d, w, at: zipped(data=b" " * (2**24 + 1), policy_pth=w), "is larger than"),
+    "compressed weights": (
+        lambda data, weights, at: zipped(data=data, policy_pth=bombed(weights)),
+        "policy.pth is not as torch writes it",
+    ),
+    "many entries": (
+        lambda d, w, at: zipped(data=d, policy_pth=w, **{f"../../{k}": b"" for k in range(5000)}),
+        "more than 100 entries",
+    ),
+    "shares of one number": (
+        lambda d, w, at: zipped(
+            data=d, policy_pth=tensors(dict.fromkeys(th.load(io.BytesIO(w)), SPREAD))
+        ),
+        "weight mlp_extractor.policy_net.0.weight has shape",
+    ),
+}
+SPREAD = th.zeros(1).expand(2**40)
+
+
+def test_a_file_of_a_stranger_runs_nothing_and_is_refused_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = agent(tmp_path / "agent", ("ppo", NUMBERS, CHOICES, {}), monkeypatch)
+    path, mark = tmp_path / "agent.zip", tmp_path / "mark"
+    export_zip(saved, path)
+    with zipfile.ZipFile(path) as archive:
+        data, weights = json.loads(archive.read("data")), archive.read("policy.pth")
+    mine = base64.b64encode(pickle.dumps(Marks(mark))).decode()
+    for one in data.values():  # each of them runs code where it is unpickled
+        if isinstance(one, dict) and ":serialized:" in one:
+            one[":serialized:"] = mine
+    text = json.dumps(data)
+
+    def unpacked(content: bytes) -> None:
+        path.write_bytes(content)
+        unpack_zip(path, tmp_path / "back", env=saved.env, train=saved.train)
+
+    unpacked(zipped(data=text, policy_pth=weights))  # of which the weights are good
+    for name, (damaged, what) in ATTACKS.items():
+        with pytest.raises(ConfigurationError) as error:
+            unpacked(damaged(text, weights, mark))
+        told = str(error.value)
+        assert what in told, name
+        assert len(told.splitlines()) == 1, name
+        assert str(path) in told
+    assert not mark.exists()
+    assert not (tmp_path.parent / "0").exists()
+
+
+def test_a_script_s_file_is_taken_up_and_another_algorithm_s_or_network_s_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = registered(monkeypatch, PARTS, CHOICES)
+    model = PPO("MultiInputPolicy", name, n_steps=16, batch_size=16).learn(16)
+    model.save(path := tmp_path / "script.zip")
+    saved = agent(tmp_path / "agent", ("ppo", PARTS, CHOICES, {}), monkeypatch)
+
+    def unpacked(**train: Any) -> SavedAgent:
+        mine = agent(tmp_path / "mine", (train.pop("algo", "ppo"), PARTS, CHOICES, {}), monkeypatch)
+        settings = type(mine.train)(**{**vars(mine.train), **train})
+        unpack_zip(path, tmp_path, env=mine.env, train=settings)
+        return load_agent(tmp_path)
+
+    taken = unpacked(network=NetworkSettings(layers=(64, 64), scaling="none"))
+    asked = type_of(saved.env).library_observations(saved.env)
+    assert asked is not None
+    shown, ours = asked.drawn(50, 3)
+    theirs, _ = model.predict(shown, deterministic=True)
+    np.testing.assert_array_equal(taken.agent.act(ours, temperature=LIKELIEST), theirs)
+    assert taken.about == {"step": 16}
+    with pytest.raises(
+        ConfigurationError, match=r"an agent of ppo, [^\n]* by a2c: train.algo: ppo"
+    ):
+        unpacked(algo="a2c")
+    layers = r"weight mlp_extractor.policy_net.2.bias belongs to no part[^\n]*train.network.layers"
+    with pytest.raises(ConfigurationError, match=layers):
+        unpacked(network=NetworkSettings(layers=(64,), scaling="none"))
+    shape = r"weight mlp_extractor[^\n]* has shape \(64, \d+\), not \(32, \d+\)"
+    with pytest.raises(ConfigurationError, match=shape):
+        unpacked(network=NetworkSettings(layers=(32, 32), scaling="none"))
