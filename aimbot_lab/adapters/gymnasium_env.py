@@ -272,7 +272,7 @@ def batch_infos(
 
 
 def _column(values: Sequence[Any], rows: npt.NDArray[np.int64], count: int) -> npt.NDArray[Any]:
-    """`values` at their `rows` of `count`; 0 elsewhere, None where they are no numbers."""
+    """`values` at their `rows` of `count`; 0 elsewhere, None where they are not numbers."""
     found = np.array(values)
     if found.dtype.kind not in "bif":
         column = np.full(count, None, object)

@@ -44,7 +44,7 @@ class ObservationCodec:
     names: tuple[str, ...]
     """The entries of the Dict; () without pictures."""
     columns: dict[str, slice]
-    """Which columns an entry is that is no picture."""
+    """Which columns an entry is; a picture is none."""
     alone: bool
     """Whether the only entry is shown as it is."""
 

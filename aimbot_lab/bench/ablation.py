@@ -84,7 +84,7 @@ OF_TASKS = {  # compared where none are asked for; of other tasks all
 FILES: Mapping[str, Path | str] = {
     "recall": "recall",
     "duel": FILE.with_name("duel.yaml"),
-}  # of tasks that are no targets
+}  # of tasks other than targets
 # Samples so old and steps so long that ratios leave 1.5; at the usual settings none does.
 STALE = ("train.samples.keep=16", "train.learning_rate=0.003", "train.n_epochs=2")
 CLIPPED, DUAL_CLIPPED = "train/clip_fraction", "train/dual_clip_fraction"

@@ -129,7 +129,7 @@ def document_stream() -> TextIO:
 def _descriptor(stream: TextIO) -> int | None:
     try:
         return stream.fileno()
-    except (OSError, ValueError):  # it is no file
+    except (OSError, ValueError):  # it is not a file
         return None
 
 
@@ -222,7 +222,7 @@ def cut(text: str, width: int) -> str:
 
 
 def terminal_width() -> int | None:
-    """Characters in a line of standard output; None where it is no terminal."""
+    """Characters in a line of standard output; None where it is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

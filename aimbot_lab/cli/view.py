@@ -23,7 +23,7 @@ Advance = Callable[[str], None]
 
 
 def wants_plain_lines() -> bool:
-    """Whether standard error is no terminal that can be drawn on, or NO_COLOR is set."""
+    """Whether standard error can't be drawn on, or NO_COLOR is set."""
     dumb = os.environ.get("TERM") == "dumb"
     return bool(os.environ.get("NO_COLOR")) or dumb or not sys.stderr.isatty()
 

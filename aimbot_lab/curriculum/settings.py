@@ -331,7 +331,9 @@ class MixWeights:
         if self.keys and isinstance(self.keys[0], str):
             if key not in self.keys:
                 known = ", ".join(map(str, self.keys))
-                raise ConfigurationError(f"{key:.40}: is no target of this lesson; it has {known}")
+                raise ConfigurationError(
+                    f"{key:.40}: is not a target of this lesson; it has {known}"
+                )
             return self.keys.index(key)
         number, count = _as_number(key), len(self.keys)
         if not (1 <= number <= count and number.is_integer()):

@@ -63,7 +63,7 @@ def wilson(wins: float, episodes: int, *, confidence: float = 0.95) -> WinRate:
 def are_alike(values: Sequence[float]) -> bool:
     """Whether `values` of trainings differ by no more than rounding.
 
-    An interval of them would have no width, but that a few trainings came to the same is no proof
+    An interval of them would have no width; that a few trainings came to the same does not prove
     that the next one will.
     """
     return max(values) - min(values) <= 1e-9 * max(map(abs, values))
@@ -236,7 +236,9 @@ class EpisodeBatch(NamedTuple):
     running_order: npt.NDArray[np.int64]  # [N] rank of the episode now running in each seat
     running_scenario: npt.NDArray[np.int64]  # [N] scenario of the episode now running
     columns: Mapping[str, npt.NDArray[np.float64]] = NO_COLUMNS  # [E] each, by the spec's names
-    unread: tuple[str, ...] = ()  # why a game's report of an episode, which is no entry, is unread
+    unread: tuple[
+        str, ...
+    ] = ()  # why a game's report of an episode, which then has no entry, is unread
     untold: tuple[int, ...] = ()  # seats that finished without an entry: unread, lost, or a life
     step: int = 0  # environment steps of the training at their end; 0: it is not known
     rating: float | None = None  # the learner's running one after them, under self-play
@@ -247,7 +249,7 @@ class EpisodeBatch(NamedTuple):
 
     @property
     def won(self) -> npt.NDArray[np.bool_]:
-        """[E] Whether the agent won; a draw is no win."""
+        """[E] Whether the agent won; a draw is not a win."""
         won: npt.NDArray[np.bool_] = self.outcome == WIN
         return won
 
@@ -339,7 +341,7 @@ class EpisodeResult:
 
     @property
     def won(self) -> bool:
-        """Whether it was won; a draw is no win."""
+        """Whether it was won; a draw is not a win."""
         return self.outcome == WIN
 
     @property
@@ -554,7 +556,7 @@ def ended_episodes(
 
     `running` has the `order` and `scenario` [B] of the episodes that run. `outcome` and `length`
     are those of the ended ones [E]; `columns` names the arrays of `log` that they carry. With
-    `sums` only so many of `log.terms` are reward terms, and the others columns of these names.
+    `sums` only the first `sums[0]` of `log.terms` are reward terms, the others named columns.
     """
     terms = log.terms[rows]
     own = {}

@@ -28,7 +28,7 @@ def read_bounded(path: Path, most: int) -> bytes:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
     if is_of_the_kernel(path):
-        raise OSError(errno.EINVAL, "is no file of a disk", str(path))
+        raise OSError(errno.EINVAL, "is not a file on a disk", str(path))
     with path.open("rb") as stream:
         data = stream.read(most + 1)
     if len(data) > most:

@@ -27,7 +27,7 @@ def is_seen(text: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """`text` with everything that is no visible character on one line escaped."""
+    """`text` on one line, with everything but visible characters escaped."""
     if is_seen(text):
         return text
     return "".join(

@@ -153,7 +153,7 @@ def spec_document(spec: WorldSpec) -> dict[str, Any]:
 def spec_from(document: Any) -> WorldSpec:
     """The spec that `document` describes; what its parts say of each other is not checked.
 
-    Raises ValueError where it is no document of a spec, however large it would have to be.
+    Raises ValueError where it is not the document of a spec, however large it would have to be.
     """
     form: dict[str, Any] = {**_FORM.validate_python(document)}
     blocks = tuple(ObservationBlock(*block) for block in form["blocks"])

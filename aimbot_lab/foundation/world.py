@@ -389,7 +389,7 @@ class StepBuffers(NamedTuple):
 def new_step_buffers(seats: int, observation: int | np.dtype[Any]) -> StepBuffers:
     """Fresh arrays for one step of `seats` seats.
 
-    An `observation` is so many columns, or what `WorldSpec.observation_dtype` says.
+    An `observation` is a number of columns, or what `WorldSpec.observation_dtype` says.
     """
     kind = np.dtype((np.float32, (observation,))) if isinstance(observation, int) else observation
     return StepBuffers(

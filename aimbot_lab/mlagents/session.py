@@ -201,7 +201,7 @@ def describe(spec: WorldSpec, *, raw: bool = False) -> bytes:
 def described(message: bytes) -> dict[str, Any]:
     """Fields of a WorldSpec that `message` tells.
 
-    Raises UnitySideChannelException where it is no such description.
+    Raises UnitySideChannelException where it is not such a description.
     """
     try:
         spec = spec_from(json.loads(message))

@@ -175,7 +175,7 @@ def recorded_episodes(
 
 @dataclass(frozen=True)
 class ReplayStep:
-    """An episode after one of its decisions; before the first, where there is no action."""
+    """An episode after one of its decisions; before the first there is no action."""
 
     scene: Scene  # read what it is drawn from before the next step
     action: Float32Array | None  # [A] of the first agent

@@ -54,7 +54,7 @@ class TrialScore:
     seconds: float
     censored: bool = False  # the steps were spent before the goal: the value is a lower bound
     episodes: int = 0
-    wins: int | None = 0  # None: the value is no win rate
+    wins: int | None = 0  # None: the value is not a win rate
     cells: Mapping[str, float] = field(default_factory=dict)  # value by target and difficulty
     run_id: str | None = None
     state_sha256: str | None = None  # of all that was learned

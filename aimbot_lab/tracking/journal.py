@@ -275,7 +275,7 @@ class Journal:
         self._path = run_folder / JOURNAL_NAME
         self._delivered_path = run_folder / _DELIVERED_NAME
         self._lock = threading.Lock()
-        self._torn = False  # whether something that is no entry lies behind the end
+        self._torn = False  # whether something other than an entry lies behind the end
         self._descriptor = _CLOSED
         self._end = 0
         try:

@@ -137,7 +137,7 @@ def is_part_of_sweep(run: RunSummary) -> bool:
 
 
 def is_own_training(run: RunSummary) -> bool:
-    """Whether `run` is a training that is no part of a sweep, nor the sweep itself."""
+    """Whether `run` is a training outside a sweep; a sweep itself is not."""
     return not is_part_of_sweep(run) and SWEEP not in run.tags
 
 

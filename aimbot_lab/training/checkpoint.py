@@ -112,7 +112,7 @@ def _tree(value: Any, arrays: Arrays) -> Any:
 
 
 def _records(axes: int, fields: list[list[str]], arrays: Arrays) -> np.ndarray:
-    """The array of so many axes whose records have these fields."""
+    """The array with `axes` axes whose records have these fields."""
     parts = [(name, arrays[place]) for name, place in fields]
     kind = np.dtype([(name, part.dtype, part.shape[axes:]) for name, part in parts], align=True)
     records = np.zeros(parts[0][1].shape[:axes], kind)

@@ -130,7 +130,7 @@ class SelfPlaySettings:
     """How many of the newest snapshots are drawn from, or `all`."""
     play_against_latest_model_ratio: Annotated[Float, Ge(0), Le(1)] = 0.5
     """Share of the matches that are mirrored: both agents are the present one, and both learn. The
-    learner has so many rows more than `env.num_envs`."""
+    learner then has that share of rows more than `env.num_envs`."""
     swap_steps: Annotated[Int, Ge(1)] = 100_000
     """Environment steps for which the same snapshots are drawn from."""
     at_once: Annotated[Int, Ge(1), Le(64)] = 8
@@ -241,7 +241,7 @@ class ActorSettings:
     """Rows of each; number times rows must be env.num_envs. Left out, an equal share of them."""
     lag: Annotated[Int, Ge(0), Le(20)] = 0
     """Updates by which the weights that an actor acted by may be older than those that learn from
-    it. 0: in step, the learner waits for all actors, and they for it. More: nobody waits, and what
+    it. 0: in step, the learner waits for all actors, and they for it. More: none waits, and what
     is older is dropped."""
     correction: Literal["none", "vtrace"] = "none"
     """`vtrace` works advantages, values and log-probabilities out again, for the present policy,
@@ -351,7 +351,7 @@ class SamplesSettings:
     """From which rollouts an update draws its samples."""
 
     keep: Annotated[Int, Ge(1), Le(MAX_KEPT)] = 1
-    """Rollouts that an epoch passes over: the last so many, with the log-probabilities, values and
+    """Rollouts that an epoch passes over: the newest ones, with the log-probabilities, values and
     advantages that they were made with. 1: the last alone."""
 
 

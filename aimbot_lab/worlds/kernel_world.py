@@ -79,7 +79,7 @@ def check_arrays(snapshot: Arrays, own: Arrays, *, growing: Container[str]) -> N
     """
     for name in {**own, **snapshot}:
         if (name in own) != (name in snapshot):
-            reason = "is missing" if name in own else "is no array of this world"
+            reason = "is missing" if name in own else "is not an array of this world"
             raise MisuseError(f"snapshot: {name} {reason}")
     _check_fits(snapshot[FITS], own[FITS])
     for name, array in own.items():
@@ -140,7 +140,7 @@ def _check_fits(given: Any, own: np.ndarray) -> None:
 
 
 def _form(array: Any, grows: bool) -> tuple[Any, ...] | None:
-    """What must be alike in two arrays of a name; None for what is no array."""
+    """What must be alike in two arrays of a name; None for other things."""
     if not isinstance(array, np.ndarray):
         return None
     shape: tuple[int, ...] = array.shape

@@ -208,7 +208,7 @@ def with_rows(settings: WorldSettings, num_envs: int) -> WorldSettings:
         changed: WorldSettings = replace(chosen, num_envs=num_envs)
     except ValidationError as error:
         limits = error.errors()[0].get("ctx", {})
-        most = f" takes at most {limits['le']:,}" if "le" in limits else " does not take so many"
+        most = f" takes at most {limits['le']:,}" if "le" in limits else " takes fewer"
         raise ConfigurationError(
             f"{num_envs:,} rows (episodes or agents at once): world {settings.world}{most}"
         ) from error

@@ -137,7 +137,7 @@ def test_wrong_commands_are_refused_with_their_line_and_nothing_is_saved(
     known = "allowed are up, down, left, right, 0, 1, 2, 3"
     file = commands(tmp_path, *["up"] * 5, "", "jump")
     told = play("--commands", file, "--save", saved, wanted=2)
-    assert told.said == f"line 7: 'jump' is no command; {known}"
+    assert told.said == f"line 7: 'jump' is not a command; {known}"
     assert told.output == ""
     file = commands(tmp_path, *way, "", "up")
     told = play(*WALK, "--commands", file, "--save", saved, wanted=2)

@@ -126,8 +126,8 @@ def test_weights_change_a_run_and_are_told_of_after_its_death(
     ("arguments", "fault"),
     [
         (("explain", "nothing"), "'nothing': no such run; aimbot-lab runs lists them"),
-        (("weights", "x", "goto", "3"), "'3' is no LEVEL=WEIGHT, such as 3=0.5"),
-        (("weights", "x", "goto", "--lock", "a"), "'a' is no list of difficulties, such as 1,2"),
+        (("weights", "x", "goto", "3"), "'3' is not of the form LEVEL=WEIGHT, such as 3=0.5"),
+        (("weights", "x", "goto", "--lock", "a"), "'a' is not a list of difficulties, such as 1,2"),
         (("explain", "x", "--threshold", "nan"), "must be a number"),
     ],
 )

@@ -157,7 +157,9 @@ def test_losses_are_listed_in_the_order_of_the_file_then_changes_then_what_does_
         "behaviors.Walker.ghost",
         "environment_parameters.goto_win_radius.curriculum.1.completion_criteria.require_reset",
     ]
-    assert notes[1].startswith("t.yaml:19:5: behaviors.Walker.ghost: is no key of ML-Agents 1.1.0")
+    assert notes[1].startswith(
+        "t.yaml:19:5: behaviors.Walker.ghost: is not a key of ML-Agents 1.1.0"
+    )
     assert last == "t.yaml: without effect here, and not missed: env_settings.num_envs, debug"
 
 

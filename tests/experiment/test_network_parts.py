@@ -37,8 +37,8 @@ def planned(*overrides: str) -> CurriculumPlan:
 
 
 BROKEN = [
-    (("train.target=linear",), "train.target", f"world arena shows nobody to aim at: {SHOWN}"),
-    ((ATTENTION, ENCODED), "train.target", f"world arena shows nobody to aim at: {SHOWN}"),
+    (("train.target=linear",), "train.target", f"world arena shows no unit to aim at: {SHOWN}"),
+    ((ATTENTION, ENCODED), "train.target", f"world arena shows no unit to aim at: {SHOWN}"),
     ((UNITS, ATTENTION), "train.target", "attention needs the keys of train.network.units"),
     (
         (UNITS, ATTENTION, "train.network.units.kinds=[rays]"),

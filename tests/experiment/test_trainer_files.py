@@ -322,7 +322,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         "a memory in the place of before",
         f"{HEAD}    network_settings: {{use_recurrent: true, memory_size: 8}}\n",
         {"train.algo": "ppo"},
-        ("names no", "use_recurrent: is no key", "(it stands in network_settings.memory)"),
+        ("names no", "use_recurrent: is not a key", "(it stands in network_settings.memory)"),
     ),
 ]
 

@@ -157,7 +157,7 @@ def test_a_row_of_another_form_reaches_no_kernel() -> None:
             solo_arena(arena.settings, {**row, name: array[:0]})
         with pytest.raises(MisuseError, match=f"row: {name} is missing"):
             solo_arena(arena.settings, {key: row[key] for key in row if key != name})
-    with pytest.raises(MisuseError, match="row: more is no array"):
+    with pytest.raises(MisuseError, match="row: more is not an array"):
         solo_arena(arena.settings, {**row, "more": row["yaw"]})
 
 

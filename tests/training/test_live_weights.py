@@ -262,7 +262,7 @@ def test_weights_of_targets_move_and_a_target_without_weight_is_drawn_no_more() 
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ({"moves": [["gone", 0.5]], "lock": [], "unlock": []}, "gone: is no target"),
+        ({"moves": [["gone", 0.5]], "lock": [], "unlock": []}, "gone: is not a target"),
         ({"moves": [["goto", 2]], "lock": [], "unlock": []}, "must lie between 0 and 1"),
         ({"moves": [["goto", 0.5]], "lock": ["free"], "unlock": []}, "locked weights sum to 0.25"),
         ({"moves": 7, "lock": [], "unlock": []}, "not a change of weights"),

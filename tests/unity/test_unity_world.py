@@ -281,7 +281,7 @@ def test_other_lines_on_the_log_channel_are_named_once_and_ignored(line: str) ->
     said = [(STRING_LOG, text_message(one)) for one in (line, "Another")]
     world = after(*said, **RULE)
     assert new_notices(world) == [
-        "the build sends lines that are no results, commands or errors over env.log_channel, "
+        "the build sends lines other than results, commands and errors over env.log_channel, "
         f"ignored: {line!r}"
     ]
     assert save_commands(world) == 0

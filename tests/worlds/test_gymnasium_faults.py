@@ -328,7 +328,7 @@ WRONG_MASKS = (
     (lambda _: [np.array([True])], f"{GIVES} 1 masks; its actions have 5 choices"),
     (lambda _: None, f"{GIVES} 1 masks; its actions have 5 choices"),
     (lambda _: [[False, False], [True] * 3], f"{GIVES} no choice for action_0"),
-    (lambda _: [[1, [2, 3]]], f"{GIVES} what is no mask of its choices: "),
+    (lambda _: [[1, [2, 3]]], f"{GIVES} an invalid mask of its choices: "),
     (lambda _: [0.0, -np.inf, 0.0, 0.0, 0.0], f"{GIVES} -inf in a mask, which must be true or "),
 )
 

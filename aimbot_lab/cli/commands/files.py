@@ -288,7 +288,7 @@ def _make(
     answer: "Connection",
 ) -> None:
     os.setsid()  # what it starts ends with it
-    os.dup2(2, 1)  # what the code prints is no result of ours
+    os.dup2(2, 1)  # what the code prints is not part of the result
     for code in codes:
         allow(code)
     faults, loaded = read()

@@ -74,7 +74,7 @@ def play(
     """Play a world yourself: arrow keys or WASD move, r plays the same game again, n a new one, m
     lifts the fog, q ends.
 
-    With --commands, or where the standard input is no terminal, one command is read from each
+    With --commands, or where the standard input is not a terminal, one command is read from each
     line: up, down, left, right, or 0 to 3; blank lines and # comments are skipped.
 
     \b
@@ -121,7 +121,7 @@ def read_commands(path: Path | None, allowed: Collection[str]) -> Iterable[Typed
     """The commands in the file at `path`, all checked; else those of the standard input, as they
     come.
 
-    Raises ConfigurationError for a file that can't be read, and for what is no command.
+    Raises ConfigurationError for a file that can't be read, and for an unknown command.
     """
     if path is None:
         return _checked(_typed(), allowed)
@@ -149,7 +149,9 @@ def _checked(lines: Iterable[str], allowed: Collection[str]) -> Iterator[TypedCo
         if word not in allowed:
             shown = shortened(one_line(repr(word)), MAX_SHOWN)
             known = ", ".join(allowed)
-            raise ConfigurationError(f"line {number}: {shown} is no command; allowed are {known}")
+            raise ConfigurationError(
+                f"line {number}: {shown} is not a command; allowed are {known}"
+            )
         yield number, word
 
 

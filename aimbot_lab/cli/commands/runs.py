@@ -221,7 +221,7 @@ class LevelsParam(click.ParamType[Levels]):
         try:
             return tuple(int(level) for level in str(value).split(","))
         except ValueError:
-            self.fail(f"{value!r} is no list of difficulties, such as 1,2", param, ctx)
+            self.fail(f"{value!r} is not a list of difficulties, such as 1,2", param, ctx)
 
 
 @click.command(short_help="Show or change the mix of a running run.")
@@ -286,7 +286,9 @@ def _move(text: str) -> tuple[int, float]:
     try:
         return int(level), float(weight)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no LEVEL=WEIGHT, such as 3=0.5") from None
+        raise click.BadParameter(
+            f"{text!r} is not of the form LEVEL=WEIGHT, such as 3=0.5"
+        ) from None
 
 
 def _silence(running: bool, *, taken_back: bool, run: str) -> Exception:

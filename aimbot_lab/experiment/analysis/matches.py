@@ -169,7 +169,7 @@ def direct_plan(
     seed: int,
     temperature: Temperature | None,
 ) -> MatchPlan | None:
-    """The match of `agent` against `other`; None where theirs is no world of two sides.
+    """The match of `agent` against `other`; None where their world does not have two sides.
 
     Without opponents, and with the reason, where they were not trained in the same world.
     """

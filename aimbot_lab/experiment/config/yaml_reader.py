@@ -188,7 +188,7 @@ def read_yaml(text: str) -> YamlDocument:
 
 
 def read_mapping(text: str, file: str, *, form: str) -> YamlDocument:
-    """As `read_yaml`; raises ConfigurationError, which says the `form`, where it is no mapping."""
+    """As `read_yaml`; raises ConfigurationError, naming the `form`, where it is not a mapping."""
     document = read_yaml(text)
     if isinstance(document.data, dict):
         return document

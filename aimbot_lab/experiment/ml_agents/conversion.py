@@ -449,7 +449,7 @@ class _Converter:
         fitting = (length * count for count in divisors(samples // length))
         rollout["batch_size"] = nearest((size for size in fitting if size > 1), batch)
         if as_ppo:
-            why = f"{buffer // steps} environments of so many steps fill buffer_size {buffer}"
+            why = f"{buffer // steps} environments with this many steps fill buffer_size {buffer}"
             self._note_changed("time_horizon", horizon, steps, why)
             why = f"{rows} matches and {mirrored} mirrored ones are played for {steps} steps"
             self._note_changed(f"{HYPER}.buffer_size", buffer, samples, why)

@@ -104,7 +104,7 @@ def export_player(folder: Path, options: Sequence[str] = ()) -> Path:
                 "choose another"
             )
     if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
-        raise ConfigurationError(f"{path}: is no player of aimbot-lab, and is left as it is")
+        raise ConfigurationError(f"{path}: is not a player of aimbot-lab, and is left as it is")
     folder.mkdir(parents=True, exist_ok=True)
     given = shlex.join([sys.executable, "-m", "aimbot_lab", "player", *options])
     command = f'exec {given} "$@"'

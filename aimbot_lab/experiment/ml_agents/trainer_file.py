@@ -234,7 +234,7 @@ class TrainerFile:
         self._walk({key: data[key] for key in WHOLE_FILE if key in data}, ())
         sections = [*WHOLE_FILE, BEHAVIORS, DEFAULTS, SECTION]
         for key in [one for one in data if one not in sections]:
-            what = f"is no key of ML-Agents 1.1.0 ({advice(key, sections)})"
+            what = f"is not a key of ML-Agents 1.1.0 ({advice(key, sections)})"
             self.unknown.append(Diagnostic((key,), what, about_key=True))
         if self._faults:
             raise ConversionError(*self._faults)
@@ -283,7 +283,7 @@ def _unknown(path: KeyPath, section: str) -> Diagnostic:
     inside = {one for one in places if one.rpartition(".")[0] == section} - {*WHOLE_FILE}
     known = advice(name, sorted(one.rpartition(".")[2] for one in inside))
     way = f"it stands in {elsewhere[0].rpartition('.')[0]}" if elsewhere else known
-    return Diagnostic(path, f"is no key of ML-Agents 1.1.0 there ({way})", about_key=True)
+    return Diagnostic(path, f"is not a key of ML-Agents 1.1.0 there ({way})", about_key=True)
 
 
 def _typed(key: Key, value: Any) -> Any:

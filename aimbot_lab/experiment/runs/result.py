@@ -310,7 +310,7 @@ def without(values: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
 def git_tags(folder: Path) -> dict[str, str]:
     """Tags with the commit that `folder` is at and whether tracked files differ from it.
 
-    Empty where it is no repository or there is no git.
+    Empty outside a repository, and without git.
     """
     commit = _ask(folder, "rev-parse", "HEAD")
     if not commit:

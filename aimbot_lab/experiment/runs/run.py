@@ -277,7 +277,7 @@ def _conclude(
     tracker.log_text(json.dumps(result.kept(), indent=1) + "\n", RESULT_NAME)
     tracker.set_note(note(result))
     tracker.set_tags({**outcome_tags(result), "lab.state_sha256": result.state_sha256})
-    if result.status == "FAILED":  # after all that whoever ends it for a dead process would lack
+    if result.status == "FAILED":  # last, after all that would be missing if this process died now
         with suppress(OSError):
             note_spent_steps(checkpoints.path, result.steps)
     report = tracker.finish(result.status)

@@ -396,7 +396,7 @@ stored_like: Any = _stored_like if COMPILED else _themselves
 def needed_bytes(kind: Any) -> int:
     """Bytes that a value of type `kind` takes.
 
-    Raises TypeError for what is no array, number or tuple of these.
+    Raises TypeError for anything but arrays, numbers and tuples of these.
     """
     if isinstance(kind, types.BaseTuple):
         parts: Any = kind

@@ -339,7 +339,7 @@ _declared: Any = cgutils.get_or_insert_function
 
 
 def whole_lanes(count: int) -> int:
-    """The least multiple of REGISTER_LANES that is no less than `count`."""
+    """The least multiple of REGISTER_LANES that is at least `count`."""
     return -(-count // REGISTER_LANES) * REGISTER_LANES
 
 

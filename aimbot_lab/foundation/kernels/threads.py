@@ -2,7 +2,7 @@
 
 Waking a thread that sleeps takes as long as a small batch's step: a worker that has found nothing
 left to do looks out for the next turn for a while before it goes to sleep, and the caller never
-waits for a worker that has not begun. Whoever looks out gives way to others that want its core,
+waits for a worker that has not begun. A worker that looks out yields to others that want its core,
 so that the workers of a world and those of learning, which have their turns one after the other,
 can share one. Each worker has a word, in a cache line of its own, changed in one indivisible step
 by intrinsics for kernels alone (a thread that waits in Python needs the interpreter to see a

@@ -59,7 +59,7 @@ def fault_words(error: Exception) -> str:
 
 
 class MessageError(LabError):
-    """What came from a page is no message."""
+    """What came from a page is not a message."""
 
 
 @dataclass(frozen=True, config=STRICT)

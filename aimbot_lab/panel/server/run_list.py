@@ -357,7 +357,7 @@ class HeldWeights:
     locked: tuple[bool, ...]
 
     def __post_init__(self) -> None:
-        MixWeights(self._keys(), self.weights, self.locked)  # which refuses what is no mix
+        MixWeights(self._keys(), self.weights, self.locked)  # which refuses an invalid mix
 
     def _keys(self) -> tuple[Key, ...]:
         return tuple(range(1, len(self.weights) + 1))

@@ -216,7 +216,7 @@ TOO_MANY = 4029  # the code that closes the socket of one page too many
 MAX_HOST = 100  # characters of it in a message
 GRACE_SECONDS = 2  # that open pages have to go
 SEND_BUFFER = 2**16  # bytes of a connection
-MAX_CONNECTIONS = 128  # that are no page's socket
+MAX_CONNECTIONS = 128  # other than sockets of pages
 CONNECTION_SECONDS = 15.0  # that each of them has; a page makes new ones as it needs them
 TOKEN_NAME = "token"
 

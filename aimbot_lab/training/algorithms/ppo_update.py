@@ -502,7 +502,7 @@ class Engine(Protocol):
     """Called before each gradient step that no optimiser of torch takes."""
 
     def collect(self, model: PPO, loop: Loop, *, steps: int) -> bool:
-        """Fill `model.rollout_buffer` with so many steps of every row; what `loop` gives.
+        """Fill `model.rollout_buffer` with `steps` steps of every row; returns what `loop` does.
 
         The loop asks the policy for actions and steps the world, and calls the callbacks.
         """

@@ -107,7 +107,7 @@ class RecordedMetrics(KVWriter):
         key_excluded: Mapping[str, Any],
         step: int = 0,
     ) -> None:
-        """Keep what is no number of the library's own; `key_excluded` says where else it goes."""
+        """Keep what the library does not log itself; `key_excluded` says where else it goes."""
         del key_excluded
         own = {
             name: float(value)

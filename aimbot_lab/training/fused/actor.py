@@ -164,7 +164,7 @@ class FusedActor:
         self._workers, self._task = workers, None
 
     def begin(self, steps: int, rows: int, *, seed: int = 0, first_row: int = 0) -> None:
-        """A rollout of so many steps and rows begins, by the weights of its first step.
+        """Begin a rollout of `steps` steps of `rows` rows, by the weights of its first step.
 
         Its random numbers come from `seed`; its rows have the numbers from `first_row` on.
         """
@@ -278,7 +278,7 @@ class FusedRollout:
         self.steps = 0  # whose inputs are there
 
     def begin(self, steps: int, rows: int) -> None:
-        """Make room for so many steps of so many environments."""
+        """Make room for `steps` steps of `rows` environments."""
         self.steps = 0
         if self.rows.shape[:2] != (steps, rows):
             self.after = np.zeros((steps + 1, rows, self._width), np.float32)
@@ -351,7 +351,7 @@ class ActorStack:
         return _copied, (self._policies, self._workers.count, self._places)
 
     def grow(self, places: int) -> None:
-        """Have room for so many actors, with those of now where they are."""
+        """Make room for `places` actors; those that are there stay where they are."""
         for _ in range(places - len(self._policies)):
             self._policies.append(deepcopy(self._policies[0]))
             self._weights.append(fused_weights(self._policies[-1])[1])
@@ -398,7 +398,7 @@ class ActorStack:
         """(the policies' actions [R, ...] in `rows`, the new memory) for `observations` [B, ...].
 
         Of `masks` [B, M] policies see what they were made for. Noise is drawn for all B rows, or by
-        several generators for as many equal parts of them; None: nobody needs any there.
+        several generators for as many equal parts of them; None: no row needs any there.
         """
         task, rows, columns = self._task, self.rows, observations.shape[1]
         assert task is not None

@@ -94,7 +94,7 @@ def _largest_power(limit: int) -> int:
 
 
 def _new_lanes(count: int, size: int) -> Lanes:
-    """So many lanes for gradients by `size` weights."""
+    """`count` lanes for gradients by `size` weights."""
     return Lanes(np.zeros((count, size), np.float32), np.zeros((count, SUMS)))
 
 
@@ -145,7 +145,7 @@ class LearnTask(NamedTuple):
         self.calls[thread_id]()
 
     def fits(self, sequences: Sequences, piece: int, lanes: int) -> bool:
-        """Whether it is for chunks of `sequences`, pieces of so many, and so many lanes."""
+        """Whether it was made for `sequences`, pieces of size `piece`, and `lanes` lanes."""
         return self.rollout is sequences and self.piece == piece and len(self.lanes.sums) == lanes
 
     def begin_minibatch(self, chunks: Whole, loss: Loss) -> None:
@@ -199,7 +199,7 @@ class FusedGradient:
     ) -> tuple[Floats, Doubles]:
         """(gradients [S, weights], sums of the losses [S, 6]) over all samples of chunks `asked`.
 
-        `asked` [S, M] are those of the shards here, of so many `shards` of the training. What is
+        `asked` [S, M] are those of the shards here, of `shards` in the whole training. What is
         returned is overwritten by the next call.
         """
         piece, here = max(1, self._samples // self._shape.length), len(asked)
@@ -344,7 +344,7 @@ class FusedEngine:
         self.actor.rollout.steps = 0  # used up
         record(model, ranges, tally, fit=explained_variance)
         if not np.isfinite(self._weights.weights).all():
-            raise ValueError("the policy's weights are no numbers any more")
+            raise ValueError("the policy's weights are no longer finite")
 
     def _rows(self, buffer: RolloutBuffer) -> Sequences:
         """The samples in `buffer`, in the order in which they were collected."""

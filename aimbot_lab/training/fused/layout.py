@@ -84,7 +84,7 @@ class NetworkShape(NamedTuple):
     """Sizes of a policy's parts."""
 
     heads: HeadShape
-    plain: int  # columns that are no units'
+    plain: int  # columns that belong to no unit
     scalars: tuple[int, ...]  # units of each layer of these
     kinds: tuple[KindShape, ...]
     memories: int  # 0, 1 of actor and critic, or 2: one of each
@@ -158,7 +158,7 @@ class NetworkShape(NamedTuple):
 
 
 def blocks_of(sizes: Sequence[int]) -> tuple[Block, ...]:
-    """Blocks of so many columns side by side."""
+    """Blocks of `sizes` columns side by side."""
     made: list[Block] = []
     theirs = ours = 0
     for size in sizes:

@@ -126,7 +126,7 @@ def masked_logits(logits: th.Tensor, masks: th.Tensor, choices: list[int]) -> th
 
 @dataclass(frozen=True)
 class TargetChoice:
-    """What a policy has to know of its branch `target`: nobody, then one choice a slot."""
+    """What a policy has to know of its branch `target`: no target, then one choice a slot."""
 
     branches: tuple[int, ...]  # sizes of the world's, which come first
     seen_columns: tuple[int, ...]  # [U] of an observation, 1 where a slot has a unit
@@ -166,7 +166,7 @@ class TargetHead(nn.Module):
     """Logits of the world's branches, of the target, and of the rest of an action.
 
     Attention (Ye et al. 2020): p(t | a) = softmax(q . keys), q a layer of the actor's output, with
-    no 1 / sqrt(K), and a learned key for nobody. The input is the actor's output, then keys and
+    no 1 / sqrt(K), and a learned key for "no target". Input: the actor's output, then keys and
     which slots are seen, then masks of the world's branches, of which there may be none.
     """
 

@@ -280,7 +280,7 @@ def _target_faults(
         return
     blocks, network = target_blocks(spec), train.network
     if not blocks or spec.turn_per_unit is None:
-        what = f"{train.target}: world {env.world} shows nobody to aim at{_hint(env)}"
+        what = f"{train.target}: world {env.world} shows no unit to aim at{_hint(env)}"
         yield PartFault(("target",), what)
         return
     if train.target != "attention":

@@ -113,7 +113,7 @@ class RolloutMemory:
         return self.state
 
     def empty(self, rows: int, device: th.device) -> th.Tensor:
-        """The state of so many rows that remember nothing."""
+        """The state of `rows` rows that remember nothing."""
         return th.zeros(rows, *self._form, device=device)
 
 

@@ -229,7 +229,7 @@ def _highest(scenario: ScenarioTables, k: int) -> int:
 
 
 def with_room(state: ArenaState, room: int, *, obstacles: int = 0) -> ArenaState:
-    """`state` with arrays for at least `room` enemies and so many obstacles to a row.
+    """`state` with arrays for at least `room` enemies and `obstacles` obstacles a row.
 
     All others are the same arrays; the same state where nothing has to grow.
     """
@@ -243,7 +243,7 @@ def with_room(state: ArenaState, room: int, *, obstacles: int = 0) -> ArenaState
 
 
 def room_fault(state: ArenaState, row: int, *, enemies: int, obstacles: int = 0) -> str | None:
-    """Why `row` can't hold so many more; None: it can."""
+    """Why `row` can't hold these in addition; None: it can."""
     if state.enemy_count[row] + enemies > MAX_ENEMIES_OF_ROW:
         return f"a row holds {MAX_ENEMIES_OF_ROW} enemies at most, those that are down among them"
     if state.obstacle_count[row] + obstacles > MAX_OBSTACLES_OF_ROW:

@@ -351,7 +351,7 @@ def _check_forms(row: RowArrays, own: ArenaState) -> None:
     """Kernels do not check bounds: every array must be as large as they take it to be."""
     wanted = {name: array for name, array in own._asdict().items() if name not in OF_ALL_ROWS}
     for name in sorted(wanted.keys() ^ row.keys()):
-        what = "is missing" if name in wanted else "is no array of an arena"
+        what = "is missing" if name in wanted else "is not an array of an arena"
         raise MisuseError(f"row: {name} {what}")
     for name, array in wanted.items():
         given, shape = row[name], array.shape
@@ -369,7 +369,7 @@ def _check_forms(row: RowArrays, own: ArenaState) -> None:
 def _check_numbers(row: RowArrays) -> None:
     for name, array in row.items():
         if array.dtype.kind == "f" and not (np.abs(array) <= LARGEST_OF_ROW).all():
-            raise MisuseError(f"row: {name} holds what is no number of an arena")
+            raise MisuseError(f"row: {name} holds a value that no arena has")
     for name, low, most in (
         ("obstacle_count", 0, row["obstacles"].shape[1]),
         ("enemy_count", 0, row["enemies"].shape[1]),

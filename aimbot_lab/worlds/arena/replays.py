@@ -57,7 +57,7 @@ def action_words(action: Float32Array | None, events: Mapping[str, int]) -> str:
 
 
 def ending_words(outcome: int, seconds: float) -> str:
-    """How an episode of so many seconds ended; it is lost by the time limit alone."""
+    """How an episode of `seconds` ended; it is lost by the time limit alone."""
     return f"WON after {seconds:.1f} s" if outcome == WIN else "LOST: time is up"
 
 
@@ -177,5 +177,5 @@ class ArenaReplays(WorldReplays):
         return action_words(action, scene.events)
 
     def ending_words(self, outcome: int, seconds: float) -> str:
-        """How an episode of so many seconds ended; it is lost by the time limit alone."""
+        """How an episode of `seconds` ended; it is lost by the time limit alone."""
         return ending_words(outcome, seconds)

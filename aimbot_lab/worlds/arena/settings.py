@@ -18,7 +18,7 @@ Coordinate = Annotated[Float, Ge(0), Le(1000)]
 
 
 def _listed(paths: Any) -> Any:
-    """`paths` as texts; a single one is no list of its letters."""
+    """`paths` as texts; a single one is not taken for a list of letters."""
     if isinstance(paths, str | PathLike):
         raise ValueError(f"must be a list of files and folders, such as [{fspath(paths)!r}]")
     if isinstance(paths, list | tuple):
@@ -34,7 +34,7 @@ class RewardWeights:
     """What each event or state earns per decision; a weight carries its sign."""
 
     non_target_hit: Reward = 3.0
-    """A shot that hits an enemy that is no target."""
+    """A shot that hits an enemy other than a target."""
     target_hit: Reward = 25.0
     """A shot that hits or kills a target."""
     move_penalty: Reward = -0.5
@@ -167,7 +167,7 @@ class ArenaSettings:
     free_enemies: Annotated[Int, Ge(1), Le(MAX_PLACED)] = 6
     """Enemies in a Free episode."""
     bystanders: Annotated[Int, Ge(0), Le(MAX_PLACED)] = 0
-    """Goto and Attack: enemies outside the target block, which are no targets."""
+    """Goto and Attack: enemies outside the target block; they are not targets."""
     mouse_limit: Annotated[Float, Gt(0), Le(1000)] = 5.0
     """The mouse action is clipped to plus or minus this."""
     mouse_factor: Annotated[Float, Gt(0), Le(10)] = 0.08

@@ -362,7 +362,7 @@ def _new_seats(settings: DuelSettings, tables: ArenaTables, boxes: int) -> arena
     state = with_room(new_arena_state(arena, tables, 0, room=1), 1, obstacles=boxes)
     usual = arena_values(arena)
     state.parameters[:] = [usual[name] for name in arena_core.PARAMETERS]
-    state.target[:] = arena_core.TARGET.free  # whoever is seen is a target
+    state.target[:] = arena_core.TARGET.free  # any agent that is seen is a target
     state.preset[:] = -1
     state.enemy_count[:] = 1
     state.enemy_is_target[:] = True

@@ -76,7 +76,7 @@ class ScriptedOpponents:
         """Actions [B, 4] of the away agents, which see `observations` [B, D].
 
         `kinds` [B] are those of the matches, `episode` and `step` [B] their number in the row and
-        the decisions made in them. Zeros where nobody of these sits.
+        the decisions made in them. Zeros where none of these sits.
         """
         actions = np.zeros((len(observations), ACTION_COLUMNS), np.float32)
         rows = np.flatnonzero(kinds == RANDOM)
@@ -109,7 +109,7 @@ class ScriptedOpponents:
         return {"memory": self.memory, "keys": self.keys}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from `arrays`. Raises MisuseError where they are not of so many matches."""
+        """Go on from `arrays`. Raises MisuseError where they are of another number of matches."""
         for name, own in self.arrays().items():
             given = arrays[name]
             if given.shape != own.shape or given.dtype != own.dtype:

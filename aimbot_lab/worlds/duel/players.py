@@ -134,7 +134,7 @@ class Aimbot:
         return turns
 
     def _seek(self, observations: Float32Array, actions: Float32Array) -> Floats:
-        """Turns [N] in rad of who sees nobody; writes the walk where nothing is seen yet."""
+        """Turns [N] in rad of agents that see no opponent; writes their walk until they see one."""
         hit_ahead, hit_right = observations[:, self._hit].T.astype(np.float64)
         was_hit = (hit_ahead != 0.0) | (hit_right != 0.0)
         turns = np.where(was_hit, np.arctan2(hit_right, hit_ahead), self.memory[:, TO_TURN])
@@ -153,7 +153,7 @@ class Aimbot:
         return found
 
     def _coin(self, observations: Float32Array, decisions: int) -> BoolArray:
-        """[N] A side that each keeps for so many decisions."""
+        """[N] A side that each keeps for `decisions` decisions."""
         phase = self.memory[:, PHASE].astype(np.int64)
         made = np.rint(observations[:, self._clock] / self._step).astype(np.int64)
         word = ((made + phase % 1009) // decisions + phase) * HASH % 2**32

@@ -107,7 +107,7 @@ def _scene(state: DuelState) -> Scene:
 class DuelReplays(WorldReplays):
     """Matches of the duel; nothing heavy is loaded before one is recorded or played.
 
-    A match is kept with the actions of both agents, whoever learns: who sat opposite, such as a
+    A match is kept with the actions of both agents, whichever learns: who sat opposite, such as a
     past self, need not be there to play it again.
     """
 
@@ -121,7 +121,7 @@ class DuelReplays(WorldReplays):
         return (*COLOURS, *FILM_COLOURS)
 
     def row_start(self, world: Any, row: int) -> RowArrays | None:
-        """The match's values, where nobody has made a decision yet.
+        """The match's values, before the first decision.
 
         None for the away rows of mirrored matches: the home rows are of the same ones.
         """
@@ -193,5 +193,5 @@ class DuelReplays(WorldReplays):
         return f"{words}, IS HIT" if scene.events[HURT] else words
 
     def ending_words(self, outcome: int, seconds: float) -> str:
-        """How a match of so many seconds ended for the home agent."""
+        """How a match of `seconds` ended for the home agent."""
         return ending_words(outcome, seconds)

@@ -94,7 +94,7 @@ class DuelSettings:
     decision_period: Annotated[Int, Ge(1), Le(20)] = 5
     """Physics ticks per decision."""
     decision_every: Annotated[Int, Ge(1), Le(20)] = 1
-    """Slower hands: an agent decides in every so many decisions, and repeats its last between."""
+    """Slower hands: an agent decides in every n-th decision, and repeats its last between."""
     fixed_timestep: Annotated[Float, Ge(0.0001), Le(0.1)] = 0.02
     """Seconds per physics tick."""
     time_limit: Annotated[Float, Ge(0.0001), Le(3600)] = 30.0

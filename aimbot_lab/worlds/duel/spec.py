@@ -85,7 +85,7 @@ def seat_names(about: Mapping[str, Any], kind: str) -> tuple[str, str]:
 
 
 def ending_words(outcome: int, seconds: float) -> str:
-    """How a match of so many seconds ended for the home agent."""
+    """How a match of `seconds` ended for the home agent."""
     return f"{ENDINGS.get(outcome, 'LOST')} after {seconds:.1f} s"
 
 

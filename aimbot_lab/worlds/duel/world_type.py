@@ -54,7 +54,7 @@ BACK = 2  # and left: index of a branch whose 1 is ahead or right
 
 
 class DuelScenes(WorldScenes):
-    """Matches of the duel, which nobody edits; nothing heavy is loaded before one is looked at."""
+    """Matches of the duel, which can't be edited; nothing heavy is loaded before one is shown."""
 
     def view(
         self,

@@ -18,7 +18,7 @@ Bools = npt.NDArray[np.bool_]
 def generated_maps(
     count: int, *, seed: int, obstacle_share: float, sites: int
 ) -> tuple[GorgeMap, ...]:
-    """So many maps with `sites` treasure sites (1 to 10) and that share of obstacles.
+    """`count` maps with `sites` treasure sites (1 to 10) and a share of obstacles.
 
     The k-th depends on `seed` (64 bits), k, the share and the number of sites alone. Raises
     ConfigurationError where no map that obeys the rules is found.

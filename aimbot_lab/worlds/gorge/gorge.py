@@ -92,7 +92,7 @@ from aimbot_lab.worlds.kernel_world import (
 
 
 def checked_actions(actions: Any, *, shape: tuple[int, int]) -> Float32Array:
-    """`actions` of `shape` [B, 1] as kernels read them. Raises ActionError for what is no move."""
+    """`actions` of `shape` [B, 1] as kernels read them. Raises ActionError for other values."""
     usual = type(actions) is np.ndarray and actions.dtype is FLOAT32
     if not usual or actions.shape != shape:
         check_real(actions, shape)
@@ -116,7 +116,7 @@ def _no_move(actions: Any, row: int) -> ActionError:
 
 
 CELLS = cells_of(TARGETS, DIFFICULTY_COUNT)
-NOTHING = Scenario({"walk": 1.0})  # the tables' before a scenario is set; nobody plays it
+NOTHING = Scenario({"walk": 1.0})  # the tables' before a scenario is set; it is never played
 
 OF_SAMPLERS = "sampler_tables."  # what the names of the samplers' arrays begin with
 
@@ -380,7 +380,7 @@ def _tables_of(grid: GorgeMap, pool: Sequence[int], view: int) -> MapTables:
 
 
 def _road_bits(grid: GorgeMap) -> core.Words:
-    """[PADDED] bit z of column x + MAX_VIEW where (x, z) is no obstacle."""
+    """[PADDED] bit z of column x + MAX_VIEW where (x, z) is free."""
     weights = np.uint64(1) << np.arange(core.SIDE, dtype=np.uint64)
     columns = np.where(grid.walls, np.uint64(0), weights).sum(axis=1, dtype=np.uint64)
     return np.pad(columns, core.MAX_VIEW)

@@ -191,7 +191,7 @@ def _taken_on(
 def _idle(
     grid: GorgeMap, start: Cell, walk: npt.NDArray[np.int8], *, count: int
 ) -> npt.NDArray[np.int8]:
-    """So many actions after `walk`, which does not arrive: bumps, or a step away and back.
+    """`count` actions after `walk`, which does not arrive: bumps, or a step away and back.
 
     None of them reaches the end, since `walk` would, were there time for it.
     """

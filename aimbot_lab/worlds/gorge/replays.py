@@ -144,7 +144,7 @@ class GorgeReplays(WorldReplays):
         return MOVES[int(action[0])] + (": bumps" if scene.events["bumps"] else "")
 
     def ending_words(self, outcome: int, seconds: float) -> str:
-        """How an episode of so many steps ended."""
+        """How an episode of `seconds` steps ended."""
         return f"{'WON' if outcome == WIN else 'LOST'} after {seconds:.0f} steps"
 
 

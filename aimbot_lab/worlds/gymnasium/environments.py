@@ -191,7 +191,7 @@ def raised_words(env: Env, call: str, error: BaseException) -> str:
 
 
 def check_info(env: Env, info: Any) -> None:
-    """Raise MisfitError for what is no info of a reset.
+    """Raise MisfitError for an invalid info of a reset.
 
     An observation of two numbers would else be taken for an observation and its info.
     """

@@ -19,7 +19,7 @@ class WinRule:
     return_above: Annotated[Float, Ge(-1e12), Le(1e12)] | None = None
     """The sum of its rewards is this or more."""
     length_above: Annotated[Int, Ge(1), Le(2**31)] | None = None
-    """It lasted so many steps or more."""
+    """It lasted this many steps or more."""
     info: Annotated[str, MinLen(1)] | None = None
     """Its last step's info has this key, with a value that is true, such as is_success; dots lead
     into dicts: episode.success."""
@@ -46,7 +46,7 @@ class MaskRule:
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ObservationParts:
     """How entries of an observation are seen. They are called by their keys, those of inner ones by
-    the way to them, as eyes_left; an observation that is no Dict or Tuple is called obs."""
+    the way to them, as eyes_left; an observation other than a Dict or Tuple is called obs."""
 
     drop: tuple[str, ...] = ()
     """Entries that are left out, such as MiniGrid's mission."""

@@ -42,7 +42,7 @@ def flat_masks(given: Any, spec: WorldSpec) -> BoolArray:
         values = np.concatenate(parts)
         masks = values.astype(np.bool_)
     except (TypeError, ValueError) as error:
-        raise MisfitError(f"gave what is no mask of its choices: {reason(error)}") from error
+        raise MisfitError(f"gave an invalid mask of its choices: {reason(error)}") from error
     if len(masks) != sum(spec.branches):
         raise MisfitError(f"gave {len(masks)} masks; its actions have {sum(spec.branches)} choices")
     if not (masks == values).all():

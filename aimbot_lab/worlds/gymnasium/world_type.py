@@ -45,7 +45,7 @@ class GymnasiumReplays(WorldReplays):
         return found
 
     def ending_words(self, outcome: int, seconds: float) -> str:
-        """How an episode of so many steps ended; without a win rule none is lost."""
+        """How an episode of `seconds` steps ended; without a win rule none is lost."""
         return f"{'WON' if outcome == WIN else 'ENDED'} after {seconds:.0f} steps"
 
     def replay_row(self, settings: Any, start: RowArrays, make: MakeWorld) -> ReplayRow:

@@ -111,7 +111,7 @@ def the_spec_agrees_with_itself(subject: Subject) -> None:
 
 
 def a_wrong_action_changes_nothing(subject: Subject) -> None:
-    """ActionError for what is no action, after which the world goes on as if nothing was."""
+    """ActionError for an invalid action, after which the world goes on as if nothing was."""
     one, two = begun(subject, 4), begun(subject, 4)
     branches, width = len(one.spec.branches), len(one.spec.branches) + one.spec.continuous
     wrong = np.zeros((seats_of(one), width), np.float32)

@@ -150,7 +150,7 @@ class ChannelReader:
                 elif line.startswith(ERROR_PREFIX):
                     self._count_error(line)
                 else:
-                    what = "lines that are no results, commands or errors"
+                    what = "lines other than results, commands and errors"
                     self._ignore(what, repr(shortened(line, MAX_LINE)))
             else:
                 self._notice(

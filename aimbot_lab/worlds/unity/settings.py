@@ -213,7 +213,7 @@ def world_spec(shape: BuildShape, settings: UnitySettings) -> WorldSpec:
 
 
 def _fitting(told: Mapping[str, Any], columns: int | None) -> dict[str, Any]:
-    """`told` without its columns, unless agents see so many in the world's own order."""
+    """`told` without its columns, unless agents see as many, in the world's own order."""
     about_columns = ("observation_names", "observation_low", "observation_high", "blocks")
     if told and len(told["observation_names"]) == columns:
         return dict(told)

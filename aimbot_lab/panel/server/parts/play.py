@@ -131,7 +131,7 @@ class OpenPlay:
 
 
 async def begin(session: Session, wanted: WantedEpisode) -> Begun:
-    """Begin an episode, which waits until it is no longer paused."""
+    """Begin an episode, which waits while it is paused."""
     lines = await session.lab.run_list.look()
     play = session.state.setdefault(NAME, OpenPlay(session))
     settings = await in_thread(playable_settings)

@@ -158,7 +158,7 @@ class MaskSight(NamedTuple):
     given: int  # columns behind the observation that say it
     first: int  # the first of these columns
     free: int  # choices before those of the target that are always allowed
-    targets: Whole  # [V] columns that say whether a slot has a unit, after "nobody"; or none
+    targets: Whole  # [V] columns that say whether a slot has a unit, after "no target"; or none
 
 
 class NetworkSight(NamedTuple):

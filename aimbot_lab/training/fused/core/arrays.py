@@ -79,7 +79,7 @@ class Net(NamedTuple):
     value: Floats  # [T]
     value_bias: Floats  # [1]
     log_std: Floats  # [C]
-    nobody: Floats  # [Q] the key of nobody
+    nobody: Floats  # [Q] the key of "no target"
 
 
 class TurnedMemory(NamedTuple):

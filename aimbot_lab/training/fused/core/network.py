@@ -116,7 +116,7 @@ def log_probs_of_choices(head: Head, actions: Floats, starts: Whole) -> None:
 
 @late_inlined
 def log_probs_of_gaussians(head: Head, actions: Floats, starts: Whole, log_std: Floats) -> None:
-    """Write `log_probs` of the columns of `actions` [K, N] that are no choices."""
+    """Write `log_probs` of the numbers among the columns of `actions` [K, N]."""
     for c in range(log_std.size):
         branch = starts.size - 1 + c
         means, found, taken = head.logits[starts[-1] + c], head.log_probs[branch], actions[branch]

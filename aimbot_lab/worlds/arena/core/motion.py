@@ -293,7 +293,7 @@ def place_free_enemies(state: ArenaState, row: int) -> None:
 
 @inlined
 def place_bystanders(state: ArenaState, row: int) -> None:
-    """Put enemies that are no targets on random places that overlap nothing.
+    """Put enemies other than targets on random places that overlap nothing.
 
     They keep so far from the block that the agent can pass between.
     """

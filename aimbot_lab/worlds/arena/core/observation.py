@@ -120,7 +120,7 @@ def write_column(
 
 @inlined
 def tone(shade: Shade, channels: int) -> Tone:
-    """`shade` in so many channels, as whole 255ths."""
+    """`shade` in `channels` channels, as whole 255ths."""
     if channels == 1:
         grey = whole(GREY[0] * shade[0] + GREY[1] * shade[1] + GREY[2] * shade[2])
         return grey, grey, grey
@@ -191,14 +191,14 @@ def to_disc(state: ArenaState, row: int, k: int, along_x: float, along_z: float)
 
 @inlined
 def faded(shade: Shade, ahead: float) -> Shade:
-    """`shade` as it looks from so many metres."""
+    """`shade` as it looks from `ahead` metres away."""
     part = FAINT / (FAINT + ahead)
     return shade[0] * part, shade[1] * part, shade[2] * part
 
 
 @inlined
 def brightness(state: ArenaState, row: int, strip: Strip, ahead: float) -> float:
-    """Of the FireBase so many metres ahead: 1 in its centre, 0.6 at its edge, 0 outside."""
+    """Brightness of the FireBase `ahead` metres away: 1 in the centre, 0.6 at the edge, 0 else."""
     radius = 0.5 * state.fire_base[row, 2]
     x = state.position[row, 0] + ahead * strip.along_x - state.fire_base[row, 0]
     z = state.position[row, 1] + ahead * strip.along_z - state.fire_base[row, 1]

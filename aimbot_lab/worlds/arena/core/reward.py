@@ -186,7 +186,7 @@ def facing_term(state: ArenaState, tables: ArenaTables, row: int) -> float:
 
 @inlined
 def facing_by_distance(state: ArenaState, row: int, nearest: float) -> float:
-    """The facing term where the view line passes so many metres from the nearest detected enemy.
+    """The facing term where the view line passes `nearest` metres from a detected enemy.
 
     `nearest` is NEVER where none is detected.
     """

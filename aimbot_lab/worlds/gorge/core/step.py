@@ -89,7 +89,7 @@ def is_road(tables: GorgeTables, map_index: int, x: int, z: int) -> bool:
 def move(state: GorgeState, tables: GorgeTables, row: int, action: int) -> MoveResult:
     """Make the step `action` of `row` and score it.
 
-    A bump is counted without a branch: nobody can foresee it, so that one would cost more than all
+    A bump is counted without a branch: none can be predicted, so a branch would cost more than all
     the rest of the step. Where the hero stays its cell's arrivals grow by 0.
     """
     x, z, at, there = state.x[row], state.z[row], state.map[row], state.left[row]
