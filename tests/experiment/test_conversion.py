@@ -277,8 +277,8 @@ def test_lengths_of_a_rollout_that_had_to_change_are_told() -> None:
     text = f"behaviors:\n  B:\n    time_horizon: 64\n    hyperparameters: {sizes}\n"
     assert curriculum(text).config.train.n_steps == 50
     assert converted(text).notes[1:] == (
-        "t.yaml:3:19: behaviors.B.time_horizon: 50 is taken in the place of 64: 2 environments of "
-        "so many steps fill buffer_size 100",
+        "t.yaml:3:19: behaviors.B.time_horizon: 50 is taken in the place of 64: 2 environments "
+        "with this many steps fill buffer_size 100",
     )
 
 
