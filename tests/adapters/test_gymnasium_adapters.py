@@ -41,37 +41,6 @@ def test_the_hybrid_action_passes_gymnasiums_checker(tags: str) -> None:
     check_with_gymnasium(gymnasium.make("aimbot_lab/Mix-v0", **options).unwrapped)
 
 
-@pytest.mark.parametrize("target", ["goto", "attack", "free"])
-def test_random_play_keeps_every_promise(target: str) -> None:
-    vector = RegisteredVectorEnv(64, {"targets": {target: 1.0}})
-    low, high = vector.single_observation_space.low, vector.single_observation_space.high
-    vector.reset(seed=1)
-    state = vector.unwrapped.world.state
-    ended = 0
-    for actions in held_actions(vector, 1600):
-        observations, rewards, terminated, truncated, infos = vector.step(actions)
-        assert ((observations >= low) & (observations <= high)).all()  # false for NaN as well
-        assert np.isfinite(rewards).all()
-        assert not truncated.any()
-        assert not overlaps_an_obstacle(state).any()
-        if terminated.any():
-            ended += int(terminated.sum())
-            last = np.stack(list(infos["final_obs"][terminated]))
-            assert ((last >= low) & (last <= high)).all()
-            assert infos["final_info"]["seconds"].max() <= 30.0
-    assert ended >= 64 * 5  # 1600 decisions are at least five episodes of 30 s
-
-
-def overlaps_an_obstacle(state) -> np.ndarray:
-    """Where [B] the agent's disc is in an obstacle or off the floor."""
-    at = state.position[:, None]
-    nearest = np.clip(at, state.obstacles[..., :2], state.obstacles[..., 2:])
-    near = np.hypot(*np.moveaxis(nearest - at, 2, 0)) < 0.5 - 1e-6
-    counted = np.arange(near.shape[1]) < state.obstacle_count[:, None]
-    off = ((state.position < 0.5) | (state.position > 46.5)).any(axis=1)
-    return (near & counted).any(axis=1) | off
-
-
 def test_a_single_environment_is_row_0_of_the_batch_with_the_same_seed() -> None:
     vector = RegisteredVectorEnv(5, MIX, time_limit=3.0)
     single = RegisteredEnv(MIX, time_limit=3.0)
@@ -89,26 +58,6 @@ def test_a_single_environment_is_row_0_of_the_batch_with_the_same_seed() -> None
             for key, value in told[5].items():
                 np.testing.assert_array_equal(value, infos["final_info"][key][0], err_msg=key)
     assert ended > 3
-
-
-def test_every_row_of_the_batch_goes_on_as_a_single_environment_would() -> None:
-    vector = RegisteredVectorEnv(3, MIX, time_limit=2.0)
-    vector.reset(seed=3)
-    snapshot, fields = vector.world.snapshot(), vector.world.state._fields
-    singles = [RegisteredEnv(MIX, time_limit=2.0) for _ in range(3)]
-    for row, single in enumerate(singles):
-        single.reset(seed=0)
-        one_row = {
-            name: array[row : row + 1] if len(array) == 3 and name in fields else array
-            for name, array in snapshot.items()
-        }
-        single.world.restore(one_row)
-    for actions in held_actions(vector, 100):
-        observations, rewards, *_ = vector.step(actions)
-        for row, single in enumerate(singles):
-            (told,) = play(single, [actions[row]])
-            np.testing.assert_array_equal(told[0], observations[row])
-            assert told[1] == rewards[row]
 
 
 def test_infos_have_the_form_of_gymnasiums_own_vector_environments() -> None:

@@ -1,11 +1,9 @@
 """Episodes, resets and pictures of the Gymnasium adapters."""
 
-import pickle
-
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from played_envs import GOTO, MIX, STAND, held_actions, play
+from played_envs import GOTO, STAND, held_actions, play
 
 from aimbot_lab.adapters.registered_envs import RegisteredEnv, RegisteredVectorEnv
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -90,16 +88,6 @@ def test_nothing_that_was_handed_out_changes_later() -> None:
             copies.append(array.copy())
     for array, copy in zip(kept, copies, strict=True):
         np.testing.assert_array_equal(array, copy)
-
-
-def test_a_pickled_environment_goes_on_where_it_was() -> None:
-    env = RegisteredEnv(MIX, render_mode="rgb_array", time_limit=1.0)
-    env.reset(seed=8)
-    play(env, [STAND] * 5)
-    again = pickle.loads(pickle.dumps(env))
-    for one, two in zip(play(env, [STAND] * 30), play(again, [STAND] * 30), strict=True):
-        np.testing.assert_array_equal(one[0], two[0])
-    np.testing.assert_array_equal(env.render(), again.render())
 
 
 def test_frames_are_pictures_of_the_rows() -> None:

@@ -14,7 +14,6 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 from aimbot_lab.adapters.registered_envs import RegisteredEnv
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.adapters.sb3_envs import make_vec_env
-from aimbot_lab.foundation.episodes import LOSS
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
@@ -101,20 +100,6 @@ def test_only_finished_rows_carry_infos_and_none_is_shared() -> None:
     assert ended > 0
 
 
-def test_a_time_out_is_a_loss_and_not_truncated() -> None:
-    adapter = new_adapter()
-    adapter.reset()
-    stand_still = np.tile([0, 0, 0, 2], (ROWS, 1))
-    for _ in range(20):
-        _, _, finished, infos = adapter.step(stand_still)
-    assert finished.all()
-    assert adapter.episodes is not None
-    assert (adapter.episodes.outcome == LOSS).all()
-    last = [info["terminal_observation"] for info in infos]
-    time_left = adapter.world.spec.observation_names.index("time_left")
-    assert all(observation[time_left] == 0.0 for observation in last)
-
-
 def test_a_win_is_a_success_in_its_row_alone() -> None:
     world = Arena(ArenaSettings(num_envs=3, free_enemies=1))
     world.set_scenario(Scenario({"free": 1.0}))
@@ -160,17 +145,6 @@ def test_rewards_are_fresh_every_step_and_scaled() -> None:
     np.testing.assert_array_equal(first, before)
 
 
-def test_the_same_seed_gives_the_same_episodes_and_the_next_reset_new_ones() -> None:
-    adapter, other = new_adapter(), new_adapter()
-    first, again = adapter.reset().copy(), other.reset().copy()
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, adapter.reset())
-    adapter.seed(11)
-    seeded = adapter.reset().copy()
-    other.seed(11)
-    np.testing.assert_array_equal(seeded, other.reset())
-
-
 def test_aim_bins_beyond_the_mouse_limit_are_refused() -> None:
     world = Arena(ArenaSettings(num_envs=1))
     with pytest.raises(ConfigurationError, match="aim_bins"):
@@ -197,13 +171,6 @@ def test_a_world_without_a_target_is_refused_before_anyone_learns_from_it() -> N
     env = WorldVecEnv(Arena(ArenaSettings(num_envs=8)))
     with pytest.raises(ConfigurationError, match=r"no target.*make_vec_env.*are free, goto,"):
         PPO("MlpPolicy", env, n_steps=16, batch_size=64).learn(256)
-
-
-def test_episodes_of_a_made_environment_end() -> None:
-    env = make_vec_env("goto", num_envs=8, difficulty=2, time_limit=1.0)
-    env.reset()
-    ended = [env.step(np.zeros((8, 4), np.int64))[2] for _ in range(12)]
-    assert np.sum(ended) == 8
 
 
 def test_one_difficulty_is_a_weight_for_that_alone() -> None:

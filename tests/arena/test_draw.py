@@ -1,7 +1,5 @@
 """Pictures of rows and of presets show what is there, where it is."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.draw import (
-    COLUMNS,
     ENEMY_RAY,
     HEAD,
     MARGIN,
@@ -18,7 +15,7 @@ from aimbot_lab.worlds.arena.draw import (
     draw_preset_sheet,
     draw_row,
 )
-from aimbot_lab.worlds.arena.presets import Preset, load_presets
+from aimbot_lab.worlds.arena.presets import load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.canvas import GAP, NAME
 
@@ -175,22 +172,3 @@ def test_every_preset_has_its_place_on_the_sheet() -> None:
             assert cell_colour(sheet, place, *middle) == paint.OBSTACLE
         for enemy in preset.enemies:
             assert cell_colour(sheet, place, *enemy) == paint.ENEMY
-
-
-def test_presets_beyond_the_last_column_begin_a_new_line() -> None:
-    alike = [Preset(f"block {n}", "goto", 1, (5.0, 5.0, 4.0), ()) for n in range(COLUMNS + 1)]
-    one, two = (draw_preset_sheet(alike[:count]).size for count in (COLUMNS, COLUMNS + 1))
-    assert one[0] == two[0]
-    assert one[1] < two[1]
-
-
-def test_a_long_name_stays_below_its_block() -> None:
-    block = Preset("a", "goto", 1, (5.0, 5.0, 4.0), ())
-    pair = [replace(block, name="W" * 60), replace(block, name="b")]
-    sheet = np.asarray(draw_preset_sheet(pair, cell=100))
-    gap = sheet[HEAD:, SIDE + 100 : SIDE + 100 + GAP]
-    assert (gap == 255).all()
-
-
-def test_no_presets_make_an_empty_sheet() -> None:
-    assert draw_preset_sheet([]).size[1] < 100

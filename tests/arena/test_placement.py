@@ -5,10 +5,8 @@ from collections import Counter
 import numpy as np
 from arena_stage import Stage, new_stage
 
-from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.presets import load_presets
-from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 EVERY_DECISION = {"time_limit": 0.1, "num_envs": 200}  # each decision ends every episode
 
@@ -98,22 +96,3 @@ def test_a_reset_with_a_seed_begins_first_episodes_again() -> None:
 def test_rows_begin_in_different_places() -> None:
     state = new_stage(Scenario({"goto": 1.0}), num_envs=500).arena.state
     assert len(np.unique(state.block, axis=0)) == 500
-
-
-def test_a_new_scenario_leaves_running_episodes_alone() -> None:
-    arena = Arena(ArenaSettings(num_envs=4, time_limit=1.0))
-    first = arena.set_scenario(Scenario({"goto": 1.0}, parameters={"move_speed": 3.0}))
-    buffers = new_step_buffers(4, len(arena.spec.observation_names))
-    arena.reset(0, buffers.observations)
-    later = arena.set_scenario(Scenario({"free": 1.0}))
-    speed = arena.spec.parameters.index("move_speed")
-    for _ in range(9):
-        batch = arena.step(np.zeros((4, 4), np.float32), buffers)
-        assert not batch
-        assert set(arena.state.target) == {1}
-        assert set(arena.state.parameters[:, speed]) == {3.0}
-    batch = arena.step(np.zeros((4, 4), np.float32), buffers)
-    assert list(batch.scenario) == [first] * 4
-    assert list(batch.running_scenario) == [later] * 4
-    assert set(arena.state.target) == {0}
-    assert set(arena.state.parameters[:, speed]) == {5.0}

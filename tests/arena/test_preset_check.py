@@ -197,19 +197,6 @@ def test_a_slit_helps_only_where_the_agent_can_stand_behind_it() -> None:
     assert len(preset_faults(tight)) == 1
 
 
-def test_one_place_behind_a_corner_is_enough() -> None:
-    """A corridor 1 m wide and bent: the agent stands on one line only, none of it outside."""
-    slit = replace(WIDE, obstacles=cell_around(6.0, 6.0, slit=0.2))
-    exact = replace(slit, obstacles=(*slit.obstacles, (3.5, 3.5, 4.0, 8.5)))
-    assert preset_faults(exact) == []
-    shut = replace(slit, obstacles=(*slit.obstacles, (3.51, 3.5, 4.01, 8.5)))
-    assert len(preset_faults(shut)) == 1
-
-
-def test_a_narrow_slit_is_found() -> None:
-    assert preset_faults(replace(WIDE, obstacles=cell_around(6.0, 6.0, slit=0.03))) == []
-
-
 def test_other_enemies_shield_nothing() -> None:
     enemies = ((6.0, 6.0), (4.5, 6.0))
     slit = replace(WIDE, obstacles=cell_around(6.0, 6.0, slit=0.2), enemies=enemies)

@@ -96,44 +96,6 @@ def test_a_wall_pushes_alike_however_it_is_cut(places: tuple[float, ...], turns:
         np.testing.assert_allclose(walk(starts, yaws, boxes), whole, rtol=0, atol=ROUNDING)
 
 
-def test_who_presses_nearly_head_on_against_a_seam_slides_on() -> None:
-    angles = np.radians([0.5, 1.0, 3.0, 8.0])
-    starts = np.tile((23.9, 19.0), (len(angles), 1))
-    pieces = cut(WALL, (0.5,))
-    for boxes in (pieces, pieces[::-1]):
-        ends = walk(starts, angles, boxes)[-1]
-        assert (ends[:, 0] - 23.9 >= 0.9 * 3.0 * 5.0 * np.sin(angles)).all()
-
-
-def test_a_fast_walk_along_a_cut_wall_is_that_along_the_whole() -> None:
-    starts, yaws = presses(0)
-    fast = {"move_speed": 40.0, "agent_radius": 0.5}
-    whole = walk(starts, yaws, [WALL], **fast)
-    cut_up = walk(starts, yaws, cut(WALL, (0.2, 0.5, 0.7)), **fast)
-    np.testing.assert_allclose(cut_up, whole, rtol=0, atol=ROUNDING)
-
-
-@pytest.mark.parametrize("enemies", [(), ((24.0, 18.5),), ((22.5, 19.2), (25.0, 18.9))])
-def test_an_angle_of_flush_boxes_pushes_as_two_walls_do(enemies) -> None:
-    long, across = WALL, (20.0, 12.0, 21.0, 20.0)
-    starts, yaws = presses(0)
-    starts[:, 0] = np.random.default_rng(1).uniform(21.6, 23.0, len(starts))
-    starts[:, 1] = 16.0
-    two = walk(starts, yaws, [long, across], enemies=enemies)
-    parts = [*cut(long, (0.1, 0.3)), (20.0, 12.0, 21.0, 15.0), (20.0, 15.0, 21.0, 20.0)]
-    for boxes in (parts, parts[::-1], parts[2:] + parts[:2]):
-        found = walk(starts, yaws, boxes, enemies=enemies)
-        np.testing.assert_allclose(found, two, rtol=0, atol=1e-7)
-
-
-def test_a_disc_that_comes_out_of_a_notch_is_free() -> None:
-    """Between an enemy and a wall an agent gets stuck, and out again the way that it came."""
-    starts, enemies = np.array([(24.0, 19.0)] * 2), [(25.0, 19.35)]
-    into = walk(starts, np.radians([90.0, 60.0]), [WALL], enemies=enemies)
-    back = walk(into[-1], np.radians([-90.0, -120.0]), [WALL], enemies=enemies)
-    assert (into[-1][:, 0] - back[-1][:, 0] > 10.0).all()
-
-
 def scene_of(boxes: list[Box], enemies: list[tuple[float, float]], *, pose) -> Episode:
     """The oracle's view of an agent at a pose [x, z, yaw] among these; the first enemy is down."""
     return Episode(
@@ -218,13 +180,3 @@ def test_of_things_that_are_equally_deep_an_obstacle_and_the_first_in_the_list_p
     assert math.dist(walked(rules, scene, 1, 0), place) < ROUNDING
     other = scene_of(boxes[::-1], [(0.0, 0.0)], pose=(*start, 0.0))
     assert len(boxes) == 1 or math.dist(walked(rules, other, 1, 0), place) > 0.1
-
-
-@pytest.mark.parametrize(("overlap", "pushed"), [(0.9e-9, False), (1.1e-9, True)])
-def test_a_billionth_of_a_metre_of_overlap_is_touching(overlap: float, pushed: bool) -> None:
-    stage = new_stage(Scenario({"stay": 1.0}), num_envs=1, decision_period=1, move_speed=1e-7)
-    put(stage, 1, [WALL], [])
-    start = (24.0, 19.5 + overlap)
-    stage.arena.state.position[:], stage.arena.state.yaw[:] = start, math.pi / 2
-    stage.repeat(1, 0, 0, 0)  # along the wall
-    assert (stage.arena.state.position[0, 1] < start[1]) == pushed

@@ -15,7 +15,6 @@ from aimbot_lab.worlds.arena.replays import ArenaReplayRow
 from aimbot_lab.worlds.arena.spec import FIRED
 
 ROWS, HELD = 16, 10  # decisions of a second
-POSE = ("position", "yaw", "ahead", "gun_ticks", "enemy_hits_left", "spin_turns", "spin_sum")
 FIRE_BASE = slice(1, 6)  # columns: centre, diameter, whether the agent is in it
 NOTHING = [True, False, False, True, False, False, True, False]
 SHOOTING = (1.0, 1.0, 1.0, 3.0)
@@ -35,20 +34,6 @@ def masks_of(stage: Stage) -> np.ndarray:
     masks = np.zeros((ROWS, 8), np.bool_)
     stage.arena.action_masks(masks)
     return masks
-
-
-def test_while_held_nothing_of_the_pose_changes_whatever_the_agent_does() -> None:
-    stage = recalling()
-    before = {name: getattr(stage.arena.state, name).copy() for name in POSE}
-    for actions in random_play(HELD, ROWS, seed=4):
-        stage.step(actions)
-        for name, array in before.items():
-            np.testing.assert_array_equal(getattr(stage.arena.state, name), array, err_msg=name)
-    assert (stage.arena.state.decisions == HELD).all()
-    stage.repeat(*SHOOTING)
-    assert (stage.arena.state.position != before["position"]).any(axis=1).all()
-    assert (stage.arena.state.yaw != before["yaw"]).all()
-    assert (stage.arena.state.gun_ticks > 0).all()
 
 
 def test_the_fire_base_is_seen_while_held_and_hidden_afterwards() -> None:
@@ -75,16 +60,6 @@ def test_a_last_observation_hides_it_and_a_stack_shows_it_as_long_as_it_reaches(
     assert stage.buffers.finished.all()
     assert not stage.buffers.final_observations[:, 2 * width :][:, FIRE_BASE].any()
     assert stage.buffers.observations[:, 2 * width :][:, FIRE_BASE].any(axis=1).all()
-
-
-def test_being_in_the_fire_base_is_hidden_as_well() -> None:
-    stage = recalling(goto_win_radius=0.05)
-    stage.arena.state.position[:] = stage.arena.state.fire_base[:, :2] + 0.1
-    stage.repeat(0.0, 0.0, 0.0, 0.0)
-    assert stage.buffers.observations[:, FIRE_BASE].all(axis=0)[[0, 2, 3, 4]].all()
-    for _ in range(HELD - 1):
-        stage.repeat(0.0, 0.0, 0.0, 0.0)
-    assert not stage.buffers.observations[:, FIRE_BASE].any()
 
 
 def test_masks_allow_nothing_while_held_and_what_they_always_do_afterwards() -> None:

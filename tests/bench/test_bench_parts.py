@@ -1,21 +1,18 @@
 """Parts of benchmarks: worlds in full play, and what replays, bridges and watching cost."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from aimbot_lab.bench.bridge import FULL, started
+from aimbot_lab.bench.bridge import started
 from aimbot_lab.bench.costs import (
     OWN,
     RENEW_SECONDS,
     REQUEST,
     WARM_UP,
     Watcher,
-    bench_panel,
-    bench_replays,
     replay_cost,
     watch_cost,
 )
@@ -47,13 +44,6 @@ def test_a_world_that_says_nothing_of_benchmarks_is_played_from_first_episodes_o
     assert WALK.hardest_target() == WALK.default_target() == "right"
 
 
-def test_as_many_rollouts_of_each_kind_are_timed() -> None:
-    found = bench_replays(3, num_envs=16).document
-    assert found["rollouts"] == 3
-    assert found["lower"] <= found["difference"] <= found["upper"]
-    assert 0 < found["share"] < 1
-
-
 def test_the_cost_is_that_of_the_rollouts_that_keep_replays() -> None:
     found = replay_cost([1.0, 1.1] * 10, 0.011)
     assert (found["seconds_without"], found["seconds_with"]) == (1.0, 1.1)
@@ -76,11 +66,6 @@ def test_every_part_is_measured_and_the_share_is_theirs() -> None:
     assert inside["share"] == pytest.approx(inside["environment"] / inside["world"])
 
 
-def test_the_full_bench_measures_what_the_page_quotes() -> None:
-    assert FULL.agents == (64, 256)
-    assert FULL.in_process_agents == 1024
-
-
 def test_a_build_that_ends_by_itself_is_reported() -> None:
     with (
         pytest.raises(UnityEnvironmentException, match="ended with exit code 3"),
@@ -100,23 +85,6 @@ def test_the_cost_is_the_mean_ratio_of_the_pairs_with_its_interval() -> None:
     assert found["own"] == pytest.approx(0.01)
     for ratio in (found["processor"], found["clock"]):
         assert tuple(ratio.values()) == pytest.approx((0.1, 0.1, 0.1))
-
-
-def test_the_interval_is_students_of_the_logarithms() -> None:
-    found = watch_cost(stretches(1.0, 1.0), stretches(1.0, math.exp(0.02)))["processor"]
-    assert math.log1p(found["difference"]) == pytest.approx(0.01)
-    # t of one degree of freedom at 97.5 % is 12.706; the logs' standard error is 0.01.
-    assert math.log1p(found["upper"]) == pytest.approx(0.01 + 0.12706, abs=1e-5)
-    assert math.isnan(watch_cost(stretches(1.0), stretches(1.0))["processor"]["lower"])
-
-
-def test_a_training_is_watched_by_another_process_by_turns() -> None:
-    said: list[str] = []
-    found = bench_panel(2, said.append, seconds=0.4, num_envs=16).document
-    assert said == ["repeat 1 of 2: 2 stretches", "repeat 2 of 2: 2 stretches"]
-    assert found["pairs"] == 2
-    assert found["seconds_alone"] > 0
-    assert 0 < found["own"] < 1
 
 
 def test_the_bench_asks_for_what_the_panel_asks_for(tmp_path: Path) -> None:

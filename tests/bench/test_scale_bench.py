@@ -80,22 +80,6 @@ def test_without_json_it_is_tables(printed_and_found: tuple[str, Report]) -> Non
         assert re.search(line, text, re.MULTILINE), line
 
 
-def test_the_full_bench_measures_what_the_pages_quote() -> None:
-    assert FULL.nets == ("64x64", "128x128")
-    assert [(one.processes, one.threads) for one in of_net("64x64", FULL)] == [
-        *((1, 1), (2, 1), (4, 1), (1, 2))
-    ]
-    plan = FULL.training(ONE)
-    assert plan.train.network.layers == (64, 64)
-    assert (FULL.steps, plan.train.batch_size, plan.train.n_epochs) == (32_768, 4096, 4)
-    assert plan.train.total_steps == 10**12  # never reached
-
-
-def test_fastest_turns_are_compared_whenever_they_were() -> None:
-    rows = speeds(FULL.steps, {ONE: [turn(100.0), turn(200.0)], TWO: [turn(150.0), turn(60.0)]})
-    assert [one["fastest_ratio"] for one in rows] == pytest.approx([1.0, 100.0 / 60.0])
-
-
 def test_each_turn_is_compared_with_the_one_of_one_process_beside_it() -> None:
     drifting: dict[Variant, list[Turn]] = {
         ONE: [turn(100.0), turn(200.0), turn(400.0)],  # the machine becomes busier

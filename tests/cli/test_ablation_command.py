@@ -75,28 +75,6 @@ def test_variants_are_chosen_by_name_and_left_out_in_turn(stub: Stub) -> None:
     assert "\nRecall, until a win rate above 0.8 is proved" in run("--task", "recall").stdout
 
 
-def test_a_table_of_stale_samples_says_how_much_was_clipped(stub: Stub) -> None:
-    stub.clipped = {"clip_fraction": 0.25, "dual_clipped": 0.00125}
-    lines = run("--task", "stale").stdout.splitlines()
-    assert lines[2].startswith(
-        "Stale: attack, all difficulties, updates from the last 16 rollouts,"
-    )
-    assert lines[-4].split()[-4:] == ["clip", "fraction", "dual", "clipped"]
-    assert [line.split()[-2:] for line in lines[-3:]] == [["0.25", "0.00125"]] * 3
-    assert "clip" not in run("--task", "free", "--variant", "bins").stdout
-
-
-def test_a_sentence_names_attention_against_the_linear_head(stub: Stub) -> None:
-    stub.seeds = (1, 2)
-    chosen = ("--variant", "target linear", "--variant", "target attention")
-    shown = run("--task", "duel", *chosen)
-    assert "\nDuel, until a win rate above 0.7 is proved" in shown.stdout
-    last = shown.stdout.splitlines()[-1]
-    assert last.startswith("target attention against target linear: not shown to be better, it")
-    assert json.loads(run(*chosen, "--json").stdout)["contrast"] == last
-    assert json.loads(run("--json", "--variant", "bins").stdout)["contrast"] is None
-
-
 def test_a_variant_that_there_is_not_is_refused_with_those_that_there_are(stub: Stub) -> None:
     result = run("--variant", "without memory")
     assert "--variant without memory: there is no such variant; there are bins" in str(
@@ -112,10 +90,3 @@ def test_ctrl_c_shows_what_is_done_so_far(stub: Stub) -> None:
     assert "bins" in result.stdout
     assert "hybrid aim" in result.stdout
     assert "masks" not in result.stdout
-
-
-@pytest.mark.parametrize(
-    "arguments", [("--threshold", "1"), ("--seeds", "0"), ("--target", "stay"), ("--steps", "0")]
-)
-def test_a_plan_that_cannot_be_is_refused(arguments: tuple[str, str]) -> None:
-    assert run(*arguments).exit_code == 2

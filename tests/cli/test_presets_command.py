@@ -53,12 +53,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("command", ["list", "check", "draw"])
-def test_every_command_has_help_with_an_example(command: str) -> None:
-    output = invoke(command, "--help").output
-    assert f"Example:\n    aimbot-lab presets {command}" in output
-
-
 def test_all_shipped_presets_are_listed() -> None:
     lines = invoke("list").output.splitlines()
     assert lines[0].split() == ["name", "target", "difficulty", "FireBase", "obstacles", "enemies"]

@@ -74,19 +74,6 @@ def test_one_of_several_starts_no_others(tmp_path: Path, monkeypatch: pytest.Mon
     assert "--processes can't be used in one of several processes" in told.said
 
 
-def test_the_plan_tells_the_shards_of_each_process(tmp_path: Path) -> None:
-    file = Project(tmp_path).path / "tiny.yaml"
-    told = invoke_plainly("run", file, "--processes", "1:3", "--on", "ray", "--dry-run")
-    assert "processes: 1 to 3, each with 4 or 1 to 2 of 4 shards\n" in told.output
-    large = ("env.num_envs=1024", "train.batch_size=32768")
-    changes = [word for one in large for word in ("--set", one)]
-    told = invoke_plainly("run", file, "--processes", "2", *changes, "--dry-run")
-    assert "each with 8 of 16 shards" in told.output
-    assert "minibatches of more than 16,384 samples" in told.said
-    told = invoke_plainly("run", file, *changes, "--dry-run")
-    assert "shards" not in told.output.partition("the whole configuration")[0]
-
-
 @pytest.mark.slow
 def test_a_training_that_is_killed_and_stopped_ends_as_an_undisturbed_one(
     project: Project, alone: dict[str, Any]
@@ -101,44 +88,6 @@ def test_a_training_that_is_killed_and_stopped_ends_as_an_undisturbed_one(
     assert (stopped["run_id"], stopped["status"]) == (run_id, "KILLED")
     assert stopped["resumes_at"] == stopped["steps"] > step
     told = invoke_in(project.path, "resume", run_id[:12], "--json", wanted=1).document
-    assert (told["run_id"], told["state_sha256"]) == (run_id, alone["state_sha256"])
-    assert kept(told) == kept(alone)
-
-
-@pytest.mark.campaign
-def test_two_processes_end_as_one_does(project: Project, alone: dict[str, Any]) -> None:
-    told = project.ended("run", "tiny.yaml", "--processes", "2")
-    assert told["state_sha256"] == alone["state_sha256"]
-    assert kept(told) == kept(alone)
-    assert len(list_runs(project.data)) == 1
-    assert told["messages"].count("training\n") == 1
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_killed_process_is_mended_within_the_run(
-    project: Project, alone: dict[str, Any], rank: int
-) -> None:
-    process = project.begin("run", "tiny.yaml", "--processes", "2", "--json")
-    run_id, _ = project.wait_for_checkpoint()
-    worker(process, rank).kill()
-    told = document(process, 1)
-    assert f"rank {rank} was ended by SIGKILL; all begin again (restart 1 of 3)" in told["messages"]
-    assert (told["run_id"], told["state_sha256"]) == (run_id, alone["state_sha256"])
-    assert kept(told) == kept(alone)
-    assert [run.status for run in list_runs(project.data)] == ["FAILED"]
-
-
-@pytest.mark.campaign
-def test_a_stopped_training_goes_on_in_any_number(project: Project, alone: dict[str, Any]) -> None:
-    process = project.begin("run", "tiny.yaml", "--processes", "2", "--json")
-    run_id, _ = project.wait_for_checkpoint()
-    process.send_signal(signal.SIGINT)
-    stopped = document(process, 130)
-    assert (stopped["run_id"], stopped["status"]) == (run_id, "KILLED")
-    assert stopped["resumes_at"] == stopped["steps"] > 0
-    assert f"resume {run_id[:12]}" in stopped["messages"]
-    told = project.ended("resume", run_id[:12], "--processes", "3")
     assert (told["run_id"], told["state_sha256"]) == (run_id, alone["state_sha256"])
     assert kept(told) == kept(alone)
 

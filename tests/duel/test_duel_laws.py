@@ -80,21 +80,6 @@ def by_agent(array: np.ndarray) -> np.ndarray:
     return array.reshape(2, -1, *array.shape[1:])
 
 
-def test_a_duel_goes_on_from_a_snapshot_bit_for_bit() -> None:
-    duel, buffers = begun(UNEQUAL, scenario(away__health=4.0))
-    list(played(duel, buffers, 37))
-    kept = duel.snapshot()
-    other, others = begun(UNEQUAL, scenario(), seed=9)
-    other.restore(kept)
-    others.observations[:] = buffers.observations
-    for one, two in zip(played(duel, buffers, 120), played(other, others, 120), strict=True):
-        for name in (*BY_SEAT[:-1], "outcome", "terms"):
-            np.testing.assert_array_equal(one[name], two[name], err_msg=name)
-        ended = one["finished"]
-        last, again = (step["final_observations"][ended] for step in (one, two))
-        np.testing.assert_array_equal(last, again)
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_discs_never_overlap_and_stay_on_the_free_floor(level: int) -> None:
     duel, buffers = begun(UNEQUAL, scenario(level, away__move_speed=12.0))

@@ -9,7 +9,7 @@ from duel_stage import begun, scenario
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.episodes import result_line
-from aimbot_lab.foundation.errors import ActionError, ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.duel.core.state import OF_SEATS
 from aimbot_lab.worlds.duel.duel import Duel
@@ -18,7 +18,6 @@ from aimbot_lab.worlds.duel.settings import DuelSettings
 
 STILL = np.zeros(4, np.float32)
 SHOOT = np.array([0, 0, 1, 0], np.float32)
-FORWARD = np.array([1, 0, 0, 0], np.float32)
 HOME, AWAY = 0, 1  # seats of a single match
 
 
@@ -52,14 +51,6 @@ def test_three_hits_win_and_a_hit_earns_what_the_other_loses() -> None:
     line = result_line(batch, HOME, duel.spec.result_columns)
     assert line == "Warning|Result|Win|target=duel|difficulty=1|seconds=0.7|return=130.0"
     assert result_line(batch, AWAY, ()).startswith("Warning|Result|Lose|")
-
-
-def test_both_fall_in_one_decision_and_that_is_a_draw() -> None:
-    duel, buffers = faced(10.0, health=1)
-    batch = step(duel, buffers, SHOOT, SHOOT)
-    assert batch.outcome.tolist() == [0, 0]
-    assert buffers.rewards.tolist() == [0.0, 0.0]
-    assert result_line(batch, HOME, ()).startswith("Warning|Result|Draw|target=duel")
 
 
 @pytest.mark.parametrize(("rule", "outcome"), [("draw", [0, 0]), ("health", [1, -1])])
@@ -102,19 +93,6 @@ def test_the_opponent_is_tagged_as_a_player_and_shown_only_where_a_ray_hits_it()
     assert not buffers.observations[HOME, hidden].any()
 
 
-def test_two_that_walk_into_each_other_stop_before_they_overlap() -> None:
-    duel, buffers = faced(3.05)
-    for _ in range(5):
-        step(duel, buffers, FORWARD, FORWARD)
-    z = duel.state.seats.position[:, 1]
-    assert z[HOME] == z[AWAY]
-    assert 1.0 - 1e-8 <= FLOOR_SIZE - z.sum() < 1.2
-    before = z.copy()
-    step(duel, buffers, FORWARD, FORWARD)
-    np.testing.assert_array_equal(z, before)
-    assert not duel.state.moved.any()
-
-
 @pytest.mark.parametrize("mover", [0, 1])
 def test_a_box_pushes_before_the_opponent_that_is_equally_deep(mover: int) -> None:
     """In whole 16ths of a metre, so that rounding decides nothing: 5 from the box, 13 of 16."""
@@ -137,13 +115,6 @@ def test_a_box_pushes_before_the_opponent_that_is_equally_deep(mover: int) -> No
     )
 
 
-def test_a_move_that_only_the_opponent_stops_is_masked() -> None:
-    duel, _ = faced(1.0)
-    masks = np.zeros((2, 8), np.bool_)
-    duel.action_masks(masks)
-    assert masks.tolist() == [[True, False, True, True, True, True, True, True]] * 2
-
-
 def test_slower_hands_repeat_their_last_action_and_are_masked_between() -> None:
     duel, buffers = faced(20.0, decision_every=3)
     masks = np.zeros((2, 8), np.bool_)
@@ -156,18 +127,6 @@ def test_slower_hands_repeat_their_last_action_and_are_masked_between() -> None:
         step(duel, buffers, mouse, STILL)
         turns.append(float(duel.state.mouse[HOME]))
     assert turns == [1.0, 1.0, 1.0, 4.0, 4.0, 4.0]
-
-
-def test_a_handicap_holds_for_the_away_agent_alone() -> None:
-    drawn = scenario(move_speed=4.0, away__move_speed=2.0, away__health=7.0)
-    duel, _ = begun(DuelSettings(num_envs=3), drawn)
-    traits = duel.state.traits.reshape(2, 3, -1)
-    speed, health = OF_SEATS.index("move_speed"), OF_SEATS.index("health")
-    assert traits[:, :, speed].tolist() == [[4.0] * 3, [2.0] * 3]
-    assert duel.state.health.tolist() == [3, 3, 3, 7, 7, 7]
-    assert (traits[:, :, health] == [[3] * 3, [7] * 3]).all()
-    duel, _ = begun(DuelSettings(num_envs=3), scenario(move_speed=4.0))
-    assert (duel.state.traits[:, speed] == 4.0).all()
 
 
 def test_loadouts_are_drawn_by_weight_and_alike_for_both_unless_said_otherwise() -> None:
@@ -218,20 +177,6 @@ def test_a_layouts_own_start_is_taken_where_no_drawn_one_fits() -> None:
     duel.reset(1, step_buffers(duel).observations)
     assert duel.state.seats.position.tolist() == [[15.0, 3.0]] * 4
     assert not duel.state.seats.yaw.any()
-
-
-def test_an_action_that_does_not_exist_names_match_and_agent_and_changes_nothing() -> None:
-    duel, buffers = begun(DuelSettings(num_envs=3), scenario())
-    kept = duel.snapshot()
-    actions = np.zeros((6, 4), np.float32)
-    actions[4, 3] = np.nan
-    with pytest.raises(ActionError, match=r"environment 1: mouse is nan.*\(agent away\)"):
-        duel.step(actions, buffers)
-    actions[4, 3], actions[2, 0] = 0.0, 3.0
-    with pytest.raises(ActionError, match=r"environment 2: vertical move is 3.*\(agent home\)"):
-        duel.step(actions, buffers)
-    for name, array in duel.snapshot().items():
-        np.testing.assert_array_equal(array, kept[name], err_msg=name)
 
 
 @pytest.mark.parametrize(

@@ -35,26 +35,16 @@ REPLACED = [
     # types and bounds
     ("seed: 1", "seed: one", "2:7: seed: must be a whole number (got 'one')"),
     ("seed: 1", "seed: 1.5", "2:7: seed: must be a whole number (got 1.5)"),
-    ("seed: 1", "seed: true", "2:7: seed: must be a whole number (got true)"),
-    ("seed: 1", "seed: yes", "2:7: seed: must be a whole number (got 'yes')"),
-    ("seed: 1", "seed: 010", "2:7: seed: must be a whole number (got '010')"),
     ("seed: 1", "seed: 12:30", "2:7: seed: must be a whole number (got '12:30')"),
-    ("seed: 1", "seed: 2001-01-01", "2:7: seed: must be a whole number (got '2001-01-01')"),
     ("seed: 1", "seed:", "2:6: seed: must be a whole number (got nothing)"),
     ("seed: 1", "seed: -1", "2:7: seed: must be at least 0 (got -1)"),
     ("seed: 1", "seed: 9999999999", "2:7: seed: must be at most 4294967295 (got 9999999999)"),
-    (
-        "seed: 1",
-        f"seed: {'9' * 19}",
-        f"2:7: seed: must be a number of at most 18 digits (got '{'9' * 19}')",
-    ),
     (
         "seed: 1",
         "seed: 1e60",
         "2:7: seed: must be a number of at most 18 digits (got 1e+60)",
     ),
     ("win: 1.0", "win: .inf", "5:18: env.rewards.win: must be a finite number (got inf)"),
-    ("win: 1.0", "win: 1e400", "5:18: env.rewards.win: must be a finite number (got inf)"),
     ("win: 1.0", "win: '1'", "5:18: env.rewards.win: must be a number (got '1')"),
     ("{win: 1.0}", "[1]", "5:12: env.rewards: must be a mapping of keys (got a list)"),
     ("name: good", "name: 5", "1:7: name: must be text (got 5)"),
@@ -73,33 +63,11 @@ REPLACED = [
     # lessons
     (
         "0.9",
-        "1.5",
-        "10:38: lessons.0.completion_criteria.threshold: must be less than 1.0 (got 1.5)",
-    ),
-    (
-        "0.9",
         "1.0",
         "10:38: lessons.0.completion_criteria.threshold: must be less than 1.0 (got 1.0)",
     ),
-    (
-        "0.9",
-        ".nan",
-        "10:38: lessons.0.completion_criteria.threshold: must be a finite number (got nan)",
-    ),
-    (
-        "0.9",
-        "0.9, scope: cells",
-        "10:50: lessons.0.completion_criteria.scope: must be 'pooled' or 'every_cell'"
-        " (got 'cells')",
-    ),
     ("{goto: 1.0}", "{goto: 0}", "8:14: lessons.0.targets: weights must not sum to 0"),
     ("{goto: 1.0}", "{goto: -1}", "8:21: lessons.0.targets.goto: must be at least 0 (got -1)"),
-    ("{goto: 1.0}", "goto", "8:14: lessons.0.targets: must be a mapping of keys (got 'goto')"),
-    (
-        "{goto: 1.0}",
-        "{goto: 1, gotto: 1}",
-        "8:24: lessons.0.targets.gotto: unknown target (nearest valid key: goto)",
-    ),
     (
         "{goto: 1.0}",
         "{goto: 1, fly: 1}",
@@ -120,12 +88,6 @@ REPLACED = [
         "{free: 1.0}\n    difficulty: {free: [1]}",
         "9:24: lessons.0.difficulty.free: free has no difficulties: leave it out",
     ),
-    ("[1, 0, 0, 0, 0]", "[]", "9:24: lessons.0.difficulty.goto: weights must not sum to 0"),
-    (
-        "[1, 0, 0, 0, 0]",
-        "[1, x, 0, 0, 0]",
-        "9:28: lessons.0.difficulty.goto.1: must be a number (got 'x')",
-    ),
     (
         "{goto: [1, 0, 0, 0, 0]}",
         "{attack: [1, 0, 0, 0, 0]}",
@@ -140,28 +102,6 @@ REPLACED = [
         "name: last",
         "name: first",
         "11:11: lessons.1.name: must differ from the name of lessons.0",
-    ),
-    (
-        "difficulty:",
-        "parameters: {move_sped: 1}\n    difficulty:",
-        "9:18: lessons.0.parameters.move_sped: unknown environment parameter"
-        " (nearest valid key: move_speed)",
-    ),
-    (
-        "difficulty:",
-        "parameters: {rewards.wins: 1}\n    difficulty:",
-        "9:18: lessons.0.parameters.rewards.wins: unknown environment parameter"
-        " (nearest valid key: rewards.win)",
-    ),
-    (
-        "difficulty:",
-        "parameters: {move_speed: -3}\n    difficulty:",
-        "9:30: lessons.0.parameters.move_speed: must lie between 0 and 1000 (got -3)",
-    ),
-    (
-        "difficulty:",
-        "parameters: {enemy_hits_to_kill: 1.5}\n    difficulty:",
-        "9:38: lessons.0.parameters.enemy_hits_to_kill: must be a whole number (got 1.5)",
     ),
     # sections against each other and against themselves
     (
@@ -186,11 +126,6 @@ REPLACED = [
         "aim_bins: [-9, 0, 9]",
         "14:13: train.aim_bins: must not go beyond env.mouse_limit, 5 (got -9)",
     ),
-    (
-        "batch_size: 1024",
-        "network: {layers: []}",
-        "14:21: train.network.layers: must name at least one layer",
-    ),
     # YAML
     (
         "  num_envs",
@@ -200,8 +135,6 @@ REPLACED = [
     ("seed: 1", "seed: a: b", "2:8: not valid YAML: mapping values are not allowed here"),
     ("seed: 1", "seed: *one", "2:7: not valid YAML: found undefined alias 'one'"),
     ("name: good", "name: g\0d", "1:8: not valid YAML: character U+0000"),
-    ("name: good", 'name: "\\UFFFFFFFF"', None),
-    ("name: good", 'name: "\\ud800"', None),
     ("name: good", 'name: "a\\nb"', "1:7: name: must be one line of visible text (got 'a\\nb')"),
     ("seed: 1", "seed: !!python/name:os.getcwd x", None),
     ("seed: 1", "seed: !mine 1", "2:7: seed: must not carry the tag !mine"),
@@ -222,16 +155,6 @@ REPLACED = [
     ("seed: 1", "seed: ${}", f"2:7: seed: must not hold '${{}}'; {REFERENCE}"),
     (
         "name: good",
-        "name: ${oc.env:HOME}",
-        "1:7: name: must not read the environment without --allow-env HOME",
-    ),
-    (
-        "name: good",
-        "name: ${oc.env:HOME}/${oc.decode:x}",
-        "1:7: name: must not read the environment without --allow-env HOME",
-    ),
-    (
-        "name: good",
         "name: ${oc.decode:x}",
         f"1:7: name: must not hold '${{oc.decode:x}}'; {REFERENCE}",
     ),
@@ -246,8 +169,6 @@ OWN_LINES = {
         "10:26: lessons.0.completion_criteria.threshold: is missing",
         "10:27: lessons.0.completion_criteria.treshold: unknown key (nearest valid key: threshold)",
     ],
-    'name: "\\UFFFFFFFF"': ["1:10: not valid YAML: a number or an escape is too large"],
-    'name: "\\ud800"': ["1:7: name: must be one line of visible text (got '\\ud800')"],
     "seed: !!python/name:os.getcwd x": [
         "2:7: seed: must not carry the tag tag:yaml.org,2002:python/name:os.getcwd"
     ],
@@ -280,12 +201,8 @@ FORM = (
 # Whole files and what follows.
 WHOLE = {
     "empty": (b"", f"1:1: {FORM} (the file is empty)"),
-    "only comments": (b"# one\n\n# two\n", f"1:1: {FORM} (the file is empty)"),
     "a list": (b"\n- a\n", f"2:1: {FORM} (got a list)"),
-    "a text": (b"hello\n", f"1:1: {FORM} (got 'hello')"),
-    "nothing": (b"~\n", f"1:1: {FORM} (got nothing)"),
     "not UTF-8": (b"name: g\nseed: \xe9\xff\n", "2:7: not valid UTF-8: byte 0xe9"),
-    "UTF-16": ("name: g\n".encode("utf-16"), "1:1: not valid UTF-8: byte 0xff"),
     "two documents": (
         b"name: g\n---\nname: h\n",
         "2:1: not valid YAML: expected a single document in the stream, but found another document",
@@ -295,7 +212,6 @@ WHOLE = {
         "1:2: not valid YAML: while parsing a flow node, expected the node content,"
         " but found '<stream end>'",
     ),
-    "deep nesting": (b"[" * 5000, "1:41: is nested deeper than 40 levels"),
     "a circle": (b"&a [*a]", "1:1: is nested deeper than 40 levels, or contains itself"),
     "an alias bomb": (
         b"a: &a [x,x,x,x,x,x,x,x,x,x]\n"
@@ -303,10 +219,6 @@ WHOLE = {
         b"c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
         b"d: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n",
         "1:24: holds more than 5000 values",
-    ),
-    "a future YAML": (
-        b"%YAML 3.0\n---\nname: g\n",
-        "1:1: not valid YAML: found incompatible YAML document (version 1.* is required)",
     ),
 }
 
@@ -423,32 +335,15 @@ def test_a_circle_of_references_is_named() -> None:
 # What `--set` says and the line that follows.
 OVERRIDES = [
     ("seed", "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"),
-    ("=5", "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"),
     ("a..b=1", "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"),
     ("seed=x", "seed: must be a whole number (got 'x')"),
-    ("seed=", "seed: must be a whole number (got nothing)"),
     ("env.rewrads.win=1", "env.rewrads: unknown key (nearest valid key: rewards)"),
-    ("env.rewards.wim=1", "env.rewards.wim: unknown key (nearest valid key: win)"),
     ("lessons.7.name=x", "lessons is a list of 2, so 7 must be a number below 2"),
-    ("lessons.one.name=x", "lessons is a list of 2, so one must be a number below 2"),
     ("lessons=[]", "lessons: must not be empty"),
     ("lessons.0.targets.goto=0", "lessons.0.targets: weights must not sum to 0"),
     ("env={num_envs: 0}", "env.num_envs: must be at least 1 (got 0)"),
-    ("env=5", "env: must be a mapping of keys (got 5)"),
     ("name.x=3", "name: must be text (got a mapping)"),
     ("seed=a: b: c", "the value: not valid YAML: mapping values are not allowed here"),
-    ("seed=${oc.env:HOME}", "seed: must not read the environment without --allow-env HOME"),
-    ("seed=${oc.decode:x}", f"seed: must not hold '${{oc.decode:x}}'; {REFERENCE}"),
-    (
-        "train.batch_size=1000",
-        "train.batch_size: must divide env.num_envs * train.n_steps = 8192"
-        " (got 1000; nearest that does: 1024)",
-    ),
-    (
-        "lessons.0.parameters.rewards.wim=1",
-        "lessons.0.parameters.rewards.wim: unknown environment parameter"
-        " (nearest valid key: rewards.win)",
-    ),
 ]
 
 

@@ -187,13 +187,6 @@ def test_self_play_becomes_a_curriculum_in_the_world_that_has_it() -> None:
     ]
 
 
-def test_self_play_is_lost_where_targets_of_another_world_are_asked_for() -> None:
-    notes = converted(SELF_PLAY, targets=["goto"]).notes
-    assert notes == (
-        "t.yaml:5:5: behaviors.Duelist.self_play: has no counterpart: world arena has no self-play",
-    )
-
-
 @pytest.mark.parametrize(
     ("trainer", "sizes", "memory", "rivals"),
     [
@@ -229,22 +222,6 @@ def test_no_choice_of_the_converter_is_refused(
     ).text
 
 
-def test_memory_with_self_play_has_minibatches_of_whole_sequences_that_divide_a_rollout() -> None:
-    text = (
-        "behaviors:\n  B:\n    network_settings: {memory: {memory_size: 128, "
-        "sequence_length: 64}}\n    self_play: {window: 10}\n"
-    )
-    config = curriculum(text).config
-    rows = config.env.num_envs + round(0.5 * config.env.num_envs)
-    assert (rows, config.train.n_steps, config.train.batch_size) == (161, 64, 1472)
-    assert converted(text).notes[1:] == (
-        "t.yaml:2:3: behaviors.B.hyperparameters.batch_size: 1472 is taken in the place of 1024: "
-        "it must divide buffer_size 10304 and hold whole sequences of 64 steps",
-        "t.yaml:2:3: behaviors.B.hyperparameters.buffer_size: 10304 is taken in the place of "
-        "10240: 107 matches and 54 mirrored ones are played for 64 steps",
-    )
-
-
 @pytest.mark.parametrize(
     ("buffer", "batch", "horizon", "shape"),
     [
@@ -264,22 +241,6 @@ def test_a_rollout_fills_the_buffer_and_batches_divide_it(
     assert (config.env.num_envs, config.train.n_steps, config.train.batch_size) == shape
     told = any("it must divide buffer_size" in note for note in converted(text).notes)
     assert told == (shape[2] != batch)
-
-
-def test_normalised_observations_are_scaled_by_what_was_seen() -> None:
-    text = "behaviors: {B: {network_settings: {normalize: true}}}\n"
-    assert curriculum(text).config.train.network.scaling == "running"
-    assert len(converted(text).notes) == 1
-
-
-def test_lengths_of_a_rollout_that_had_to_change_are_told() -> None:
-    sizes = "{batch_size: 10, buffer_size: 100}"
-    text = f"behaviors:\n  B:\n    time_horizon: 64\n    hyperparameters: {sizes}\n"
-    assert curriculum(text).config.train.n_steps == 50
-    assert converted(text).notes[1:] == (
-        "t.yaml:3:19: behaviors.B.time_horizon: 50 is taken in the place of 64: 2 environments "
-        "with this many steps fill buffer_size 100",
-    )
 
 
 REMEMBERING = """\
@@ -314,20 +275,6 @@ def test_sequences_divide_the_steps_and_minibatches_hold_whole_ones(
     assert ("it must divide 64 steps" in notes) == (length != taken[0])
 
 
-def test_without_a_memory_there_is_none() -> None:
-    text = REMEMBERING.replace("{memory_size: 96}", "null")
-    assert curriculum(text).config.train.algo == "ppo"
-    assert curriculum(text).config.train.network.memory is None
-
-
-def test_other_trainers_are_named_and_ppo_is_taken() -> None:
-    text = "behaviors: {B: {trainer_type: sac, hyperparameters: {buffer_size: 50000, tau: 0.1}}}\n"
-    assert curriculum(text).config.train.algo == "ppo"
-    notes = converted(text).notes
-    assert any("ppo is taken in the place of sac" in note for note in notes)
-    assert any("with hyperparameters of its own" in note for note in notes)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -355,14 +302,6 @@ def test_what_cannot_be_converted_is_told_at_its_place(old: str, new: str, said:
     assert line.startswith(f"t.yaml:{row}:")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "x", "behaviors: []\n", "environment_parameters: 3\n"])
-def test_what_is_no_trainer_file_does_no_harm(text: str) -> None:
-    try:
-        curriculum(text)
-    except ConfigurationError as error:
-        assert all(line.startswith("t.yaml:") for line in error.faults)  # noqa: PT017
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -386,23 +325,6 @@ def test_what_is_no_trainer_file_is_refused(text: str, said: str) -> None:
 def test_a_behavior_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(ConfigurationError, match=r"--behavior Walkr: .*nearest valid key: Walker"):
         converted(TRAINER, behavior="Walkr")
-
-
-def test_a_dump_has_numbers_as_constant_samplers() -> None:
-    dumped = TRAINER.replace(
-        "value: 9.0", "value: {sampler_type: constant, sampler_parameters: {seed: 7, value: 9.0}}"
-    )
-    assert converted(dumped).text == converted(TRAINER).text
-
-
-def test_nothing_is_said_of_what_the_file_says_that_it_has_not() -> None:
-    text = (
-        "default_settings: null\nbehaviors:\n  B:\n    network_settings: {memory: null}\n"
-        "    init_path: null\n    self_play: null\n    behavioral_cloning: null\n"
-        "environment_parameters: null\ntorch_settings: {device: null}\n"
-    )
-    assert curriculum(text).config.env.world == "arena"
-    assert len(converted(text).notes) == 1  # that a target is taken
 
 
 @pytest.mark.parametrize(
@@ -463,20 +385,6 @@ def test_a_criterion_of_another_behavior_is_told() -> None:
     )
     (told,) = [one for one in converted(text, behavior="B").notes if "completion_criteria" in one]
     assert "curriculum.1.completion_criteria.behavior: B is taken in the place of A" in told
-
-
-def test_criteria_of_parameters_that_the_world_has_not_are_told() -> None:
-    text = course("{behavior: B, require_reset: true}").replace("gun_range", "stage")
-    told = "\n".join(converted(text, targets=["goto"]).notes)
-    assert "require_reset: has no counterpart" in told
-    assert "world arena has no such parameter" in told
-
-
-@pytest.mark.parametrize("odd", ["5", "[]", "[5]", "[{completion_criteria: 5}]"])
-def test_lessons_of_another_form_are_refused_in_lines(odd: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        converted(f"environment_parameters: {{stage: {{curriculum: {odd}}}}}\n")
-    assert all(line.startswith("t.yaml:1:") for line in caught.value.faults)
 
 
 def test_both_walls_of_wall_jump_move_together() -> None:

@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.argument_checks import MisuseError, action_fault, checked_actions
+from aimbot_lab.foundation.argument_checks import (
+    FLOAT32,
+    MisuseError,
+    action_fault,
+    check_writable,
+    checked_actions,
+    checked_row,
+    whole_seed,
+)
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.world import BatchWorld, Scenario, new_step_buffers
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
@@ -65,6 +73,43 @@ def test_buffers_that_can_not_be_filled_are_refused(make: Make) -> None:
     ):
         with pytest.raises(MisuseError, match=f"^{name}"):
             world.step(np.zeros((ROWS, width), np.float32), wrong)
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
+
+
+UNFIT: dict[str, Any] = {
+    "too narrow": np.zeros((ROWS, 4), np.float32),
+    "too few rows": np.zeros((ROWS - 1, 5), np.float32),
+    "flat": np.zeros(ROWS * 5, np.float32),
+    "whole numbers": np.zeros((ROWS, 5), np.int64),
+    "doubles": np.zeros((ROWS, 5)),
+    "other byte order": np.zeros((ROWS, 5), ">f4"),
+    "read only": read_only(np.zeros((ROWS, 5), np.float32)),
+    "every other column": np.zeros((ROWS, 10), np.float32)[:, ::2],
+    "columns first": np.zeros((ROWS, 5), np.float32, order="F"),
+    "masked": np.ma.zeros((ROWS, 5), np.float32),
+    "no array": [[0.0] * 5] * ROWS,
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_an_array_that_no_kernel_can_fill_is_refused(case: str) -> None:
+    with pytest.raises(MisuseError, match=r"^seen: .*\(3, 5\) and type float32 \(got [^\n]+\)$"):
+        check_writable(UNFIT[case], "seen", shape=(ROWS, 5), dtype=FLOAT32)
+
+
+def test_seeds_and_rows_are_whole_numbers() -> None:
+    for kind in (int, np.int64, np.uint8, np.array):
+        assert (whole_seed(kind(2)), checked_row(kind(2), ROWS)) == (2, 2)
+    for wrong in (2.0, True, np.True_, np.float64(2.0), "2", None):
+        with pytest.raises(MisuseError, match=r"^seed: must be a whole number"):
+            whole_seed(wrong)
+    for wrong in (ROWS, -1, 1.5, True, "0"):
+        with pytest.raises(MisuseError, match=r"^row: must be a whole number from 0 to 2"):
+            checked_row(wrong, ROWS)
 
 
 @pytest.mark.parametrize(

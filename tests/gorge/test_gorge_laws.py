@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import aimbot_lab
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.gorge.gorge import Gorge
@@ -79,16 +78,6 @@ def test_another_process_plays_the_same_without_the_jit_and_with_bounds_checks(
     assert there.stdout.split() == digests(begun(), moves(150, 6))
 
 
-def test_a_restored_world_goes_on_bit_for_bit_in_another_object() -> None:
-    world = begun()
-    digests(world, moves(90, 6))
-    kept = world.snapshot()
-    first = digests(world, moves(200, 6, seed=1))
-    other = Gorge(SETTINGS)
-    other.restore(kept)
-    assert digests(other, moves(200, 6, seed=1)) == first
-
-
 def test_a_snapshot_of_another_map_or_other_settings_is_refused() -> None:
     kept = begun().snapshot()
     generated = replace(SETTINGS, map={"generate": {"count": 1, "seed": 4}}, max_steps=2000)
@@ -118,15 +107,6 @@ def test_nothing_is_played_before_a_scenario_is_set() -> None:
         world.reset(1, step_buffers(world).observations)
 
 
-def test_a_picture_shows_fog_way_and_hero() -> None:
-    world = begun(replace(SETTINGS, random_start=False))
-    before = world.draw(0)
-    digests(world, moves(40, 6))
-    after = world.draw(0)
-    assert before.shape == after.shape == (512, 512, 3)
-    assert (after.sum(axis=2) > before.sum(axis=2)).any()  # less fog
-
-
 def test_a_new_limit_has_its_own_best_scores() -> None:
     world = begun(replace(SETTINGS, random_start=False, max_steps=400))
     world.set_scenario(Scenario({"score": 1.0}))
@@ -137,15 +117,3 @@ def test_a_new_limit_has_its_own_best_scores() -> None:
     assert (world.state.optimum < first).all()
     for row in range(world.num_envs):
         assert world.state.optimum[row] == pytest.approx(world.best_walk(row).score, abs=1e-9)
-
-
-def test_nothing_outside_worlds_names_the_world() -> None:
-    """What is special of it the layers above read from its spec and its registry entry."""
-    package = Path(aimbot_lab.__file__).parent
-    naming = [
-        path
-        for path in package.rglob("*.py")
-        if "gorge" in path.read_text(encoding="utf-8").lower()
-        and path.relative_to(package).parts[0] != "worlds"
-    ]
-    assert naming == []

@@ -15,7 +15,6 @@ from aimbot_lab.worlds.gorge.generated_maps import generated_maps
 from aimbot_lab.worlds.gorge.maps import load_map, map_text
 
 GENERATED = generated_maps(5, seed=2, obstacle_share=0.5, sites=3)
-COMMANDS = ("list", "check", "draw", "make")
 
 
 def invoke(*arguments: str | Path) -> Result:
@@ -37,12 +36,6 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / f"{number}.yaml").write_text(map_text(grid), encoding="utf-8")
     (tmp_path / "notes.txt").write_text("not a map", encoding="utf-8")
     return tmp_path
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(command: str) -> None:
-    output = invoke(command, "--help").output
-    assert f"Example:\n    aimbot-lab maps {command}" in output
 
 
 def test_the_shipped_map_is_listed_where_no_files_are_named() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser_page import SMALL, Browser, needs_chromium
+from browser_page import Browser, needs_chromium
 from floor_page import Floor
 from panel_server import PanelUnderTest
 
@@ -239,64 +239,6 @@ def test_the_persons_keys_walk_wherever_the_focus_is(
         floor.until(lambda view: len(view["bodies"]) == 1)
 
 
-def test_what_can_not_be_is_shown_red_and_refused(browser: Browser, panel: PanelUnderTest) -> None:
-    with browser.page(panel, "test") as page:
-        floor = Floor(page)
-        x, z = floor.view["x"], floor.view["z"]
-        for label, place, words in (
-            ("Enemy", (x, z), "over the agent"),
-            ("Goto block 2", (46.0, 20.0), "outside the floor"),
-            ("Attack block 2", (max(x, 6.6), max(z, 6.6)), "over the agent"),
-        ):
-            floor.choose(label)
-            floor.place(*place)
-            page.locator(".place-words", has_text=words).wait_for()
-            page.locator(".notice", has_text=words).first.wait_for()
-        floor.choose("Goto block 1")
-        floor.place(20.0, 20.0)
-        floor.until(lambda view: bool(view["plots"]))
-        floor.place(24.0, 20.0)
-        page.locator(".place-words", has_text="over another block").wait_for()
-        assert len(floor.view["plots"]) == 1
-
-
-def test_the_modes_and_undo_do_what_they_say(browser: Browser, panel: PanelUnderTest) -> None:
-    with browser.page(panel, "test", size=SMALL) as page:
-        floor = Floor(page)
-        floor.press("FreeMode")
-        floor.until(lambda view: view["target"] == "Stay")
-        floor.choose("Enemy")
-        floor.place(30.0, 30.0)
-        floor.until(lambda view: len(view["bodies"]) == 1 and view["target"] == "Stay")
-        floor.press("FreeMode")
-        floor.until(lambda view: view["target"] == "Free")
-        floor.press("StayMode")
-        floor.until(lambda view: view["target"] == "Stay" and len(view["bodies"]) == 1)
-        floor.press("ClearGame")
-        floor.until(lambda view: not view["bodies"])
-        floor.press("Undo")
-        floor.until(lambda view: len(view["bodies"]) == 1 and view["target"] == "Stay")
-        floor.press("Undo")
-        floor.until(lambda view: view["target"] == "Free")
-        floor.press("Save agent")
-        page.locator(".log code", has_text="Warning|Command").wait_for()
-
-
-def test_an_agent_wins_what_is_placed_and_the_log_has_the_line(
-    browser: Browser, panel: PanelUnderTest
-) -> None:
-    with browser.page(panel, "test") as page:
-        floor = Floor(page)
-        page.locator("#actor").select_option("script:greedy")
-        page.locator("#actor:not([disabled])").wait_for()
-        floor.choose("Goto block 1")
-        floor.place(12.0, 12.0)
-        floor.until(lambda view: view["target"] == "Goto, difficulty 1")
-        page.get_by_role("button", name="Go on").click()
-        page.locator(".log .won code", has_text="Warning|Result|Win").wait_for()
-        floor.until(lambda view: view["target"] == "Stay" and len(view["plots"]) == 1)
-
-
 SCENES = 200
 SIGHTS = """
 async (views) => {
@@ -309,15 +251,6 @@ async (views) => {
     const met = bodies.filter(({ body }) => view.bodies[body].hits_left > 0).at(-1);
     return [met ? [1, met.distance] : [0, wall.distance], castRays(view)];
   });
-}
-"""
-PICTURE = """
-async (view) => {
-  const { FirstPerson } = await import("/page/scene/first_person.js");
-  const eyes = new FirstPerson(document.createElement("canvas"));
-  eyes.draw(view);
-  const { width, height } = eyes.canvas;
-  return [width, height, new Set(eyes.context.getImageData(0, 0, width, height).data).size];
 }
 """
 DRAWN = """
@@ -456,14 +389,3 @@ def is_edge(view: dict[str, Any]) -> bool:
         abs(abs((b["x"] - view["x"]) * cosine - (b["z"] - view["z"]) * sine) - b["radius"]) < 0.01
         for b in view["bodies"]
     )
-
-
-def test_the_view_through_the_eyes_is_drawn_at_its_full_size(
-    browser: Browser, panel: PanelUnderTest
-) -> None:
-    (view,) = random_views(1)
-    with browser.page(panel, "test") as page:
-        page.locator("canvas.eyes").wait_for()
-        width, height, shades = page.evaluate(PICTURE, view)
-    assert (width, height) == (960, 540)
-    assert shades > 20

@@ -21,7 +21,6 @@ from aimbot_lab.tracking.journal import (
     deliver_batch,
     encode,
 )
-from aimbot_lab.tracking.run_folder import left_over_folders
 from aimbot_lab.tracking.tracker import Outage
 
 
@@ -42,14 +41,6 @@ def test_an_entry_reads_back_as_it_was(original):
     line = encode(original)
     assert decode(line) == original
     assert line.count(b"\n") == 1
-
-
-def test_a_reopened_journal_holds_what_was_appended(tmp_path):
-    for step in range(3):
-        journal = Journal(tmp_path)
-        journal.append(entry(step))
-        journal.close()
-    assert Journal(tmp_path).pending(10).entries == [entry(0), entry(1), entry(2)]
 
 
 @pytest.mark.parametrize("torn_bytes", [1, 20, len(encode(entry(1))) - 1])
@@ -96,15 +87,6 @@ def test_a_damaged_note_of_delivery_never_hides_later_entries(tmp_path, content)
     again = Journal(tmp_path)
     again.append(entry(1))
     assert entry(1) in again.pending(10).entries
-
-
-def test_nothing_can_follow_the_end(tmp_path):
-    journal = Journal(tmp_path)
-    journal.append(EndEntry("FINISHED", 1))
-    for opened in (journal, Journal(tmp_path)):
-        assert opened.ending == EndEntry("FINISHED", 1)
-        with pytest.raises(RuntimeError):
-            opened.append(entry(0))
 
 
 def test_an_entry_is_on_the_disk_when_append_returns(tmp_path, monkeypatch):
@@ -242,23 +224,11 @@ def test_what_could_not_be_delivered_waits_and_is_reported(begin, tmp_path):
     assert store.received[-1].status == "FAILED"
 
 
-def test_a_run_that_could_not_be_delivered_is_left_for_others(begin, tmp_path, data_folder):
-    tracker = begin(FakeStore(outages=1_000_000))
-    tracker.finish("FINISHED", wait_seconds=0.01)
-    (tmp_path / "run").rename(data_folder.run_folder("run"))
-    assert [folder.run_id for folder in left_over_folders(data_folder)] == ["run"]
-
-
 def test_a_delivered_run_leaves_no_folder(begin, tmp_path):
     tracker = begin(FakeStore())
     tracker.log_text("x", "a.txt")
     assert tracker.finish("FINISHED").complete
     assert list(tmp_path.iterdir()) == []
-
-
-def test_finishing_again_reports_the_first_status(begin):
-    tracker = begin(FakeStore())
-    assert tracker.finish("KILLED") == tracker.finish("FINISHED")
 
 
 def test_a_long_backlog_is_sent_in_small_helpings(begin):
@@ -273,14 +243,6 @@ def test_a_long_backlog_is_sent_in_small_helpings(begin):
     store.open.set()
     assert tracker.finish("FINISHED").complete
     assert max(sizes) <= 64
-
-
-def test_an_upload_that_succeeded_frees_its_copy(tmp_path):
-    journal = Journal(tmp_path)
-    kept = journal.files.keep_text("x", "a.txt")
-    assert journal.files.path(kept).read_text() == "x"
-    journal.files.drop(kept)
-    assert not journal.files.path(kept).exists()
 
 
 DOWN = "the store is down; the training goes on; what it tracks waits on this machine"
@@ -309,14 +271,6 @@ def test_a_store_that_hangs_is_told_before_it_fails(begin, monkeypatch):
     assert tracker.finish("FINISHED").complete
     slow = "nothing has reached the tracking store for 0 s"
     assert told == [DOWN.replace("the store is down", slow), WORKS]
-
-
-def test_a_store_that_works_is_not_talked_about(begin):
-    told = []
-    tracker = begin(FakeStore(), told.append)
-    tracker.log_metrics(0, {"x": 1.0})
-    tracker.finish("FINISHED")
-    assert told == []
 
 
 def test_the_last_wait_says_what_it_waits_for(begin, monkeypatch):

@@ -64,13 +64,6 @@ def test_the_owner_is_this_process_while_the_run_lives(data_folder):
     assert list(data_folder.runs.iterdir()) == []
 
 
-def test_files_go_to_the_data_folder_by_absolute_address(data_folder):
-    tracker = open_run(data_folder, SETTINGS, RunDescription("files"))
-    run = raw_run(data_folder, tracker.run_id)
-    assert run.info.artifact_uri.startswith(data_folder.artifacts.as_uri())
-    tracker.finish("FINISHED")
-
-
 def test_a_database_elsewhere_replaces_the_embedded_store(data_folder, tmp_path, monkeypatch):
     other = tmp_path / "other.db"
     data_folder.database.rename(other)
@@ -93,13 +86,6 @@ def test_a_parameter_that_the_store_refuses_is_refused_before_anything(tmp_path,
     folder = DataFolder(tmp_path / "new")
     with pytest.raises(ValueError, match="name"):
         open_run(folder, SETTINGS, RunDescription("bad", params))
-    assert not folder.root.exists()
-
-
-def test_a_bad_address_creates_nothing(tmp_path):
-    folder = DataFolder(tmp_path / "new")
-    with pytest.raises(ConfigurationError):
-        open_run(folder, SETTINGS, RunDescription("bad"), tracking_uri="ftp://host")
     assert not folder.root.exists()
 
 
@@ -342,14 +328,3 @@ def test_passwords_reach_neither_artifacts_nor_the_description(tmp_path, monkeyp
     assert "secret" not in str(result.as_json())
     assert "secret" not in str(tracker.tags)
     assert (result.entries_dropped, result.agent_folder) == (0, None)
-
-
-@pytest.mark.filterwarnings("ignore:Query string argument")
-def test_an_open_run_shows_its_address_without_the_password(data_folder):
-    from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
-    from aimbot_lab.tracking.settings import TrackingSettings
-
-    uri = f"sqlite:///{data_folder.database}?timeout=5&password=secret"
-    tracker = open_run(data_folder, TrackingSettings(uri=uri), RunDescription("shown"))
-    assert tracker.tracking_uri == uri.replace("secret", "***")
-    tracker.finish("FINISHED")

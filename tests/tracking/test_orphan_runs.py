@@ -76,15 +76,6 @@ def test_replaying_a_journal_stores_nothing_twice(data_folder, store, dead_run, 
     assert again.info.status == "KILLED"
 
 
-def test_a_note_of_delivery_that_lags_behind_doubles_nothing(data_folder, store, dead_run):
-    journal = Journal(dead_run.path)
-    sink = store.run(dead_run.run_id, dead_run.path)
-    sink.send(journal.pending(2).entries[:1])
-    journal.close()
-    close_orphan_runs(data_folder)
-    assert len(store.client.get_metric_history(dead_run.run_id, "a")) == 1
-
-
 def test_a_status_given_before_the_death_stays(data_folder, store, dead_run):
     journal = Journal(dead_run.path)
     journal.append(EndEntry("FINISHED", 2_000_000_000_000))

@@ -1,10 +1,8 @@
 """A run that goes on is the same run: in its store, in its journal, each number once."""
 
 import json
-from dataclasses import replace
 
 import pytest
-from dead_runs import leave_elsewhere
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
@@ -13,9 +11,7 @@ from aimbot_lab.tracking.journal_tracker import RunDescription, open_run, reopen
 from aimbot_lab.tracking.run_folder import (
     OWNER_TAG,
     find_run_folder,
-    this_process,
     waiting_runs,
-    write_owner,
 )
 from aimbot_lab.tracking.settings import TrackingSettings
 
@@ -83,14 +79,6 @@ def test_it_runs_again_and_ends_anew(data_folder, stopped, store):
     assert ended.seconds is not None
 
 
-def test_what_a_kill_left_of_an_artifact_goes(data_folder, stopped):
-    artifacts = data_folder.artifacts / stopped / "artifacts"
-    artifacts.mkdir(parents=True, exist_ok=True)
-    (artifacts / ".artifact.uploading.x1y2").write_text("hal")
-    reopen_run(data_folder, stopped).finish("FINISHED")
-    assert list(artifacts.iterdir()) == []
-
-
 def test_what_was_logged_before_is_logged_once(data_folder, stopped, store):
     tracker = reopen_run(data_folder, stopped)
     tracker.log_metrics(20, {"a": 3.0, "speed": 7.0})
@@ -141,27 +129,6 @@ def test_a_process_that_dies_again_leaves_a_run_to_be_closed_again(data_folder, 
     assert only_run(data_folder).status == "KILLED"
     assert find_run_folder(data_folder, stopped).checkpoints.is_dir()
     assert close_orphan_runs(data_folder) == []
-
-
-def test_a_run_that_a_process_still_has_is_refused(data_folder, stopped):
-    tracker = reopen_run(data_folder, stopped)
-    before = find_run_folder(data_folder, stopped)
-    with pytest.raises(ConfigurationError, match=r"still being trained by process \d+ on "):
-        reopen_run(data_folder, stopped)
-    assert find_run_folder(data_folder, stopped) == before
-    tracker.finish("KILLED")
-
-
-def test_a_run_of_another_machine_is_refused(data_folder, stopped):
-    folder = find_run_folder(data_folder, stopped)
-    me = this_process(folder.owner.token, None)
-    older = replace(me, host="elsewhere", boot="another", pid_namespace=None)
-    write_owner(folder.path / "owner.json", older)
-    with pytest.raises(ConfigurationError, match="on elsewhere, by an older version"):
-        reopen_run(data_folder, stopped)
-    leave_elsewhere(folder.path, me)
-    with pytest.raises(ConfigurationError, match=r"on elsewhere, .* be resumed in \d\d s"):
-        reopen_run(data_folder, stopped)
 
 
 def test_a_run_without_a_folder_is_refused(data_folder):

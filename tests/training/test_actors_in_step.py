@@ -1,15 +1,11 @@
 """Actors in step learn, count and keep what one process does."""
 
-import os
-import signal
 from typing import Any
 
 import pytest
 from own_actors import OwnActors
 from test_shared_training import VARIANTS, Record, learned, plan, without_times
 
-from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.training.actors.actor import LocalActors
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import ActorSettings
@@ -72,17 +68,3 @@ def test_processes_of_this_machine_end_in_the_bits_of_one_process() -> None:
     made = plan(actors=ActorSettings(number=2))
     ended = Training(made).learn(Record(), SilentObserver(), lambda: False)
     assert {ended.state_sha256} == learned(plan(), 1)[0].sha256
-
-
-def test_a_lost_actor_in_step_ends_the_run_with_a_way_on() -> None:
-    group = LocalActors()
-
-    def kill_one() -> bool:
-        if len(group.pids) == 2:
-            os.kill(group.pids[1], signal.SIGKILL)
-        return False
-
-    training = Training(plan(actors=ActorSettings(number=2)), group=group)
-    with pytest.raises(RunFailedError, match=r"actor 1 is gone, .* resume the run"):
-        training.learn(Record(), SilentObserver(), kill_one)
-    assert group.pids == {}

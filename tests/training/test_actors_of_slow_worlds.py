@@ -67,27 +67,6 @@ def trained(made: TrainingPlan, group: Any) -> tuple[Training, Record]:
     return training, record
 
 
-@pytest.mark.parametrize("engine", ["fused", "torch"])
-@pytest.mark.parametrize("objective", ["joint", "per_branch"])
-def test_in_step_the_correction_leaves_what_gae_gives(
-    monkeypatch: pytest.MonkeyPatch, engine: str, objective: str
-) -> None:
-    cuts = []
-
-    def corrected(model: HybridPPO, blocks: Sequence[Block]) -> None:
-        buffer = model.rollout_buffer
-        gae, returns = buffer.advantages.copy(), buffer.returns.copy()
-        correct(model, blocks)
-        np.testing.assert_allclose(buffer.advantages, gae, rtol=1e-3, atol=1e-4)
-        np.testing.assert_allclose(buffer.returns, returns, rtol=1e-3, atol=1e-4)
-        cuts.extend(len(one.ends["cut_steps"]) for one in blocks if one.ends is not None)
-
-    monkeypatch.setattr(rollouts, "correct", corrected)
-    actors = ActorSettings(number=2, correction="vtrace")
-    trained(plan(actors, engine=engine, objective=objective), OwnActors())
-    assert sum(cuts) > 0  # episodes were cut off, whose ends are valued
-
-
 @pytest.mark.parametrize("objective", ["joint", "per_branch"])
 def test_an_update_from_older_samples_begins_at_ratios_of_1(
     monkeypatch: pytest.MonkeyPatch, objective: str

@@ -168,9 +168,3 @@ def test_what_makes_lanes_whole_stays_0(variant: str) -> None:
         place.weights[...] = 0.0
     assert not weights.weights.any()
     assert weights.means.any()
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_auto_takes_it(variant: str) -> None:
-    model: Any = Training(plan_of(variant)).model
-    assert model.engine.name == "fused"

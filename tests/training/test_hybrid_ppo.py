@@ -15,9 +15,6 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from aimbot_lab.training.algorithms import ppo_update as update_module
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
-from aimbot_lab.training.settings import NetworkSettings
-from aimbot_lab.training.training import Training
-from tests.training.tiny_training import plan
 
 STEPS, ROWS, UPDATES = 32, 4, 5
 SPACES = {
@@ -178,12 +175,3 @@ def test_a_dual_clip_of_at_most_one_and_a_single_branch_are_refused() -> None:
         HybridPPO(HybridPolicy, env, dual_clip=1.0)
     with pytest.raises(ValueError, match="several branches"):
         HybridPPO(HybridPolicy, env, objective="per_branch", device="cpu")
-
-
-def test_auto_says_in_a_line_why_it_takes_torch() -> None:
-    wide = Training(plan("hybrid_ppo", network=NetworkSettings(layers=(1025,))))
-    assert wide.remarks == (
-        "engine torch, not the faster fused one: a layer has more than 1024 units",
-    )
-    assert Training(plan("hybrid_ppo")).remarks == ()
-    assert Training(plan("hybrid_ppo", engine="torch")).remarks == ()

@@ -127,14 +127,3 @@ def test_an_update_reports_the_share_that_dual_clip_touches() -> None:
         sink, SilentObserver(), lambda: False
     )
     assert not any("train/dual_clip_fraction" in metrics for _, metrics in sink.logged)
-
-
-def test_the_fused_engine_is_passed_over_or_refuses() -> None:
-    made = plan("hybrid_ppo", samples=SamplesSettings(keep=2))
-    training = Training(made)
-    assert training.model.engine.name == "torch"
-    assert training.remarks == (
-        "engine torch, not the faster fused one: it does not know train.samples.keep",
-    )
-    with pytest.raises(ValueError, match=r"samples\.keep"):
-        HybridPPO("MlpPolicy", training.env, engine="fused", keep_rollouts=2, n_steps=32)

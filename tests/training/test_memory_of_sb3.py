@@ -141,33 +141,6 @@ def test_a_reset_within_a_chunk_makes_two_sequences(reset: int) -> None:
         th.testing.assert_close(whole[:reset], first, rtol=0, atol=1e-6)
 
 
-def test_no_gradient_crosses_a_reset() -> None:
-    made = lstm()
-    inputs = th.randn(LSTM_STEPS, LSTM_ROWS, INPUTS, requires_grad=True)
-    state = th.randn(LSTM_ROWS, 2, LSTM_SIZE, requires_grad=True)
-    starts = th.zeros(LSTM_STEPS, LSTM_ROWS)
-    starts[3] = 1.0
-    made(inputs, state, starts)[0][3:].sum().backward()
-    assert inputs.grad is not None
-    assert state.grad is not None
-    assert not inputs.grad[:3].any()
-    assert not state.grad.any()
-    assert inputs.grad[3:].any()
-
-
-def test_gradients_of_all_weights_are_finite_differences() -> None:
-    made = lstm(th.float64)
-    state = th.randn(2, 2, LSTM_SIZE, dtype=th.float64)
-    starts = (th.rand(3, 2) < 0.3).double()
-    inputs = th.randn(3, 2, INPUTS, dtype=th.float64)
-    weights = list(made.parameters())
-
-    def run(*_: th.Tensor) -> th.Tensor:
-        return made(inputs, state, starts)[0]
-
-    assert th.autograd.gradcheck(run, weights)
-
-
 def test_forget_gates_have_bias_1_at_first() -> None:
     cell = lstm().cell
     bias = cell.bias_ih + cell.bias_hh

@@ -92,14 +92,6 @@ def test_it_learns_and_its_saved_agent_acts_the_same(
     assert loaded.agent.act(seen, temperature=LIKELIEST).shape == (2, 4)
 
 
-def test_auto_says_why_such_a_network_is_computed_by_torch() -> None:
-    (line,) = Training(plan("hybrid_ppo", network=OwnSettings())).remarks
-    assert line == (
-        "engine torch, not the faster fused one: the policy has weights beside those of its two "
-        "networks"
-    )
-
-
 @pytest.mark.parametrize(
     ("wrong", "line"),
     [

@@ -10,8 +10,6 @@ from gymnasium import spaces
 from stable_baselines3.common.preprocessing import preprocess_obs
 from stable_baselines3.common.torch_layers import CombinedExtractor, NatureCNN
 from stable_baselines3.common.utils import obs_as_tensor
-from tiny_training import Sink
-from units_training import units_plan
 
 from aimbot_lab.adapters.spaces import ObservationCodec, observation_space
 from aimbot_lab.foundation.world import ObservationBlock, WorldSpec
@@ -24,8 +22,6 @@ from aimbot_lab.training.networks.settings import (
     picture_weights,
     resolved_picture,
 )
-from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, ObservationSettings
 from aimbot_lab.worlds.arena.spec import arena_spec, observation_width, picture_columns
 
@@ -163,17 +159,3 @@ def test_a_rollout_keeps_pictures_in_8_bits() -> None:
         again = unpack(packed)["observations"]
         assert again.dtype == ours.observations.dtype
         np.testing.assert_array_equal(again, ours.observations)
-
-
-def test_a_training_goes_through_the_picture_by_torch_and_says_so() -> None:
-    told = ObservationSettings(camera=CameraSettings(width=12, height=8))
-    network = NetworkSettings(layers=(8,), picture=PictureSettings(alone=True))
-    plan = units_plan(env={"observation": told}, network=network, engine="auto")
-    training = Training(plan)
-    assert any("network.picture" in remark for remark in training.remarks)
-    (encoder,) = training.model.policy.features_extractor.picture
-    before = [weight.detach().clone() for weight in encoder.parameters()]
-    training.learn(Sink(), SilentObserver(), lambda: False)
-    after = list(encoder.parameters())
-    assert len(after) == 6
-    assert not any(th.equal(one, other) for one, other in zip(before, after, strict=True))

@@ -80,38 +80,6 @@ def test_all_end_well_and_only_rank_0_is_heard(launched: Launch, tmp_path: Path)
     assert sorted(notes(tmp_path, "start")) == ["0", "1"]
 
 
-def test_an_error_of_all_is_not_tried_again(launched: Launch, tmp_path: Path) -> None:
-    process = launched("refuse")
-    _, err = process.communicate(timeout=WAIT_S)
-    assert process.returncode == 2
-    assert err == "file.yaml:1:1: unknown key\n"
-    assert sorted(notes(tmp_path, "start")) == ["0", "1"]
-
-
-def test_the_error_of_one_follower_is_told(launched: Launch, tmp_path: Path) -> None:
-    process = launched("follower fails")
-    wait_until(lambda: len(notes(tmp_path, "start")) == 2)
-    with (tmp_path / "notes").open("a") as file:
-        file.write("lost 0 0\n")
-    _, err = process.communicate(timeout=WAIT_S)
-    assert process.returncode == 1
-    assert err == "rank 1 ended with exit code 1: MemoryError: 3 GB\n"
-    assert sorted(notes(tmp_path, "start")) == ["0", "1"]
-
-
-def test_a_loss_starts_all_anew_three_times(launched: Launch, tmp_path: Path) -> None:
-    process = launched("die")
-    _, err = process.communicate(timeout=WAIT_S)
-    assert process.returncode == 1
-    assert sorted(notes(tmp_path, "start")) == ["0"] * 4 + ["1"] * 4
-    assert err.splitlines() == [
-        "rank 1 was ended by SIGKILL; all begin again (restart 1 of 3)",
-        "rank 1 was ended by SIGKILL; all begin again (restart 2 of 3)",
-        "rank 1 was ended by SIGKILL; all begin again (restart 3 of 3)",
-        "rank 1 was ended by SIGKILL; gave up after 3 restarts",
-    ]
-
-
 def test_each_finds_its_place_as_under_torchrun_and_each_beginning_has_its_port(
     launched: Launch, tmp_path: Path
 ) -> None:
@@ -126,14 +94,6 @@ def test_each_finds_its_place_as_under_torchrun_and_each_beginning_has_its_port(
         ]
         assert life[0][-1] == life[1][-1]
     assert first[0][-1] != second[0][-1]
-
-
-def test_losses_with_progress_between_are_mended(launched: Launch, tmp_path: Path) -> None:
-    process = launched("advance")
-    _, err = process.communicate(timeout=WAIT_S)
-    assert process.returncode == 0, err
-    assert err == 5 * "rank 1 was ended by SIGKILL; all begin again (restart 1 of 3)\n"
-    assert sorted(notes(tmp_path, "start")) == ["0"] * 6 + ["1"] * 6
 
 
 def test_workers_that_begin_again_find_each_other(launched: Launch, tmp_path: Path) -> None:
