@@ -255,13 +255,13 @@ def test_reach_agrees_with_a_flood() -> None:
     line = np.linspace(-1, 11, 121)
     points = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
     cut_off = 0
-    for _ in range(20):
+    for _ in range(8):
         boxes = random_boxes(rng)
         wet = flooded(points, line.size, boxes)
         found = reachable(points, Walls(boxes, closed_chains(boxes)))
         np.testing.assert_array_equal(found, wet)
         cut_off += int((~wet).any())
-    assert cut_off >= 5
+    assert cut_off >= 2
 
 
 def test_the_example_of_the_page_on_presets_is_fit_to_use(tmp_path: Path) -> None:

@@ -218,14 +218,6 @@ def test_ctrl_c_on_a_terminal_is_acknowledged_in_the_live_table(folder: Path) ->
     assert "Traceback" not in session.shown
 
 
-def test_a_closed_terminal_stops_and_saves(folder: Path) -> None:
-    with on_terminal(folder) as session:
-        session.read_until("episodes")
-        session.close()
-        code, output = session.finish()
-    check_stopped(folder, code, output)
-
-
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [

@@ -75,6 +75,18 @@ def test_one_of_several_starts_no_others(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
+def test_two_processes_end_as_one_does(project: Project, store: Path, tmp_path: Path) -> None:
+    few = ("run", "tiny.yaml", "--set", "train.total_steps=8192")
+    (tmp_path / "alone").mkdir()
+    one = invoke_in(Project(tmp_path / "alone", store).path, *few, "--json", wanted=1).document
+    two = project.ended(*few, "--processes", "2")
+    assert two["state_sha256"] == one["state_sha256"]
+    assert kept(two) == kept(one)
+    assert len(list_runs(project.data)) == 1
+    assert two["messages"].count("training\n") == 1
+
+
+@pytest.mark.campaign
 def test_a_training_that_is_killed_and_stopped_ends_as_an_undisturbed_one(
     project: Project, alone: dict[str, Any]
 ) -> None:

@@ -231,7 +231,7 @@ def test_a_checkpoint_of_before_is_refused_in_a_line() -> None:
 
 
 STEPS_OF_ONE = 16 * 32  # of a tiny training: environments, steps
-ALGORITHMS = ["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo"]
+ALGORITHMS = ["ppo", "recurrent_ppo", "dqn", "hybrid_ppo"]
 
 
 class Listener(SilentObserver):

@@ -34,11 +34,12 @@ with warnings.catch_warnings():  # its import ends the process where warnings ar
     import Box2D  # noqa: F401
 
 
-def gymnasium_subject(name: str, win: WinRule, **given: object) -> Subject:
+def gymnasium_subject(name: str, win: WinRule, steps: int = 300, **given: object) -> Subject:
     settings = {"id": name, "win": win, **given}
     return Subject(
         lambda rows: GymnasiumWorld(GymnasiumSettings(num_envs=rows, **settings)),  # type: ignore[arg-type]
         Scenario({"task": 1.0}),
+        steps=steps,
     )
 
 
@@ -71,13 +72,11 @@ SUBJECTS = {
     "race alone": ALONE,
     "race of two": TOGETHER,
     "tank": tanks(),
-    "CartPole-v1": gymnasium_subject("CartPole-v1", WinRule(return_above=475)),
+    "CartPole-v1": gymnasium_subject("CartPole-v1", WinRule(return_above=475), 120),
     "Pendulum-v1": gymnasium_subject("Pendulum-v1", WinRule(return_above=-200)),
-    "FrozenLake-v1": gymnasium_subject("FrozenLake-v1", WinRule(return_above=1)),
-    "Blackjack-v1": gymnasium_subject("Blackjack-v1", WinRule(return_above=1)),
-    "BipedalWalker-v3": replace(
-        gymnasium_subject("BipedalWalker-v3", WinRule(return_above=300)), steps=150
-    ),
+    "FrozenLake-v1": gymnasium_subject("FrozenLake-v1", WinRule(return_above=1), 80),
+    "Blackjack-v1": gymnasium_subject("Blackjack-v1", WinRule(return_above=1), 40),
+    "BipedalWalker-v3": gymnasium_subject("BipedalWalker-v3", WinRule(return_above=300), 100),
     "Acrobot-v1": gymnasium_subject("Acrobot-v1", WinRule(terminated="win"), max_episode_steps=90),
 }
 
