@@ -134,3 +134,22 @@ def test_the_changelog_has_each_group_once_a_version() -> None:
 def test_no_page_holds_both_sides_of_a_merge() -> None:
     for page in [*PAGES, ROOT / "CHANGELOG.md"]:
         assert not re.search(r"(?m)^(<{7}|>{7}) ", page.read_text(encoding="utf-8"))
+
+
+def test_the_glossary_has_every_metric_and_reward_term() -> None:
+    from aimbot_lab.foundation import metric_names
+    from aimbot_lab.worlds.arena.core import state as arena
+    from aimbot_lab.worlds.duel.core import state as duel
+    from aimbot_lab.worlds.gorge.core import state as gorge
+
+    text = (ROOT / "aimbot_lab" / "GLOSSARY.md").read_text(encoding="utf-8")
+    names = [value for value in vars(metric_names).values() if isinstance(value, str)]
+    metrics = {
+        re.sub("_(lower|upper)$", "", one) for one in names if re.fullmatch(r"[a-z]+/\w+", one)
+    }
+    assert len(metrics) > 30
+    assert [metric for metric in sorted(metrics) if f"`{metric}`" not in text] == []
+    for name, state in (("arena", arena), ("duel", duel), ("gorge", gorge)):
+        rows = text.split(f"| {name} | default |")[1].split("\n\n")[0].splitlines()[2:]
+        terms = [term for row in rows for term in re.findall(r"`(\w+)`", row.split("|")[1])]
+        assert sorted(terms) == sorted(state.REWARD_TERMS), name
