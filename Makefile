@@ -32,9 +32,11 @@ run: setup
 test: export PYTHONDONTWRITEBYTECODE =
 
 # A file's tests share what they set up, so they stay together; files begin in the order of tests/conftest.py.
-# Many wait for other processes, so there are twice as many workers as processors.
+# Many wait for other processes, so there are twice as many workers as processors. One that crashes ends all
+# with the test that it ran: pytest-xdist hangs when it gives the rest of a file to another.
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder \
+		--max-worker-restart 0
 
 # What takes too long for every change: run it before a release, and the one that a change concerns.
 campaigns: equality kills oracles races scale actors ray real-ml-agents

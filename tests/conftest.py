@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,21 @@ from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
 collect_seldom()
 
 
+# Of files that take more than half a minute on a busy machine, the longest first.
+LONGEST = (
+    *("training/test_library_equality", "cli/test_runs_on_a_server", "panel/test_panel_page"),
+    *("panel/test_panel_entrance_page", "worlds/test_conformance", "training/test_onnx_export"),
+    *("panel/test_panel_play_page", "training/test_resuming", "cli/test_resume_command"),
+    *("unity/test_unity_runs", "sweep/test_sweep_command", "cli/test_run_command"),
+    *("unity/test_builds", "cli/test_code_that_files_name", "training/test_onnx_memory"),
+    *("cli/test_judging_commands", "cli/test_seeds", "test_package_of_a_stranger"),
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with a slow test begin first, so that no worker is left alone with one at the end."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    """The longest files begin first, so that no worker is left alone with one at the end."""
+    turn = {Path(__file__).parent / f"{name}.py": at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: turn.get(item.path, len(turn)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

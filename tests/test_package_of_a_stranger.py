@@ -117,7 +117,6 @@ def test_their_settings_are_refused_as_those_of_the_built_in_ones_are(folder: Pa
         assert line.startswith(f"{file}:{wanted}")
 
 
-@pytest.mark.slow
 def test_a_training_of_them_runs_is_evaluated_and_resumed(folder: Path) -> None:
     code, output, messages = started(folder, "-c", STORY)
     assert code == 0, messages

@@ -54,7 +54,7 @@ def mlflow_servers(folder: Path) -> Iterator[Servers]:
         for process, _ in begun:
             process.terminate()
         for process, _ in begun:
-            process.wait(timeout=60)
+            process.wait(timeout=300)
 
 
 def _begin(folder: Path, **settings: str) -> tuple[subprocess.Popen[bytes], str]:
@@ -76,10 +76,10 @@ def _begin(folder: Path, **settings: str) -> tuple[subprocess.Popen[bytes], str]
 
 
 def _wait_for(process: subprocess.Popen[bytes], address: str) -> None:
-    for _ in range(1200):
+    for _ in range(3000):
         assert process.poll() is None, f"the server ended with code {process.returncode}"
         try:
-            with urllib.request.urlopen(f"{address}/health", timeout=5):
+            with urllib.request.urlopen(f"{address}/health", timeout=60):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)

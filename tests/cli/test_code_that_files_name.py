@@ -328,7 +328,7 @@ def test_code_that_ends_or_hangs_costs_no_other_file(
     assert [line.startswith(f"{worse}:") for line in others] == [True]
 
 
-def looks(project: Project, *, seconds: float = 60.0) -> tuple[list[str], dict[str, Any]]:
+def looks(project: Project, *, seconds: float = 300.0) -> tuple[list[str], dict[str, Any]]:
     """Why the panel showed nothing of the run, each reason once, and the scene it then showed."""
     lab = Lab(DataFolder(project.data), here=project.folder)
     run_id = project.artifacts().parent.name

@@ -54,7 +54,6 @@ def test_a_training_starts_from_another_runs_agent(data: Path) -> None:
     assert later.tags["lab.init_from"] == first.run_id
 
 
-@pytest.mark.slow
 def test_several_seeds_are_one_result(data: Path) -> None:
     follow(data, EVALUATION, "## Several seeds")
     assert len(list_runs(DataFolder(data))) == 2

@@ -98,7 +98,6 @@ def unbroken(folder: Path) -> dict[str, Any]:
 LONG = "train.total_steps=500000000"
 
 
-@pytest.mark.slow
 def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(tmp_path: Path) -> None:
     folder = new_project(tmp_path)
     # More steps than can be made before the signal comes; how many it is to be is known after it.
@@ -123,7 +122,6 @@ def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(tmp_path:
     assert status(folder, resumed["run_id"]) == "FAILED"
 
 
-@pytest.mark.slow
 def test_a_killed_run_is_resumed_by_its_file_and_a_stop_saves(
     folder: Path, unbroken: dict[str, Any]
 ) -> None:

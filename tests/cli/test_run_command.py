@@ -72,7 +72,7 @@ def finished(folder: Path) -> dict[str, Any]:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

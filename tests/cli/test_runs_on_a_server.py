@@ -57,7 +57,6 @@ seeds: 1
 workers: 1
 confirm: {best: 0}
 """
-pytestmark = pytest.mark.slow
 
 
 class Lab:

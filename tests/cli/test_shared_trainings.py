@@ -74,7 +74,6 @@ def test_one_of_several_starts_no_others(tmp_path: Path, monkeypatch: pytest.Mon
     assert "--processes can't be used in one of several processes" in told.said
 
 
-@pytest.mark.slow
 def test_two_processes_end_as_one_does(project: Project, store: Path, tmp_path: Path) -> None:
     few = ("run", "tiny.yaml", "--set", "train.total_steps=8192")
     (tmp_path / "alone").mkdir()

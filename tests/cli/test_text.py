@@ -239,7 +239,7 @@ else:
     command = [sys.executable, "-c", sys.orig_argv[2], "again"]
     child = subprocess.Popen(command, process_group=0)
     try:
-        child.wait(20)
+        child.wait(300)
     finally:
         child.kill()
 """

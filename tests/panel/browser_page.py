@@ -10,7 +10,7 @@ import pytest
 from panel_server import PanelUnderTest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-MS = 60_000  # that anything may take on a busy machine
+MS = 300_000  # that anything may take on a busy machine
 LARGE, SMALL = (1400, 900), (390, 844)
 
 

@@ -4,7 +4,19 @@ from collections.abc import Iterator
 
 import pytest
 from browser_page import Browser, running_browser
-from panel_server import PanelUnderTest, running_panel
+from panel_server import SECONDS, PanelUnderTest, running_panel
+
+from aimbot_lab.panel.server import lab
+from aimbot_lab.panel.server.actors import present_agent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _busy_machine() -> Iterator[None]:
+    """A page of MLflow may start slowly, and a run may show its agent late, beside other tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lab, "WAIT_SECONDS", SECONDS)
+        patch.setitem(present_agent.__kwdefaults__, "seconds", SECONDS)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -129,7 +129,7 @@ def test_large_bodies_are_refused(panel: PanelUnderTest) -> None:
 
 def test_a_large_body_that_announces_no_size_is_cut_off(panel: PanelUnderTest) -> None:
     own = {**panel.cookie, "Origin": panel.origin, "Transfer-Encoding": "chunked"}
-    connection = http.client.HTTPConnection("127.0.0.1", panel.door.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", panel.door.port, timeout=300)
     portions = (b"x" * 2**16 for _ in range(2 * MAX_BODY // 2**16))
     try:
         connection.request("POST", "/replay", portions, own, encode_chunked=True)
@@ -145,7 +145,7 @@ def test_large_messages_end_the_connection(panel: PanelUnderTest) -> None:
     with panel.socket() as socket:
         socket.send("x" * (MAX_MESSAGE + 1))
         with pytest.raises(ConnectionClosed) as closed:
-            socket.recv(timeout=60)
+            socket.recv(timeout=300)
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1009
 
@@ -168,7 +168,7 @@ def test_what_is_no_message_is_refused_in_a_line_and_the_page_goes_on(
 ) -> None:
     with panel.socket() as socket:
         socket.send(message)
-        told = json.loads(socket.recv(timeout=60))
+        told = json.loads(socket.recv(timeout=300))
         assert told["kind"] == "error"
         assert 0 < len(told["body"]["message"]) < 300
         assert "\n" not in told["body"]["message"]
@@ -181,7 +181,7 @@ def test_one_page_too_many_is_refused_until_another_is_closed(panel: PanelUnderT
         for socket in opened:  # each is served
             assert Page(socket).ask("start", "leave") == {"done": True}
         with panel.socket() as more, pytest.raises(ConnectionClosed) as closed:
-            more.recv(timeout=60)
+            more.recv(timeout=300)
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == TOO_MANY
         opened[0].close()
@@ -234,12 +234,12 @@ def test_connections_that_ask_for_nothing_shut_nobody_out_and_end(
     with panel.page() as page, ExitStack() as stack:
         place = ("127.0.0.1", panel.door.port)
         for first in (b"", b"G", head, body) * 3:
-            connected = stack.enter_context(socket.create_connection(place, timeout=60))
+            connected = stack.enter_context(socket.create_connection(place, timeout=300))
             connected.sendall(first)
             assert panel.http("/").status == 200
         monkeypatch.setattr(serve, "CONNECTION_SECONDS", 0.2)
         for first, more in ((b"", b""), (head, b"X: y\r\n"), (body, b"x")):
-            with socket.create_connection(place, timeout=60) as connected:
+            with socket.create_connection(place, timeout=300) as connected:
                 connected.sendall(first)
                 connected.settimeout(0.02)
                 assert ends(connected, more)

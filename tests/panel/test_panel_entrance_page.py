@@ -94,7 +94,7 @@ def test_the_private_file_leads_to_the_page_and_its_part(
     opened = threading.Event()
     monkeypatch.setattr(pages.webbrowser, "open", lambda _: opened.set())
     entrance = pages.open_privately(f"{panel.entrance}#training/a&b", tmp_path)
-    assert opened.wait(60)
+    assert opened.wait(300)
     with browser.page(panel) as page:
         page.goto(entrance.as_uri())
         page.wait_for_url(f"{panel.origin}/#training/a&b")

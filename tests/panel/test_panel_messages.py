@@ -232,4 +232,4 @@ def told_of(work: Any, folder: Path) -> dict[str, Any]:
         await answering
         return next(one for one in socket.sent if one["kind"] == "error")
 
-    return asyncio.run(asyncio.wait_for(run(), 60))
+    return asyncio.run(asyncio.wait_for(run(), 300))

@@ -20,8 +20,6 @@ from aimbot_lab.panel.server.messages import Loader
 from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.mlflow_store import MlflowStore, connect
 
-pytestmark = pytest.mark.slow  # MLflow's server takes its time to start
-
 AGENT = "agent/last/agent.json"
 UPLOAD = "/ajax-api/2.0/mlflow/upload-artifact?run_uuid={run}&path="
 EXPERIMENTS = "/api/2.0/mlflow/experiments/search?max_results=9"
@@ -44,7 +42,7 @@ class Served(NamedTuple):
         return urlsplit(self.address).netloc
 
     def ask(self, path: str, body: bytes | None = None, *, headers: Mapping[str, str]) -> Answer:
-        connection = http.client.HTTPConnection(self.host, timeout=60.0)
+        connection = http.client.HTTPConnection(self.host, timeout=300.0)
         try:
             connection.request("GET" if body is None else "POST", path, body, dict(headers))
             return Answer(connection.getresponse())

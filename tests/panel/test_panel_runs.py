@@ -92,14 +92,14 @@ def test_a_look_that_its_page_broke_off_leaves_the_next_look_whole(tmp_path: Pat
     class Slow(OneRun):
         def line(self, run_id: str) -> RunLine:
             begun.set()
-            goes_on.wait(60)
+            goes_on.wait(300)
             return super().line(run_id)
 
     async def run() -> dict[str, Any]:
         slow: Any = Slow(tmp_path)
         live = LiveRun(slow, "abc")
         broken_off = asyncio.create_task(live.look())
-        await asyncio.to_thread(begun.wait, 60)
+        await asyncio.to_thread(begun.wait, 300)
         broken_off.cancel()
         await asyncio.wait([broken_off])
         goes_on.set()
@@ -115,7 +115,7 @@ def test_what_is_watched_makes_one_decision_at_a_time_though_a_look_was_broken_o
         under_way[0] += 1
         at_once[0] = max(at_once[0], under_way[0])
         begun.set()
-        goes_on.wait(60)
+        goes_on.wait(300)
         under_way[0] -= 1
         return {"period": 0.0}
 
@@ -127,7 +127,7 @@ def test_what_is_watched_makes_one_decision_at_a_time_though_a_look_was_broken_o
         theatre: Any = _Theatre(lab, "abc", "")
         theatre._agent = SimpleNamespace(play=SimpleNamespace(decide=decide))
         broken_off = asyncio.create_task(theatre._look())
-        await asyncio.to_thread(begun.wait, 60)
+        await asyncio.to_thread(begun.wait, 300)
         broken_off.cancel()
         begun.clear()
         again = asyncio.create_task(theatre._look())

@@ -39,7 +39,7 @@ def postgres_server() -> Iterator[str]:
             return
         finally:
             server.send_signal(signal.SIGINT)  # fast: without waiting for clients
-            server.wait(timeout=60)
+            server.wait(timeout=300)
             shutil.rmtree(folder, ignore_errors=True)
     raise NoServerError("; ".join(reasons) or "no PostgreSQL binaries")
 
@@ -88,7 +88,7 @@ def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
 
     address = f"postgresql://lab@127.0.0.1:{port}/postgres"
 
-    for _ in range(600):
+    for _ in range(3000):
         if server.poll() is not None:
             raise OSError(f"the server ended with code {server.returncode}")
         try:

@@ -26,7 +26,7 @@ class FakeStore:
     def send(self, entries):
         self.threads.add(threading.get_ident())
         self.asked.set()
-        assert self.open.wait(30), "nobody opened the store"
+        assert self.open.wait(300), "nobody opened the store"
         if self.outages:
             self.outages -= 1
             raise StoreError("the store is down")

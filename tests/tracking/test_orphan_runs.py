@@ -133,7 +133,7 @@ def test_several_reapers_at_once_close_a_run_once(data_folder, dead_run):
 
 def test_who_comes_while_another_reaps_does_not_wait(data_folder, dead_run):
     with ThreadPoolExecutor(1) as pool, exclusive(data_folder.orphan_lock):
-        assert pool.submit(close_orphan_runs, data_folder).result(timeout=10) == []
+        assert pool.submit(close_orphan_runs, data_folder).result(timeout=300) == []
     assert close_orphan_runs(data_folder) == [dead_run.run_id]
 
 
@@ -175,12 +175,12 @@ def test_what_waited_is_not_sent_by_who_was_taken_over(data_folder, monkeypatch)
     store.open.clear()
     tracker = start_tracker(RunAddress("a" * 32, "1", "fake:"), folder, sink=store)
     tracker.log_metrics(1, {"a": 1.0})
-    assert store.asked.wait(30)
+    assert store.asked.wait(300)
     for step in range(2, 400):
         tracker.log_metrics(step, {"a": 1.0})
     claimed = claim_run(data_folder, "a" * 32, take_over=True)
     store.open.set()
-    tracker._sender._thread.join(30)
+    tracker._sender._thread.join(300)
     assert store.steps == [1]  # that was under way
     assert not tracker.finish("FINISHED").complete
     assert not claimed.is_free

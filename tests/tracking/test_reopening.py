@@ -30,7 +30,7 @@ def stopped(data_folder):
 def wait_until_all_has_arrived(tracker):
     sender = tracker._sender
     with sender._changed:
-        assert sender._changed.wait_for(sender._is_done, 20.0)
+        assert sender._changed.wait_for(sender._is_done, 300.0)
 
 
 def only_run(data_folder):

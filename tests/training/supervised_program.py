@@ -15,7 +15,7 @@ from aimbot_lab.training.processes.supervisor import supervise
 
 FOLDER, KIND = Path(sys.argv[1]), sys.argv[2]
 RANK = int(os.environ.get("RANK", "0"))
-WAIT_S = 60  # longer than any test
+WAIT_S = 400  # longer than any test
 
 
 def note(word: str) -> None:

@@ -82,7 +82,7 @@ def processes(count: int, kind: str, *, patience_s: float = 60) -> Iterator[list
 def answers(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     """What each process of 2, 3 and 4 found."""
     with processes(request.param, "speak") as started:
-        ended = [process.communicate(timeout=120) for process in started]
+        ended = [process.communicate(timeout=300) for process in started]
         assert [process.returncode for process in started] == [0] * request.param, ended
     assert [err for _, err in ended] == [""] * request.param
     return [json.loads(out) for out, _ in ended]
@@ -138,10 +138,10 @@ def test_arrays_are_gathered_in_the_order_of_ranks(answers: list[dict[str, Any]]
 def test_a_killed_process_is_noticed_at_once() -> None:
     count = 3
     with processes(count, "SIGKILL") as started:
-        assert started[-1].wait(120) == -signal.SIGKILL
+        assert started[-1].wait(300) == -signal.SIGKILL
         begin = time.monotonic()
         for rank, process in enumerate(started[:-1]):
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=300)
             assert process.returncode == LostError.exit_code, err
             assert out.startswith(f"rank {rank} of {count} lost another process while it waited")
             assert out.count("\n") == 1
@@ -154,7 +154,7 @@ def test_a_killed_process_is_noticed_at_once() -> None:
 )
 def test_a_silent_process_is_lost_after_the_patience(count: int, waited_for: str) -> None:
     with processes(count, "SIGSTOP", patience_s=3) as (waiting, *_others):
-        out, err = waiting.communicate(timeout=120)
+        out, err = waiting.communicate(timeout=300)
         assert waiting.returncode == LostError.exit_code, err
         lost = f"rank 0 of {count} lost another process while it waited for {waited_for}"
         assert out.startswith(lost)

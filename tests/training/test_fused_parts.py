@@ -68,7 +68,6 @@ def test_each_part_that_the_fused_engine_knows_is_in_a_variant_alone_or_with_oth
     assert {key for network in networks for key in network.parts} == {*PARTS} - {"picture"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_gradient_is_autograds_far_from_the_rollout(variant: str) -> None:
     """Far enough for ratios to be clipped, and for units to be told apart."""

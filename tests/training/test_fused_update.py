@@ -33,7 +33,6 @@ LAYERS: list[list[int]] = [[7], [17, 33, 5], [1, 16]]  # with and without units 
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("space", "given"), [*KINDS, *(("hybrid", given) for given in VARIANTS)], ids=str
 )

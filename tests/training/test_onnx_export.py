@@ -88,7 +88,6 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Agents:
     return of_kind
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("algo", "train"), KINDS, ids=str)
 def test_the_deployed_network_chooses_as_the_agent(
     agent: Agents, algo: str, train: dict[str, Any]

@@ -35,7 +35,7 @@ class Table:
     """Where threads lay down what the others take up."""
 
     def __init__(self, count: int) -> None:
-        self.barrier, self.laid = Barrier(count, timeout=60), [None] * count
+        self.barrier, self.laid = Barrier(count, timeout=300), [None] * count
 
 
 class Together:

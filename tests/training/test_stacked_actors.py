@@ -142,7 +142,6 @@ def some_sits() -> np.ndarray:
     return np.random.default_rng(1).permutation(np.repeat([0, 2, 1, -1], [70, 30, 1, 49]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_does_in_one_call_what_it_does_alone_to_the_bit(kind: str) -> None:
     train, sits = KINDS[kind], some_sits()

@@ -13,7 +13,7 @@ import pytest
 
 PROGRAM = Path(__file__).with_name("supervised_program.py")
 ROOT = PROGRAM.parents[2]
-WAIT_S = 60
+WAIT_S = 300
 
 Launch = Callable[[str], "subprocess.Popen[str]"]
 

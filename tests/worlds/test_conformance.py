@@ -92,7 +92,6 @@ def test_parts_draw_parameters_as_the_whole(name: str, seeded: int | None) -> No
     parts_play_as_the_whole(replace(subject, scenario=scenario, rows=7))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_a_world_obeys_the_laws_of_worlds(check, name: str) -> None:
