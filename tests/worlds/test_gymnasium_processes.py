@@ -33,7 +33,8 @@ class Odd(gymnasium.Env):
         self.observation_space = spaces.Dict({"eye": eye, "at": at})
     def shown(self):
         eye = self.np_random.integers(0, 256, (6, 5, 3), dtype=np.uint8)
-        return {"eye": eye, "at": np.array([random.random(), np.random.rand()], np.float32)}
+        first = random.random() + (99 if self.fault == "far" else 0)
+        return {"eye": eye, "at": np.array([first, np.random.rand()], np.float32)}
     def mask(self):
         return {"mask": [True, bool(self.np_random.integers(2)), True]}
     def reset(self, *, seed=None, options=None):
@@ -108,10 +109,12 @@ def test_several_processes_have_the_bits_of_one() -> None:
 
 
 def test_what_environments_do_is_reported_once() -> None:
-    world = begun(2)
+    world = begun(2, fault="far")
     world.reset(3, step_buffers(world).observations)
     played(world, 10)
-    assert len(world.take_notices()) == 2  # the two global generators
+    notices = world.take_notices()
+    assert len(notices) == 3  # two are the global generators
+    assert sum("at_0 as 99." in one for one in notices) == 1
     played(world, 10)
     assert not world.take_notices()
     world.close()

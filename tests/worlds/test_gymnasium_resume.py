@@ -245,6 +245,16 @@ def test_handlers_and_generators_are_put_back_and_told_of_once() -> None:
     assert not new_notices(world)
 
 
+def test_what_is_drawn_while_environments_are_made_is_put_back_without_a_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Corridor, "__init__", lambda _: random.seed(1))
+    before = process()
+    world = corridors(WinRule(terminated="win"))
+    assert process() == before
+    assert not new_notices(world)
+
+
 @pytest.mark.usefixtures("meddler")
 def test_what_an_environment_prints_goes_to_standard_error(
     capsys: pytest.CaptureFixture[str],

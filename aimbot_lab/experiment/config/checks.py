@@ -436,19 +436,24 @@ def number_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Dia
         yield Diagnostic(
             key,
             f"{train.algo} needs two bounds of each number of an action, and {name} has none or "
-            "one: give its Box bounds in a wrapper (gymnasium.wrappers.ClipAction cuts at them, "
-            "RescaleAction goes from -1 to 1), or use ppo",
+            "one: give its Box two bounds where it is defined or in a wrapper of your own "
+            "(gymnasium.wrappers.ClipAction and RescaleAction keep those that there are), or use "
+            "ppo",
         )
 
 
 def mask_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
     """Why nothing would be masked though `train` says so."""
-    if spec_of(env).can("masks"):
+    spec = spec_of(env)
+    if spec.can("masks"):
         return
     way = "give the environment a method action_masks, or wrap it in sb3_contrib's ActionMasker"
     if hasattr(env, "masks"):
         way += ", or say by env.masks.info where its info has them"
-    what = f"needs action masks, and there are none here (world {env.world}): {way}"
+    there = f"there are none here (world {env.world}): {way}"
+    if not spec.branches:
+        there = "actions are numbers here, without choices to mask"
+    what = f"needs action masks, and {there}"
     if train.masks:
         yield Diagnostic(("train", "masks"), f"{what}, or leave this out")
     elif algorithm_of(train).masked:

@@ -6,6 +6,7 @@ process that started it, also where that is killed.
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,6 +41,7 @@ GONE = (EOFError, OSError)  # of a line whose other end is closed
 START_SECONDS = 60.0  # at least, in which a process imports its libraries
 END_SECONDS = 5.0  # that environments have to be closed
 ALIGNMENT = 64  # bytes
+DETAILS = re.compile(r"reset|step|-?[\d.]+")  # in which processes say the same thing differently
 
 
 def _memory() -> IO[bytes]:
@@ -89,6 +91,7 @@ class CopiesInProcesses:
     def __init__(self, settings: GymnasiumSettings, count: int) -> None:
         self.settings = settings
         self._notices: list[str] = []
+        self._said: set[str] = set()  # notices without their details
         self._parts: list[_Part] = []
         weakref.finalize(self, _end, self._parts)
         with closed_on_failure(self.close), _memory() as file:
@@ -107,8 +110,10 @@ class CopiesInProcesses:
             part.send(what, given)
         answers = [part.answer(what) for part, _ in asked]  # of all, also where one has failed
         faults = [answer for answer, _ in answers if isinstance(answer, LabError)]
-        for _, notices in answers:
-            self._notices += [one for one in notices if one not in self._notices]
+        for notice in (one for _, notices in answers for one in notices):
+            if (gist := DETAILS.sub("", notice)) not in self._said:
+                self._said.add(gist)
+                self._notices.append(notice)
         if faults:
             raise faults[0]
         return [answer for answer, _ in answers]

@@ -93,7 +93,8 @@ class ProcessGuard:
                 one = generators()[name]
                 if one.shown(one.state()) != one.shown(state):
                     one.restore(state)
-                    self._tell((UNDONE if one.seed is None else SEEDS).format(name))
+                    if one.seed is None:  # a module that is imported may draw, too
+                        self._tell(UNDONE.format(name))
 
     def look(self) -> ProcessState:
         """What the process is now; from here on, what is printed goes to standard error."""
