@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -25,6 +26,7 @@ import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import EpisodeBatch, Measure
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.metric_names import EVAL_RETURN
 from aimbot_lab.foundation.settings import ParameterValue
 
 
@@ -357,6 +359,15 @@ class WorldSpec:
     def can(self, ability: str) -> bool:
         """Whether the world has one of `ABILITIES`."""
         return ability in self.abilities
+
+
+_RETURN = Measure(
+    "return", "total_reward", "return [95 %]", interval=True, decimals=2, evaluation=EVAL_RETURN
+)
+WITHOUT_WINS: Mapping[str, Any] = MappingProxyType(
+    {"has_wins": False, "episode_columns": ("total_reward",), "measures": (_RETURN,)}
+)
+"""Fields of the spec of a world that says of no episode whether it was won."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
@@ -48,6 +49,7 @@ from aimbot_lab.mlagents.messages import (
     WireError,
     bytes_of,
     floats_of,
+    new_message,
     parsed,
     tag,
     write_bytes,
@@ -176,10 +178,15 @@ class ActionCodec:
         return ActionTuple(continuous, discrete)
 
     def encode(self, action: ActionTuple) -> bytes:
-        """`action` as a ListAgentAction. Raises WireError for choices that are not 0 to 127."""
+        """`action` as a ListAgentAction. Raises WireError for negative choices."""
         choices = action.discrete
-        if choices.size and not 0 <= choices.min() <= choices.max() < ONE_BYTE:
-            raise WireError(f"choices to send must be 0 to {ONE_BYTE - 1}")
+        if choices.size and choices.min() < 0:
+            raise WireError("choices to send must not be negative")
+        if choices.size and choices.max() >= ONE_BYTE:
+            message = new_message("ListAgentAction")
+            for numbers, chosen in zip(action.continuous, choices, strict=True):
+                message.value.add(continuous_actions=numbers, discrete_actions=chosen.tolist())
+            return bytes(message.SerializeToString())
         layout = self._layouts[-1]
         rows = np.tile(layout.row, (len(choices), 1))
         floats = np.ascontiguousarray(action.continuous, "<f4")
@@ -384,6 +391,11 @@ def _sensor(seen: Any) -> ObservationSpec:
 
 def _numbers_of(observation: Any, sensor: ObservationSpec) -> Float32Array:
     """What an Observation of protobuf holds, in its sensor's shape."""
+    if (shape := tuple(observation.shape)) != sensor.shape:
+        raise UnityObservationException(
+            f"sensor {sensor.name!a}: an observation has the shape {shape!s:.60}; before it had "
+            f"{sensor.shape}"
+        )
     if observation.compression_type:
         mapping = list(observation.compressed_channel_mapping)
         return _shades(observation.compressed_data, mapping, sensor)
@@ -446,17 +458,23 @@ def _pixels(file: bytes, size: tuple[int, int], where: str) -> Float32Array:
     """Pixels [H, W, C] from 0 to 255 of a PNG file of this height and width."""
     from PIL import Image
 
+    width, height = (int.from_bytes(file[at : at + 4], "big") for at in (16, 20))
+    if file[:8] + file[12:16] != PNG_HEADER + b"IHDR":
+        raise WireError(f"{where} can't be read: it is no PNG file")
+    if (height, width) != size:  # before it is opened: a wrong one may be of any size
+        raise UnityObservationException(
+            f"{where} has {width}x{height} pixels; it must have {size[1]}x{size[0]}"
+        )
     try:
         with Image.open(BytesIO(file), formats=("PNG",)) as image:
-            width, height = image.size
-            if (height, width) != size:
-                raise UnityObservationException(
-                    f"{where} has {width}x{height} pixels; it must have {size[1]}x{size[0]}"
-                )
+            if image.mode.startswith("I"):  # one channel of 16 bits
+                grey = np.asarray(image, np.float32)[..., None] / np.float32(257)
+                return np.repeat(grey, 3, axis=2)
             shown = image if image.mode in ("RGB", "RGBA") else image.convert("RGB")
             return np.asarray(shown, np.float32)
-    except (OSError, SyntaxError, ValueError) as error:
-        raise WireError(f"{where} can't be read: {error!s:.60}") from error
+    except Exception as error:  # a broken file raises errors of many kinds
+        what = one_line(str(error)).partition(" <")[0]
+        raise WireError(f"{where} can't be read: {what:.60}") from error
 
 
 def _joined_masks(decisions: DecisionSteps) -> BoolArray | None:

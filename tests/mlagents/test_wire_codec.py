@@ -236,10 +236,14 @@ def test_actions_of_another_size_are_refused() -> None:
         ActionCodec(ActionSpec(2, (3,))).decode(data)
 
 
-def test_choices_that_a_byte_does_not_hold_are_not_sent() -> None:
-    codec = ActionCodec(ActionSpec(0, (300,)))
-    with pytest.raises(WireError, match="0 to 127"):
-        codec.encode(ActionTuple(discrete=np.array([[128]])))
+def test_choices_that_a_byte_does_not_hold_are_sent_too() -> None:
+    codec = ActionCodec(ActionSpec(1, (300, 2)))
+    sent = ActionTuple(np.array([[0.5], [-1]], np.float32), np.array([[299, 1], [127, 0]]))
+    read = codec.decode(codec.encode(sent))
+    assert read.continuous.tolist() == [[0.5], [-1]]
+    assert read.discrete.tolist() == [[299, 1], [127, 0]]
+    with pytest.raises(WireError, match="must not be negative"):
+        codec.encode(ActionTuple(discrete=np.array([[-1, 0]]), continuous=np.zeros((1, 1))))
 
 
 def test_observations_of_another_size_are_refused() -> None:
@@ -249,7 +253,7 @@ def test_observations_of_another_size_are_refused() -> None:
         observation_specs=[one._replace(shape=(9, 9)) for one in spec.observation_specs]
     )
     data = a_list(random, [an_info(random, spec)])
-    with pytest.raises(UnityException, match="it must have 81"):
+    with pytest.raises(UnityException, match="; before it had \\(9, 9\\)"):
         InfoCodec(wider).decode(data)
     fewer = spec._replace(observation_specs=[])
     with pytest.raises(UnityException, match="observations; it must have 0"):

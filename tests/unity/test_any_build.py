@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
 from aimbot_lab.foundation.world import Scenario, new_notices
 from aimbot_lab.mlagents.base_env import (
     ActionTuple,
@@ -34,7 +34,7 @@ from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, ObservationSettings
 from aimbot_lab.worlds.unity import channels
 from aimbot_lab.worlds.unity.settings import BuildShape, UnitySettings, UnityWinRule
-from aimbot_lab.worlds.unity.world import UnityWorld
+from aimbot_lab.worlds.unity.world import AWAY, UnityWorld
 from tests.unity.played_builds import SCRIPTED, SessionLink, Told, begun, scripted_world
 
 NONE, MOVES = DimensionProperty.NONE, DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
@@ -42,9 +42,9 @@ GOTO = Scenario({"goto": 1.0})
 WIN = UnityWinRule(return_above=1.0)
 
 
-def png(pixels: np.ndarray, mode: str = "RGB") -> bytes:
+def png(pixels: np.ndarray) -> bytes:
     file = BytesIO()
-    Image.fromarray(pixels.astype(np.uint8), mode).save(file, "png")
+    Image.fromarray(pixels).save(file, "png")
     return file.getvalue()
 
 
@@ -63,6 +63,8 @@ def shown(files: bytes, shape: tuple[int, ...], mapping: list[int], *, first: bo
 RANDOM = np.random.default_rng(1)
 ONE, TWO = (RANDOM.integers(0, 256, (5, 6, 3), np.uint8) for _ in range(2))
 BOTH = np.concatenate([ONE, TWO], axis=2)
+FOUR, GREY = BOTH[..., :4], ONE[..., :1]
+DEEP = GREY[..., 0] * np.uint16(257)  # the same shades in 16 bits
 PICTURES = [
     ((5, 6, 3), png(ONE), [], ONE),
     ((5, 6, 3), png(ONE), [0, 1, 2], ONE),
@@ -72,8 +74,14 @@ PICTURES = [
     ((5, 6, 6), png(ONE) + png(TWO), [], BOTH),
     ((5, 6, 4), png(ONE) + png(TWO), [], BOTH[..., :4]),
     ((5, 6, 4), png(ONE) + png(TWO), [0, 1, 2, 3, -1, -1], BOTH[..., :4]),
+    ((5, 6, 3), png(FOUR), [], ONE),
+    ((5, 6, 4), png(FOUR), [], FOUR),
+    ((5, 6, 1), png(GREY[..., 0]), [], GREY),
+    ((5, 6, 3), png(GREY[..., 0]), [], GREY.repeat(3, axis=2)),
+    ((5, 6, 1), png(DEEP), [], GREY),
     ((5, 6, 2), png(ONE) + png(TWO), [0, 0, 0, 1, 1, 1], np.stack([ONE.mean(2), TWO.mean(2)], 2)),
 ]
+HUGE = png(ONE)[:16] + 2 * (60_000).to_bytes(4, "big") + png(ONE)[24:]
 
 
 @pytest.mark.parametrize("first", [False, True])
@@ -94,6 +102,8 @@ def test_compressed_pictures_are_read_as_ml_agents_reads_them(
     [
         (b"no picture", [], "a compressed picture can't be read"),
         (png(ONE)[:-30], [], "a compressed picture can't be read"),
+        (png(ONE)[:10], [], "a compressed picture can't be read: it is no PNG file"),
+        (HUGE, [], "a compressed picture has 60000x60000 pixels; it must have 6x5"),
         (b"", [], "a compressed picture has 0 channels; it must have 3"),
         (png(ONE[:4]), [], "a compressed picture has 6x4 pixels; it must have 6x5"),
         (png(ONE), [0, 1], "a compressed picture of 3 channels is mapped to 3 by"),
@@ -138,12 +148,17 @@ def test_a_build_with_a_camera_shows_the_same_compressed_or_not() -> None:
 
 
 class TwoBehaviors:
-    """A build of the learner `Walker` and of `Enemy`; walkers are a group that is rewarded."""
+    """A build of the learner `Walker` and of `Enemy`; walkers are a group that is rewarded.
 
-    def __init__(self, *, agents: int = 1) -> None:
+    Walkers ask for actions in the messages `walks`, by their ids one after the other if `by_turns`.
+    """
+
+    def __init__(
+        self, *, agents: int = 1, walks: range = range(10**9), by_turns: bool = False
+    ) -> None:
         self.codec, self.actions = InfoCodec(SCRIPTED), ActionCodec(SCRIPTED.action_spec)
         self.sent: dict[str, list[ActionTuple]] = {"Walker?team=0": [], "Enemy?team=1": []}
-        self.agents = agents
+        self.agents, self.walks, self.by_turns, self.told = agents, walks, by_turns, -1
 
     def greet(self, seed: int) -> None:
         """Nothing to greet."""
@@ -153,17 +168,22 @@ class TwoBehaviors:
             self.sent[name].append(self.actions.decode(data))
 
     def receive(self) -> BuildMessage:
-        infos = {name: self._infos(name, count) for name, count in self._counts()}
-        return BuildMessage(OK, infos, b"", introduction(list(self.sent), SCRIPTED))
+        self.told += 1
+        infos = {name: self._infos(name, ids) for name, ids in self._asking() if len(ids)}
+        return BuildMessage(OK, infos, b"", introduction(list(infos), SCRIPTED))
 
     def close(self, *, at_once: bool = False) -> None:
         """Nothing to close."""
 
-    def _counts(self) -> list[tuple[str, int]]:
-        return [(name, self.agents * (1 if "Walker" in name else 3)) for name in self.sent]
+    def _asking(self) -> list[tuple[str, np.ndarray]]:
+        walkers = np.arange(self.agents if self.told in self.walks else 0, dtype=np.int32)
+        if self.by_turns:
+            walkers = walkers[self.told % self.agents :][:1]
+        enemies = np.arange(3 * self.agents, dtype=np.int32)
+        return list(zip(self.sent, (walkers, enemies), strict=True))
 
-    def _infos(self, name: str, count: int) -> bytes:
-        ids, group = np.arange(count, dtype=np.int32), 1.5 if "Walker" in name else 0.0
+    def _infos(self, name: str, ids: np.ndarray) -> bytes:
+        count, group = len(ids), 1.5 if "Walker" in name else 0.0
         masks = [np.tile(np.array([[False, True, False]]), (count, 1))]
         steps = DecisionSteps(
             [np.zeros((count, 1), np.float32)],
@@ -187,11 +207,7 @@ def test_a_groups_reward_counts_and_other_behaviors_act_as_they_are_told(
     others: dict[str, Any],
 ) -> None:
     build = TwoBehaviors()
-    settings = UnitySettings(
-        file_name="Test", num_envs=1, behavior="Walker", win=WIN, others=others
-    )
-    shape = BuildShape("Walker", SCRIPTED, 1, {})
-    world = UnityWorld(settings, shape, start=lambda number: build)
+    world = two_behaviors(build, others=others)
     buffers = begun(world, Scenario({"task": 1.0}))
     for _ in range(40):
         world.step(np.full((1, 1), 2, np.float32), buffers)
@@ -201,6 +217,76 @@ def test_a_groups_reward_counts_and_other_behaviors_act_as_they_are_told(
     assert {*enemies.tolist()} == ({0, 2} if others else {0})  # 1 is forbidden
     (said,) = [line for line in new_notices(world) if "group" in line]
     assert said == "agents of Walker are in groups: a group's reward is added to each member's"
+
+
+def two_behaviors(build: TwoBehaviors, **settings: Any) -> UnityWorld:
+    settings |= {"num_envs": 1, "behavior": "Walker", "win": WIN, "max_lifetime_restarts": 0}
+    chosen = UnitySettings(file_name="Test", **settings)
+    shape = BuildShape("Walker", SCRIPTED, 1, {})
+    return UnityWorld(chosen, shape, start=lambda number: build)
+
+
+@pytest.mark.parametrize("walks", [range(3), range(0)])
+def test_a_learner_that_vanishes_while_others_go_on_ends_in_a_line(walks: range) -> None:
+    world = two_behaviors(TwoBehaviors(walks=walks), timeout_wait=0.001)
+
+    def play() -> None:
+        buffers = begun(world, Scenario({"task": 1.0}))
+        for _ in range(9):
+            world.step(np.full((1, 1), 2, np.float32), buffers)
+
+    with pytest.raises(
+        ForeignCodeError, match=r"behavior Walker: .* needed an action within 0\.001"
+    ):
+        play()
+
+
+@pytest.mark.parametrize(
+    ("build", "agents"),
+    [
+        (TwoBehaviors(agents=2, walks=range(4, 10**9)), 2),
+        (TwoBehaviors(agents=3, by_turns=True), 3),
+    ],
+    ids=["late", "by turns"],
+)
+def test_agents_that_come_late_or_ask_by_turns_are_counted(
+    monkeypatch: pytest.MonkeyPatch, build: TwoBehaviors, agents: int
+) -> None:
+    monkeypatch.setattr(channels, "Build", lambda *_: build)
+    monkeypatch.setattr(channels, "launch_of", lambda _: None)
+    shape = channels.probe(UnitySettings(file_name="Test", behavior="Walker"))
+    assert (shape.behavior, shape.agents) == ("Walker", agents)
+
+
+def test_an_agent_that_left_for_good_holds_no_lesson_up() -> None:
+    first, away = Told({0: 1.0, 1: 2.0}), Told({1: 3.0}, {0: 9.0}, reward=1.0)
+    others = [Told({1: float(step)}, {1: 8.0} if step % 2 else {}) for step in range(AWAY)]
+    back = Told({0: 5.0, 1: 6.0})
+    world = scripted_world([first, away, *others, back], win=WIN)
+    buffers, ended, running = begun(world, Scenario({"task": 1.0})), [], []
+    for _ in range(AWAY + 2):
+        batch = world.step(np.full((2, 1), 2, np.float32), buffers)
+        ended += [(row, won) for row, won in zip(batch.row, batch.won, strict=True) if row == 0]
+        running.append(batch.running_scenario[0] >= 0)
+    assert ended == [(0, True)]
+    assert running == [True] * (AWAY - 1) + [False] * 2 + [True]
+    assert batch.untold == (0,)
+    assert (buffers.finished.tolist(), buffers.truncated[0]) == ([True, False], True)
+    assert buffers.observations[0] == 5.0
+
+
+def test_an_agent_beyond_the_rows_takes_one_that_is_left() -> None:
+    script = [
+        Told({0: 1.0, 1: 2.0}),
+        Told({1: 3.0}, ended={0: 9.0}),
+        Told({1: 4.0}),
+        Told({1: 6.0}, ended={1: 5.0}),
+        Told({1: 7.0}),
+    ]
+    world = scripted_world(script, rows=1, win=WIN)
+    buffers = begun(world, Scenario({"task": 1.0}))
+    world.step(np.full((1, 1), 2, np.float32), buffers)
+    assert (buffers.observations.item(), buffers.finished.item()) == (6.0, True)
 
 
 @pytest.mark.parametrize(

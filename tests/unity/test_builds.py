@@ -117,6 +117,7 @@ def test_a_build_that_fails_ends_the_run_in_a_line(build: Any, mode: str, line: 
         stepped(world, buffers, 9)
     assert line in str(raised.value)
     assert "\n" not in str(raised.value)
+    assert str(raised.value).count("build 0") == 1
     world.close()
     assert is_gone(pid)
 

@@ -215,6 +215,40 @@ def test_a_rule_says_who_won(rule: UnityWinRule, outcomes: list[int]) -> None:
     assert batch.outcome.tolist() == outcomes
 
 
+def test_without_a_rule_for_wins_returns_are_told() -> None:
+    batch = result_of([], rewards=2.0, win="none")
+    assert (batch.outcome.tolist(), batch.columns["total_reward"].tolist()) == (
+        [LOSS, LOSS],
+        [2, 2],
+    )
+    spec = scripted_world([], win="none").spec
+    assert (spec.has_wins, [one.name for one in spec.measures]) == (False, ["return"])
+
+
+@pytest.mark.parametrize(
+    ("given", "channels", "said"),
+    [
+        ({}, [], ["the first 10 episodes ended without result lines, so that none was won"]),
+        ({}, [WON, LOST], []),
+        ({"win": UnityWinRule(stat="Goal")}, [], ["the first 10 episodes ended without values of"]),
+        ({"win": UnityWinRule(return_above=1.0)}, [], []),
+    ],
+)
+def test_a_build_that_never_says_who_won_is_named_once(
+    given: dict[str, Any], channels: list[Any], said: list[str]
+) -> None:
+    first, *others = (
+        Told({0: 1, 1: 2}, {0: 9, 1: 8} if told else {}, channels=channels if told else ())
+        for told in (False, *[True] * 15)
+    )
+    world = scripted_world([first, *others], **given)
+    buffers = begun(world, TASK)
+    for _ in others:
+        world.step(np.ones((2, 1), np.float32), buffers)
+    notices = new_notices(world)
+    assert [line[: len(part)] for line, part in zip(notices, said, strict=True)] == said
+
+
 def test_an_unknown_channel_is_named_once_with_how_it_begins() -> None:
     from uuid import UUID
 

@@ -400,11 +400,11 @@ def cost_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagn
 
 
 def aim_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
-    """Whether the agent aims where the world has no mouse, or farther than the arena lets it."""
+    """Whether the agent aims where actions have no numbers, or farther than the arena lets it."""
     if spec_of(env).continuous == 0:
         usual = USUAL_BINS.get(train.algo, AIM_BINS)
         given = (("aim", train.aim != "bins"), ("aim_bins", train.aim_bins != usual))
-        what = f"world {env.world} has no mouse"
+        what = f"world {env.world} has no continuous actions: leave it out"
         yield from (Diagnostic(("train", key), what) for key, is_given in given if is_given)
         return
     if train.aim == "bins" and not algorithm_of(train).chooses_bins(train, spec_of(env)):

@@ -58,8 +58,8 @@ OFF_POLICY: Mapping[str, int] = {"batch_size": 128, "buffer_size": 50_000}
 ELO = ("Elo", "elo")
 CRITERIA = ("measure", "rule", "threshold", "min_lesson_length", "signal_smoothing")
 NO_WIN = (
-    "env.win is left out: result lines of the build say what is won; for one that sends none, "
-    "add return_above or stat"
+    "env.win is none, so that mean returns count: leave it out for a build that sends result "
+    "lines, or say by return_above or stat what is won"
 )
 NO_RESET = (
     "has no counterpart: episodes that run go on to their ends, and the next lesson begins with "
@@ -206,10 +206,13 @@ class _Converter:
         self._difficulty: Mapping[str, Sequence[float]] = {}
         self._levels: Mapping[str, int] = {} if self._own else world.targets(None)
         self._program = file_name or file.value("env_settings.env_path")
+        self._win = "none" if self._own else None
+        if any(one.get("measure") in ELO for _, one in _criteria(file)):
+            self._win = None
         if self._own and self._program:
             arguments = file.value("env_settings.env_args") or ()
             if (played := lesson_of_player(self._program, arguments)) is not None:
-                lesson, of = played
+                self._win, (lesson, of) = None, played
                 self._targets, self._difficulty = dict(lesson.targets), lesson.difficulty
                 self._levels = of.targets(None)
         self._came_from: dict[KeyPath, KeyPath] = {}
@@ -315,7 +318,7 @@ class _Converter:
         if self._own and not self._program:
             what = "is missing: an editor is waited for; --file-name names a build"
             self._note(CHOICE, ("env_settings", "env_path"), what)
-        if self._own:
+        if self._win:
             self._note(CHOICE, (), NO_WIN)
         lost: dict[str, list[KeyPath]] = {}
         for path, criteria in _criteria(file):
@@ -358,7 +361,7 @@ class _Converter:
         """Put in the world, what learns, and in how many environments."""
         file = self._file
         if self._own:
-            env |= {"file_name": self._program, "behavior": file.behavior}
+            env |= {"file_name": self._program, "behavior": file.behavior, "win": self._win}
             for key in [key for key, value in env.items() if value is None]:
                 del env[key]
         if self._like_ppo or self._plugin:

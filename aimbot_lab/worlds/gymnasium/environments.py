@@ -6,13 +6,11 @@ with the interface of the old gym are reported in a line with what Gymnasium wan
 
 import inspect
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, assert_never
 
 import gymnasium
 import numpy as np
 
-from aimbot_lab.foundation.episodes import Measure
 from aimbot_lab.foundation.errors import (
     ConfigurationError,
     ForeignCodeError,
@@ -21,21 +19,14 @@ from aimbot_lab.foundation.errors import (
     place_of_method,
     reason,
 )
-from aimbot_lab.foundation.metric_names import EVAL_RETURN
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Gaussian, MultiRangeUniform, ParameterValue, Uniform
-from aimbot_lab.foundation.world import GOALS, Scenario, WorldSpec
+from aimbot_lab.foundation.world import GOALS, WITHOUT_WINS, Scenario, WorldSpec
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import MisfitError, action_columns
 from aimbot_lab.worlds.gymnasium.wrapping import Env, seen_parts, space_of
 
-RETURN = Measure(
-    "return", "total_reward", "return [95 %]", interval=True, decimals=2, evaluation=EVAL_RETURN
-)
-WITHOUT_WINS: Mapping[str, Any] = MappingProxyType(
-    {"has_wins": False, "episode_columns": ("total_reward",), "measures": (RETURN,)}
-)
 WANTED = {
     "reset": "it must be reset(*, seed=None, options=None) and return (observation, info)",
     "step": "it must return (observation, reward, terminated, truncated, info)",

@@ -16,7 +16,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from math import isfinite
+from math import inf, isfinite
 from statistics import fmean
 from typing import Any
 from uuid import UUID
@@ -61,6 +61,7 @@ from aimbot_lab.worlds.unity.settings import (
     BuildShape,
     UnitySettings,
     UnityWinRule,
+    Winning,
     learned_behavior,
     plain_name,
 )
@@ -71,6 +72,10 @@ MAX_LINE = 200  # characters of a line that are shown
 MAX_ERRORS = 10  # different ones that are shown
 MAX_STATS = 100  # different ones that are kept
 MAX_NAME = 200  # characters of a metric's name
+SILENT = 10  # episodes without a result, after which it is said
+LATE = 5.0  # s that a behavior may come later than others
+MAX_TURNS = 20  # messages in which all agents have asked for an action
+Agent = tuple[str, int]  # behavior and id
 Result = EpisodeResult | str
 """How an episode ended, or why that can't be read."""
 
@@ -134,6 +139,7 @@ class ChannelReader:
         self._shown: set[str] = set()  # errors
         self._notices: list[str] = []
         self._stats: dict[str, tuple[int, list[float]]] = {}  # by name, aggregation and values
+        self._silent = 0.0  # episodes without a result; -inf once there was one
 
     def result_lines(self, messages: Sequence[Message]) -> list[str]:
         """Those among `messages`; the others are counted or named."""
@@ -191,10 +197,18 @@ class ChannelReader:
         what = "the build sends a stat that can't be read, ignored"
         self._notice(what, f"{what}: {_preview(data)}")
 
-    def note_groups(self, behavior: str) -> None:
-        """Say, once, that a group's rewards count for each agent of `behavior`."""
-        text = f"agents of {behavior} are in groups: a group's reward is added to each member's"
-        self._notice(("groups", behavior), text)
+    def note(self, text: str) -> None:
+        """Say `text`, once."""
+        self._notice(text, text)
+
+    def note_results(self, said: int, ended: int, name: str) -> None:
+        """Note that results, called `name`, were `said` as episodes ended, or say that none are."""
+        self._silent = -inf if said else self._silent + ended
+        if self._silent >= SILENT:
+            self.note(
+                f"the first {SILENT} episodes ended without {name}, so that none was won: set "
+                "env.win, such as {return_above: 1}, or none to go by mean returns"
+            )
 
     def take_notices(self) -> list[str]:
         """What there is to report since the last call."""
@@ -243,27 +257,21 @@ def _preview(data: bytes) -> str:
 class ResultReader:
     """Reads the results of one build, with what reads the channels of all."""
 
-    def __init__(
-        self, spec: WorldSpec, win: UnityWinRule | None, *, channels: ChannelReader
-    ) -> None:
+    def __init__(self, spec: WorldSpec, win: Winning | None, *, channels: ChannelReader) -> None:
         self._difficulties: Mapping[str, int] = spec.difficulties
         self._columns = spec.episode_columns
-        self._win, self._channels = win, channels
+        self._win, self.channels = win, channels
         self._lines: list[str] = []
         self._stats: list[float] = []
 
     def receive(self, messages: Sequence[Message]) -> None:
         """Keep what `messages` say of results until episodes end."""
-        self._lines += self._channels.result_lines(messages)
-        wanted = None if self._win is None else self._win.stat
+        self._lines += self.channels.result_lines(messages)
+        wanted = self._win.stat if isinstance(self._win, UnityWinRule) else None
         for data in (data for channel, data in messages if channel == STATS):
-            name, value = self._channels.read_stat(data)
+            name, value = self.channels.read_stat(data)
             if name == wanted:
                 self._stats.append(value)
-
-    def note_groups(self, behavior: str) -> None:
-        """Say, once, that a group's rewards count for each agent."""
-        self._channels.note_groups(behavior)
 
     def results(self, returns: Sequence[float], interrupted: BoolArray) -> list[Result]:
         """How the episodes ended whose agents ended now, in order [n]."""
@@ -271,10 +279,12 @@ class ResultReader:
             return []
         lines, stats = self._lines, self._stats
         self._lines, self._stats = [], []
+        if self._win == "none":
+            return [EpisodeResult(LOSS, columns={"total_reward": total}) for total in returns]
         if self._win is None:
-            said = _in_order(lines, interrupted, "result lines")
+            said = self._in_order(lines, interrupted, "result lines")
         elif self._win.stat is not None:
-            said = _in_order(
+            said = self._in_order(
                 [PREFIX + ("Win" if value > 0.5 else "Lose") for value in stats],
                 interrupted,
                 f"values of the stat {self._win.stat!a:.40}",
@@ -283,6 +293,17 @@ class ResultReader:
             above = self._win.return_above or 0.0
             return [EpisodeResult(WIN if total >= above else LOSS) for total in returns]
         return [self._read(line) for line in said]
+
+    def _in_order(self, said: list[str], interrupted: BoolArray, name: str) -> list[str]:
+        """The line of each agent that ended [n], or why there is none."""
+        count, whole = len(interrupted), int((~interrupted).sum())
+        self.channels.note_results(len(said), count, name)
+        if len(said) == count:
+            return said
+        if len(said) == whole:
+            lines = iter(said)
+            return ["Warning|Result|Lose" if cut else next(lines) for cut in interrupted.tolist()]
+        return [f"{name} and ended episodes of a step were not as many"] * count
 
     def _read(self, line: str) -> Result:
         if not line.startswith("Warning|"):
@@ -295,17 +316,6 @@ class ResultReader:
         if cell is not None and not 0 <= cell.difficulty <= self._difficulties.get(cell.target, -1):
             return f"a result line names {cell.target!a:.40} {cell.difficulty}, no target of ours"
         return result
-
-
-def _in_order(said: list[str], interrupted: BoolArray, name: str) -> list[str]:
-    """The line of each agent that ended [n], or why there is none."""
-    count, whole = len(interrupted), int((~interrupted).sum())
-    if len(said) == count:
-        return said
-    if len(said) == whole:
-        lines = iter(said)
-        return ["Warning|Result|Lose" if cut else next(lines) for cut in interrupted.tolist()]
-    return [f"{name} and ended episodes of a step were not as many"] * count
 
 
 LOST = (UnityCommunicatorStoppedException, UnityEnvironmentException, UnityTimeOutException)
@@ -344,20 +354,24 @@ def probe(settings: UnitySettings) -> BuildShape:
 def _asked(link: BuildLink, settings: UnitySettings) -> BuildShape:
     link.greet(0)
     link.send(RESET, {}, engine_message(settings))
-    behaviors, told = Behaviors(), dict[str, Any]()
+    behaviors, told, seen, messages = Behaviors(), dict[str, Any](), set[Agent](), 0
+    asked = {settings.behavior, *settings.others} - {None}
     until = time.monotonic() + settings.timeout_wait
+    late = time.monotonic() + min(settings.timeout_wait, LATE)
     while True:
         message = link.receive()
         known = behaviors.of(message)
         for channel, data in unframed(message.side_channels):
             if channel == DESCRIPTION:
                 told = described(data)
-        if known:
+        if known and (asked <= {*map(plain_name, known)} or time.monotonic() > late):
             name = learned_behavior(tuple(known), settings)
-            agents = _agents(message, behaviors, name)
-            if agents:
+            asking, ended = _agents(message, behaviors, name)
+            again, seen = seen & asking, seen - ended | asking  # agents may ask by turns
+            messages += bool(seen)
+            if seen and (again or messages > MAX_TURNS):
                 spec = next(one.spec for key, one in known.items() if plain_name(key) == name)
-                return BuildShape(name, spec, agents, told)
+                return BuildShape(name, spec, len(seen), told)
         if time.monotonic() > until:
             raise ConfigurationError(
                 f"env.file_name: the build showed no agents that decide within "
@@ -366,13 +380,16 @@ def _asked(link: BuildLink, settings: UnitySettings) -> BuildShape:
         link.send(STEP, _zeros(message, behaviors), b"")
 
 
-def _agents(message: BuildMessage, behaviors: Behaviors, name: str) -> int:
-    """Agents of the behavior `name`, all teams, that need an action."""
-    return sum(
-        len(behaviors.known[key].infos.decode(infos)[0])
+def _agents(message: BuildMessage, behaviors: Behaviors, name: str) -> list[set[Agent]]:
+    """Agents of the behavior `name`, all teams: those that need an action, and that ended."""
+    steps = [
+        (key, behaviors.known[key].infos.decode(infos))
         for key, infos in message.infos.items()
         if plain_name(key) == name and key in behaviors.known
-    )
+    ]
+    return [
+        {(key, one) for key, both in steps for one in both[k].agent_id.tolist()} for k in (0, 1)
+    ]
 
 
 def _zeros(message: BuildMessage, behaviors: Behaviors) -> dict[str, bytes]:

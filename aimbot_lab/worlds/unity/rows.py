@@ -1,6 +1,7 @@
 """The rows of one build: what its messages bring, the actions that it is sent, who sits where."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +15,13 @@ from aimbot_lab.foundation.world import (
 )
 from aimbot_lab.mlagents.base_env import ActionTuple, DecisionSteps, Int32Array, TerminalSteps
 from aimbot_lab.mlagents.builds import Behaviors, BuildLink
-from aimbot_lab.mlagents.exception import UnityObservationException
+from aimbot_lab.mlagents.exception import UnityObservationException, UnityTimeOutException
 from aimbot_lab.mlagents.messages import RESET, STEP, BuildMessage
 from aimbot_lab.mlagents.side_channel.side_channel import unframed
-from aimbot_lab.worlds.unity.channels import Result, ResultReader
+from aimbot_lab.worlds.unity.channels import Agent, Result, ResultReader
 from aimbot_lab.worlds.unity.settings import BuildShape, OtherActions, observed, plain_name
 
 EMPTY = -1  # the row of an agent without one
-Agent = tuple[str, int]  # behavior and id
 
 
 class RowArrays(NamedTuple):
@@ -33,6 +33,7 @@ class RowArrays(NamedTuple):
     carried: Float32Array  # [B] rewards of the next episode that came already
     returns: Float32Array  # [B] of the episode so far
     over: BoolArray  # [B] the episode ended, and the next one has not begun
+    away: Int64Array  # [B] steps for which it has been over
     finished: BoolArray  # [B] and has begun in this step
     interrupted: BoolArray  # [B] it was cut off
     final_observations: Observations  # [B] its last one
@@ -51,6 +52,7 @@ def new_rows(count: int, spec: WorldSpec) -> RowArrays:
         carried=np.zeros(count, np.float32),
         returns=np.zeros(count, np.float32),
         over=np.zeros(count, np.bool_),
+        away=np.zeros(count, np.int64),
         finished=np.zeros(count, np.bool_),
         interrupted=np.zeros(count, np.bool_),
         final_observations=np.zeros(count, spec.observation_dtype),
@@ -69,9 +71,11 @@ class BuildRows:
         spec: WorldSpec,
         reader: ResultReader,
         others: Mapping[str, OtherActions],
+        timeout_wait: float,
         seed: int,
     ) -> None:
         self.link, self._shape, self._at, self._spec = link, shape, at, spec
+        self._timeout_wait = timeout_wait  # s
         self._reader, self._behaviors = reader, Behaviors()
         self._seating = Seating(len(at.over))
         self._pending: dict[str, Int64Array] = {}  # rows of the agents that wait for an action
@@ -86,11 +90,8 @@ class BuildRows:
         self.results.clear()
         self.link.send(RESET, {}, channels)
         at.over[:] = True
-        self._absorb(self.link.receive())
-        while not self._seating.is_full:
-            self.link.send(STEP, self._actions(None), b"")
-            self._absorb(self.link.receive())
-        for array in (at.over, at.finished, at.rewards, at.carried, at.returns):
+        self._receive_until(lambda _: self._seating.is_full, "not as many agents as before needed")
+        for array in (at.over, at.away, at.finished, at.rewards, at.carried, at.returns):
             array[:] = 0
 
     def send(self, actions: Float32Array, channels: bytes) -> None:
@@ -99,7 +100,22 @@ class BuildRows:
 
     def collect(self) -> None:
         """Take messages until one asks for an action of ours."""
-        while not self._absorb(self.link.receive()):
+        self._receive_until(bool, "no agent needed")
+
+    def _receive_until(self, is_enough: Callable[[bool], bool], lack: str) -> None:
+        """Take messages until what the last one asks for `is_enough`, with zeros as actions.
+
+        Raises UnityTimeOutException, which says the `lack`, after `timeout_wait` seconds.
+        """
+        until = 0.0
+        while not is_enough(self._absorb(self.link.receive())):
+            now = time.monotonic()
+            until = until or now + self._timeout_wait
+            if now > until:
+                raise UnityTimeOutException(
+                    f"{self.link}: behavior {self._shape.behavior}: {lack} an action within "
+                    f"{self._timeout_wait:g} s (env.timeout_wait)"
+                )
             self.link.send(STEP, self._actions(None), b"")
 
     def _actions(self, actions: Float32Array | None) -> dict[str, bytes]:
@@ -146,6 +162,10 @@ class BuildRows:
                 asked = asked or bool((self._pending[name] != EMPTY).any())
             else:
                 self._pending[name] = np.full(len(decisions), EMPTY)
+                plain = plain_name(name)
+                sent = "random actions" if self._others.get(plain) == "random" else "zeros"
+                what = f"behavior {plain} does not learn: it is sent {sent} (env.others)"
+                self._reader.channels.note(what)
                 self._masks[name] = decisions.action_mask or []
         return asked
 
@@ -155,7 +175,8 @@ class BuildRows:
         for steps in both:
             if steps.group_reward.any():
                 steps.reward[:] += steps.group_reward
-                self._reader.note_groups(plain_name(name))
+                who = f"agents of {plain_name(name)} are in groups"
+                self._reader.channels.note(f"{who}: a group's reward is added to each member's")
         return both
 
     def _end(self, ended: dict[str, TerminalSteps]) -> None:
@@ -164,6 +185,8 @@ class BuildRows:
         totals: list[float] = []
         for name, steps in ended.items():
             rows = self._seating.rows(name, steps.agent_id)
+            unseated = steps.agent_id[rows == EMPTY].tolist()
+            self._seating.surplus.difference_update((name, one) for one in unseated)
             places += rows.tolist()
             cut += steps.interrupted.tolist()
             # Only of a row that has not ended since it was last reported.
@@ -225,13 +248,13 @@ class Seating:
     """Rows 0 to `rows` - 1 of one build.
 
     A new agent takes a free row, else that of an agent whose episode ended and that has not come
-    back. Agents beyond the rows are surplus.
+    back. Agents beyond the rows are `surplus` until their episodes end.
     """
 
     def __init__(self, rows: int) -> None:
         self._row: dict[Agent, int] = {}
         self._agent: list[Agent | None] = [None] * rows
-        self._surplus: set[Agent] = set()
+        self.surplus: set[Agent] = set()
         self._known: dict[str, tuple[Int32Array, Int64Array]] = {}
 
     @property
@@ -257,7 +280,7 @@ class Seating:
         if not (found == EMPTY).any():
             return found
         agents = [(behavior, one) for one in ids.tolist()]
-        new = [one for one in agents if one not in self._row and one not in self._surplus]
+        new = [one for one in agents if one not in self._row and one not in self.surplus]
         if not new:
             return found
         here = set(found.tolist())
@@ -271,7 +294,7 @@ class Seating:
             if room:
                 self._take(agent, room.pop(0))
             else:
-                self._surplus.add(agent)
+                self.surplus.add(agent)
         return self.rows(behavior, ids)
 
     def _take(self, agent: Agent, row: int) -> None:

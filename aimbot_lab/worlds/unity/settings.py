@@ -12,6 +12,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
 from aimbot_lab.foundation.world import (
     COLUMNS,
+    WITHOUT_WINS,
     Float32Array,
     ObservationBlock,
     Observations,
@@ -43,6 +44,9 @@ class UnityWinRule:
             )
 
 
+Winning = UnityWinRule | Literal["none"]
+
+
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class UnitySettings:
     """Agents in as many processes of a build as they need."""
@@ -66,8 +70,8 @@ class UnitySettings:
     targets: Mapping[str, Annotated[Int, Ge(0), Le(100)]] | None = None
     """Targets that result lines and lessons name, each with its number of difficulties (0: has
     none). Left out, what the build says, or one target `task`."""
-    win: UnityWinRule | None = None
-    """What counts as won; left out, result lines say it."""
+    win: Winning | None = None
+    """What counts as won; left out, result lines say it; none: nothing, mean returns count."""
     log_channel: str = str(STRING_LOG)
     """Id of the side channel that result lines come over."""
     no_graphics: Bool = True
@@ -202,6 +206,8 @@ def world_spec(shape: BuildShape, settings: UnitySettings) -> WorldSpec:
     if settings.targets is not None:
         fields["difficulties"] = dict(settings.targets)
         fields["targets"] = {name: code for code, name in enumerate(settings.targets, start=1)}
+    if settings.win == "none":
+        fields |= {"time_column": None, **WITHOUT_WINS}
     return WorldSpec(
         branches=actions.discrete_branches,
         continuous=actions.continuous_size,

@@ -45,6 +45,7 @@ from aimbot_lab.worlds.unity.channels import (
 from aimbot_lab.worlds.unity.rows import BuildRows, new_rows
 from aimbot_lab.worlds.unity.settings import BuildShape, UnitySettings, world_spec
 
+AWAY = 100  # steps after which an agent whose episode ended is not waited for
 NO_RESULT = "no result came with the end of an episode"
 SCENARIO: TypeAdapter[Scenario | None] = TypeAdapter(Scenario | None)
 
@@ -53,8 +54,9 @@ class UnityWorld:
     """`settings.num_envs` agents of builds of `shape`, one row each.
 
     Processes start with the first reset. A build has no snapshot: `restore` begins new episodes. An
-    ended episode is reported when the next one of its row begins; a row whose agent needs no action
-    yet stays as it is, with the reward 0. `start` starts a process by its number.
+    ended episode is reported when the next one of its row begins, or after `AWAY` steps. A row
+    whose agent needs no action yet stays as it is, with the reward 0. `start` starts a process by
+    its number.
     """
 
     def __init__(
@@ -152,7 +154,8 @@ class UnityWorld:
             except ConfigurationError:
                 raise
             except LabError as error:
-                raise ForeignCodeError(f"build {number}: {error}") from error
+                which = "" if str(error).startswith("build") else f"build {number}: "
+                raise ForeignCodeError(f"{which}{error}") from error
         return self._told(buffers, lost)
 
     def _begin_step(self) -> None:
@@ -164,6 +167,7 @@ class UnityWorld:
     def _told(self, buffers: StepBuffers, lost: list[int]) -> EpisodeBatch:
         """Write `buffers` and give the episodes that ended; `lost` rows have no results."""
         at, results = self._at, dict[int, Result]()
+        lost += self._wait_for_agents()
         for number, build in enumerate(self._builds):
             first = self._rows(number).start
             ended = [row for row in build.results if at.finished[first + row]]
@@ -172,9 +176,22 @@ class UnityWorld:
         buffers.finished[:] = at.finished
         np.logical_and(at.finished, at.interrupted, out=buffers.truncated)
         buffers.final_observations[at.finished] = at.final_observations[at.finished]
-        batch = self._episodes.ended(at.finished, results, at.returns, untold=lost)
+        left = at.away >= AWAY
+        batch = self._episodes.ended(at.finished, results, at.returns, untold=lost, left=left)
         at.returns[at.finished] = 0.0
         return batch
+
+    def _wait_for_agents(self) -> list[int]:
+        """End the episodes of rows whose agents stay away; the rows where one has come after that.
+
+        Such a row goes on as it was, in an episode that is cut off and counts for nothing.
+        """
+        at = self._at
+        back = at.finished & (at.away >= AWAY)
+        at.interrupted[back] = True
+        at.away[:] = np.where(at.over, at.away + 1, 0)
+        at.finished[at.away == AWAY] = True
+        return np.flatnonzero(back).tolist()
 
     def _drop(self, number: int, error: LabError) -> list[int]:
         """Start process `number` again; the rows whose episodes are lost, which were cut off."""
@@ -216,6 +233,7 @@ class UnityWorld:
             spec=self.spec,
             reader=ResultReader(self.spec, self.settings.win, channels=self._channels),
             others=self.settings.others,
+            timeout_wait=self.settings.timeout_wait,
             seed=derive_seed(self._seed or 0, "others", number),
         )
 
@@ -319,10 +337,12 @@ class EpisodeCounter:
         returns: Float32Array,
         *,
         untold: Sequence[int],
+        left: BoolArray,
     ) -> EpisodeBatch:
         """The episodes of rows that are `finished`, in which others begin.
 
-        Those whose result can't be read are no entries, nor are those of the rows `untold`.
+        Those whose result can't be read are no entries, nor are those of the rows `untold`. No
+        episode waits for those of rows that are `left`.
         """
         self._lengths += 1
         over = np.flatnonzero(finished)
@@ -341,7 +361,7 @@ class EpisodeCounter:
             length=self._lengths[rows],
             terms=returns[rows, None].astype(np.float64),
             running_order=self._order,
-            running_scenario=self._scenarios,
+            running_scenario=np.where(left, -1, self._scenarios),
             columns={name: _column(found, name) for name in self._spec.episode_columns},
             unread=tuple(unread.values()),
             untold=tuple(sorted([*unread, *lost])),

@@ -45,7 +45,8 @@ class UnityType(AskedType):
 
     def shape_of(self, settings: UnitySettings) -> UnitySettings:
         """What decides what its agents observe and do."""
-        return replace(settings, num_envs=1, threads=1, win=None)
+        kept = settings.win if settings.win == "none" else None
+        return replace(settings, num_envs=1, threads=1, win=kept)
 
     def asked_spec(self, settings: UnitySettings) -> WorldSpec:
         """The shape of its agents."""
