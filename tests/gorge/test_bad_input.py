@@ -80,8 +80,8 @@ SETTINGS = [
         "{random_start: 2}",
         "lessons.0.parameters.random_start: must lie between 0 and 1 (got 2)",
     ),
-    ("train", ", aim: hybrid", "train.aim: world gorge has no continuous actions: leave it out"),
-    ("train", ", aim_bins: [-1, 1]", "train.aim_bins: world gorge has no continuous actions: leave it out"),
+    ("train", ", aim: hybrid", "train.aim: world gorge has no continuous actions"),
+    ("train", ", aim_bins: [-1, 1]", "train.aim_bins: world gorge has no continuous actions"),
     (
         "train",
         ", network: {features: egocentric}",

@@ -404,7 +404,7 @@ def aim_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagno
     if spec_of(env).continuous == 0:
         usual = USUAL_BINS.get(train.algo, AIM_BINS)
         given = (("aim", train.aim != "bins"), ("aim_bins", train.aim_bins != usual))
-        what = f"world {env.world} has no continuous actions: leave it out"
+        what = f"world {env.world} has no continuous actions"
         yield from (Diagnostic(("train", key), what) for key, is_given in given if is_given)
         return
     if train.aim == "bins" and not algorithm_of(train).chooses_bins(train, spec_of(env)):

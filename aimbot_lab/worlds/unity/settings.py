@@ -7,6 +7,7 @@ from uuid import UUID
 
 import numpy as np
 from annotated_types import MinLen
+from pydantic import Discriminator, Tag
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
@@ -44,7 +45,18 @@ class UnityWinRule:
             )
 
 
-Winning = UnityWinRule | Literal["none"]
+def _kind_of_win(value: object) -> str | None:
+    return "rule" if not isinstance(value, str) else "word" if value == "none" else None
+
+
+Winning = Annotated[
+    Annotated[UnityWinRule, Tag("rule")] | Annotated[Literal["none"], Tag("word")],
+    Discriminator(
+        _kind_of_win,
+        custom_error_type="win_type",
+        custom_error_message="must be none, or a mapping with return_above or stat",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
