@@ -607,6 +607,22 @@ def test_environments_are_closed_where_one_more_can_not_be_made(closes: list[int
     assert sorted(closes) == [0, 1]
 
 
+def test_one_that_can_not_be_made_anew_ends_a_run_that_has_begun(closes: list[int]) -> None:
+    kwargs = {"at": "constructor", "refuses": 2}
+    world = corridors(WinRule(terminated="win"), id="Closes-v0", kwargs=kwargs, remake=True)
+    with pytest.raises(RunFailedError, match="can't be made"):
+        results(world)
+    assert closes == [0]
+
+
+def test_what_raises_each_time_it_is_closed_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Corridor, "close", lambda _: sys.exit("window closed"))
+    world = corridors(WinRule(terminated="win"), remake=True)
+    assert len(results(world)) > 4
+    (notice,) = new_notices(world)
+    assert "its close raised" in notice
+
+
 def test_environments_of_a_world_that_is_forgotten_are_closed(closes: list[int]) -> None:
     corridors(WinRule(terminated="win"), rows=2, id="Closes-v0")
     gc.collect()

@@ -83,6 +83,7 @@ class Copies:
     def __init__(self, settings: GymnasiumSettings, count: int) -> None:
         self.settings = settings
         self._envs: list[Env] = []
+        self._unclosed: list[str] = []  # what was raised as they were closed
         weakref.finalize(self, _close_quietly, self._envs)
         self.guard = ProcessGuard(settings.id, count)
         with self.guard.kept(), closed_on_failure(self.close):
@@ -349,13 +350,18 @@ class Copies:
             with blamed(f"{self.settings.id}: its close raised", ForeignCodeError):
                 _close_all(envs)
         except ForeignCodeError as error:
-            self._notices.append(str(error))
+            if str(error) not in self._unclosed:
+                self._unclosed.append(str(error))
+                self._notices.append(str(error))
 
     def _remake(self, row: int) -> None:
         """Have an environment in `row` in which nothing is left of another episode."""
         with self.guard.kept(), self._called("making", row):
             self._close([self._envs[row]])
-            env = self._envs[row] = new_environment(self.settings)
+            try:
+                env = self._envs[row] = new_environment(self.settings)
+            except ConfigurationError as error:  # the first could be made
+                raise ForeignCodeError(str(error)) from error
         self._games[row], self._steps[row] = game_of(env), env.step
 
     def _start(self, row: int, episode: RunningEpisode, observations: Observations) -> None:
