@@ -56,8 +56,8 @@ HOMES = {
         "experiment/analysis/learning_curve.py",
     ],
     "omegaconf": ["experiment/config/yaml_reader.py"],
-    "pettingzoo": ["adapters/duel_v0.py"],
-    "gymnasium": ["adapters/", "training/", "worlds/gymnasium/"],
+    "pettingzoo": ["adapters/duel_v0.py", "worlds/pettingzoo/"],
+    "gymnasium": ["adapters/", "training/", "worlds/gymnasium/", "worlds/pettingzoo/"],
     "starlette": ["panel/"],
     "uvicorn": ["panel/"],
     "click": ["cli/"],
@@ -178,7 +178,7 @@ def knows_a_world(text: str) -> bool:
     imports += [
         a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names
     ]
-    names = ("arena", "duel", "gorge", "gymnasium", "unity")
+    names = ("arena", "duel", "gorge", "gymnasium", "pettingzoo", "unity")
     worlds = tuple(f"aimbot_lab.worlds.{name}" for name in names)
     return bool(named & {"goto", "attack", "free"}) or any(
         name.startswith(worlds) for name in imports

@@ -138,8 +138,8 @@ def test_without_the_package_they_are_refused_in_a_line_each(folder: Path) -> No
     code, _, messages = call(folder, "check", "carts.yaml", site="nowhere")
     assert code == 2
     assert messages.splitlines() == [
-        "carts.yaml:3:14: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium' or 'unity' "
-        "(got 'carts')",
+        "carts.yaml:3:14: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium', 'pettingzoo' "
+        "or 'unity' (got 'carts')",
         "carts.yaml:8:9: train.algo: must be 'ppo', 'a2c', 'maskable_ppo', 'recurrent_ppo', "
         "'trpo', 'dqn', 'qrdqn', 'sac', 'td3', 'ddpg', 'tqc', 'crossq', 'ars', 'hybrid_ppo' or "
         "'q_learning' (got 'plain_a2c')",

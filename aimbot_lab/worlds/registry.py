@@ -26,6 +26,7 @@ from aimbot_lab.worlds.arena.world_type import ARENA
 from aimbot_lab.worlds.duel.world_type import DUEL
 from aimbot_lab.worlds.gorge.world_type import GORGE
 from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM
+from aimbot_lab.worlds.pettingzoo.world_type import PETTINGZOO
 from aimbot_lab.worlds.unity.world_type import UNITY
 
 TRACKED_NAME = re.compile(r"[A-Za-z0-9_.-]+")
@@ -169,7 +170,9 @@ WORLDS: Registry[WorldType] = Registry(
     noun="world",
     key="world",
     kind=WorldType,
-    own=MappingProxyType({one.name: one for one in (ARENA, DUEL, GORGE, GYMNASIUM, UNITY)}),
+    own=MappingProxyType(
+        {one.name: one for one in (ARENA, DUEL, GORGE, GYMNASIUM, PETTINGZOO, UNITY)}
+    ),
 )
 _BY_NAME = SettingsByName(WORLDS, default=DEFAULT)
 AnyWorld = Annotated[WorldSettings, _BY_NAME]

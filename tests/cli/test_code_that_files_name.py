@@ -95,7 +95,7 @@ def forget_module(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "marking", raising=False)
     gymnasium.registry.pop("Marked-v0", None)
     monkeypatch.setattr(WORLDS["gymnasium"], "_specs", {})
-    for name in ("gymnasium", "unity"):
+    for name in ("gymnasium", "pettingzoo", "unity"):
         monkeypatch.setattr(WORLDS[name], "_kept", {})
 
 
@@ -180,10 +180,11 @@ def hostile_envs(folder: Path) -> dict[str, dict[str, Any]]:
             "kwargs": {"inner": ["marking:Marked-v0"]},
             "win": win,
         },
+        "function": {"world": "pettingzoo", "id": "marking:parallel_env"},
     }
 
 
-KINDS = ("program", "editor", "module", "id", "argument")
+KINDS = ("program", "editor", "module", "id", "argument", "function")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -42,7 +42,7 @@ WORLDS_HERE = [
 
 
 def test_all_worlds_are_those_that_there_are() -> None:
-    assert set(WORLDS.own) == {"arena", "duel", "gorge", "gymnasium", "unity"}
+    assert set(WORLDS.own) == {"arena", "duel", "gorge", "gymnasium", "pettingzoo", "unity"}
 
 
 @pytest.mark.parametrize("make", WORLDS_HERE)

@@ -27,7 +27,8 @@ SETTINGS = [
     (
         "env",
         "e",
-        "env.world: must be 'arena', 'duel', 'gorge', 'gymnasium' or 'unity' (got 'gorgee')",
+        "env.world: must be 'arena', 'duel', 'gorge', 'gymnasium', 'pettingzoo' or 'unity' "
+        "(got 'gorgee')",
     ),
     ("env", ", rays: {count: 3}", f"env.rays: unknown key of world gorge (valid keys: {KEYS})"),
     ("env", ", viev: 3", "env.viev: unknown key (nearest valid key: view)"),

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -28,6 +29,7 @@ from aimbot_lab.worlds.testing import CHECKS, Subject
 from aimbot_lab.worlds.testing.laws import begun, parts_play_as_the_whole, play
 from tests.worlds.race import ALONE, TOGETHER
 from tests.worlds.tank import tanks
+from tests.worlds.walkers import walkers
 
 with warnings.catch_warnings():  # its import ends the process where warnings are errors
     warnings.simplefilter("ignore")
@@ -63,7 +65,7 @@ SAMPLED = {  # a parameter of each world, and an interval that it is drawn from
     "duel": ("time_limit", 1.0, 4.0),
     "gorge": ("max_steps", 132.0, 140.0),
 }
-OF_SEVERAL = {"race of two", "duel"}
+OF_SEVERAL = {"race of two", "duel", "PettingZoo"}
 SUBJECTS = {
     "arena": ARENA,
     "duel": DUEL,
@@ -72,6 +74,16 @@ SUBJECTS = {
     "race alone": ALONE,
     "race of two": TOGETHER,
     "tank": tanks(),
+    "PettingZoo": Subject(
+        partial(
+            walkers,
+            win={"info": "is_success"},
+            kwargs={"masks": "info", "render_mode": "rgb_array"},
+            masks={"info": "action_mask"},
+        ),
+        Scenario({"task": 1.0}),
+        steps=60,
+    ),
     "CartPole-v1": gymnasium_subject("CartPole-v1", WinRule(return_above=475), 120),
     "Pendulum-v1": gymnasium_subject("Pendulum-v1", WinRule(return_above=-200)),
     "FrozenLake-v1": gymnasium_subject("FrozenLake-v1", WinRule(return_above=1), 80),

@@ -42,7 +42,7 @@ def refused(tmp_path: Path, old: str, new: str) -> list[str]:
         (
             "gymnasium",
             "gymnasum",
-            "4:10: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium' or 'unity' (got",
+            "4:10: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium', 'pettingzoo' or ",
         ),
         ("{return_above: 100}", "{}", "7:8: env.win: must have exactly one of return_above, "),
         ("return_above: 100", "return_over: 9", "7:9: env.win.return_over: unknown key (nearest"),

@@ -77,8 +77,8 @@ def refused(*words: object) -> list[str]:
 
 def test_without_the_package_its_world_is_refused_with_those_there_are() -> None:
     assert refused("walk.yaml") == [
-        "walk.yaml:3:14: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium' or 'unity' "
-        "(got 'walk')"
+        "walk.yaml:3:14: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium', 'pettingzoo' "
+        "or 'unity' (got 'walk')"
     ]
 
 

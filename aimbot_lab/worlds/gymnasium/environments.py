@@ -136,9 +136,9 @@ def attribute_fault(env: Env, name: str) -> str | None:
         return None
     known: set[str] = set()
     inner: Any = env
-    while inner is not None:
+    while hasattr(inner, "__dict__"):
         known |= {key for key, value in vars(inner).items() if _is_number(value)}
-        inner = inner.env if isinstance(inner, gymnasium.Wrapper) else None
+        inner = vars(inner).get("env")
     shown = ", ".join(sorted(key for key in known if not key.startswith("_")))
     return f"{type(env.unwrapped).__name__} has no number of that name (it has {shown})"
 
@@ -176,7 +176,11 @@ def raised_words(env: Env, call: str, error: BaseException) -> str:
     place = "" if found is None else f" ({found})"
     # What raised these is the call itself, or who took its values, and not code within.
     called = f"{call}() got an unexpected keyword" in words
-    if call not in WANTED or not (called or (found is None and "unpack" in words)):
+    if (
+        call not in WANTED
+        or not isinstance(env.unwrapped, gymnasium.Env)
+        or not (called or (found is None and "unpack" in words))
+    ):
         return f"{words}{place}"
     return f"{words}{place or _place(env, call)}, {SHIMMY}; {WANTED[call]}"
 

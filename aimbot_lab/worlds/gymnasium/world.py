@@ -28,6 +28,7 @@ from aimbot_lab.foundation.world import (
     Scenario,
     StepBuffers,
 )
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.worlds.gymnasium.copies import Copies, Ended, RunningEpisode
 from aimbot_lab.worlds.gymnasium.copies_in_processes import CopiesInProcesses
 from aimbot_lab.worlds.gymnasium.environments import drawn_parameters
@@ -46,7 +47,8 @@ class GymnasiumWorld:
     """
 
     def __init__(self, settings: GymnasiumSettings) -> None:
-        self.settings, self.num_envs = settings, settings.num_envs
+        self.settings: WorldSettings = settings
+        self.num_envs = settings.num_envs
         kind = Copies if settings.processes == 1 else CopiesInProcesses
         self._copies: Copies | CopiesInProcesses = kind(settings, self.num_envs)
         self.spec = self._copies.spec
@@ -93,7 +95,7 @@ class GymnasiumWorld:
         if self._seed is None:
             raise MisuseError("step: reset the world first")
         check_buffers(buffers, self._shape, self._kind.base)
-        actions = checked_actions(actions, self.num_envs, spec=self.spec)
+        actions = checked_actions(actions, self.num_envs, spec=self._copies.spec)
         buffers.finished[:] = buffers.truncated[:] = False
         ended, lives = self._copies.step(actions, buffers)
         if not ended and not lives:
@@ -171,7 +173,7 @@ class GymnasiumWorld:
         self._begin(list(lost), observations)
         if lost:
             self._notices.append(
-                f"{self.settings.id}: {len(lost)} of {self.num_envs} episodes that ran "
+                f"{self._copies.settings.id}: {len(lost)} of {self.num_envs} episodes that ran "
                 f"{', or '.join(sorted(set(lost.values())))}: new ones begin, and the run differs "
                 "from one that was not interrupted"
             )

@@ -1,6 +1,7 @@
 """Gymnasium environments as a kind of world: what is known before one is made."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any
 
@@ -66,10 +67,18 @@ class GymnasiumType(AskedType):
     """Copies of any Gymnasium environment."""
 
     name = "gymnasium"
-    settings = GymnasiumSettings
+    settings: type[Any] = GymnasiumSettings
     replays = GymnasiumReplays()
     copies = True
-    shape_keys = ("id", "module", "kwargs", "wrappers", "atari", "frame_stack", "observation")
+    shape_keys: tuple[str, ...] = (
+        "id",
+        "module",
+        "kwargs",
+        "wrappers",
+        "atari",
+        "frame_stack",
+        "observation",
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,9 +131,8 @@ class GymnasiumType(AskedType):
 
     def _new_spec(self, settings: GymnasiumSettings) -> WorldSpec:
         from aimbot_lab.worlds.gymnasium.environments import environment_shape
-        from aimbot_lab.worlds.gymnasium.wrapping import tried_environment
 
-        with tried_environment(settings) as env:
+        with self._tried(settings) as env:
             return environment_shape(env, settings)
 
     def library_observations(self, settings: GymnasiumSettings) -> LibraryObservations:
@@ -183,10 +191,15 @@ class GymnasiumType(AskedType):
         if settings is None or settings.via == "options" or not is_allowed(self.code(settings)):
             return None
         from aimbot_lab.worlds.gymnasium.environments import attribute_fault
+
+        with self._tried(settings) as env:
+            return attribute_fault(env, name)
+
+    def _tried(self, settings: Any) -> AbstractContextManager[Any]:
+        """An environment to ask things of."""
         from aimbot_lab.worlds.gymnasium.wrapping import tried_environment
 
-        with tried_environment(settings) as env:
-            return attribute_fault(env, name)
+        return tried_environment(settings)
 
 
 def _texts(given: Any) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import singledispatch
 from importlib.util import find_spec
 from typing import Any
 
@@ -23,9 +24,11 @@ ATARI_FRAMES = 4
 Layouts = Mapping[str, str | None]
 
 
+@singledispatch
 def new_environment(settings: GymnasiumSettings) -> Env:
     """One environment with all its wrappers. Raises ConfigurationError, in a line, if it can't be.
 
+    Other settings, which are derived from these, register how theirs is made.
     Atari's end an episode with each life; below them, `Game` says what the whole game comes to.
     """
     if settings.module is not None:
@@ -149,6 +152,15 @@ class StackedFrames(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.layouts: Layouts = entry_layouts(self._inner, told)
         self.observation_space = self._mapped(self._inner, self._space)
 
+    def seen_parts(self, told: ObservationParts) -> ObservationParts:
+        """As `told`, with pictures as they were before they were stacked."""
+        found: dict[str, Any] = {
+            name: "hwc" if layout == "hw" else layout
+            for name, layout in self.layouts.items()
+            if layout is not None
+        }
+        return replace(told, pictures=found)
+
     def reset(self, **given: Any) -> Any:
         """The first observation, with zeros before it."""
         observation, info = self.env.reset(**given)
@@ -232,12 +244,6 @@ class StackedFrames(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def seen_parts(env: Env, told: ObservationParts) -> ObservationParts:
-    """How the entries of `env` are seen: as `told`, and as they were before they were stacked."""
-    if not isinstance(env, StackedFrames):
-        return told
-    found: dict[str, Any] = {
-        name: "hwc" if layout == "hw" else layout
-        for name, layout in env.layouts.items()
-        if layout is not None
-    }
-    return replace(told, pictures=found)
+    """How the entries of `env` are seen: as `told`, or as it says itself where it names others."""
+    own = getattr(env, "seen_parts", None)
+    return told if own is None else own(told)

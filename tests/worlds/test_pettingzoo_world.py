@@ -1,0 +1,234 @@
+"""Parallel environments of PettingZoo as a world: seats, ends, masks, faults, resuming."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
+from aimbot_lab.foundation.named_code import always
+from aimbot_lab.foundation.world import COLUMNS, Scenario, step_buffers
+from aimbot_lab.foundation.world_type import RandomAgent
+from tests.worlds.walkers import COMES, LAST, Walkers, walkers
+
+WINS = {"info": "is_success"}
+
+
+def begun(**given: Any) -> tuple[Any, Any]:
+    """A world just reset, and buffers with what it shows."""
+    world = walkers(**given)
+    world.set_scenario(Scenario({"task": 1.0}))
+    buffers = step_buffers(world)
+    world.reset(0, buffers.observations)
+    return world, buffers
+
+
+def moved(world: Any, buffers: Any, *moves: int) -> Any:
+    """A step in which each agent makes the same move in every row."""
+    return world.step(np.repeat(np.array(moves, np.float32) + 1, world.num_envs)[:, None], buffers)
+
+
+def test_a_seat_idles_before_its_agent_comes_and_after_it_has_ended() -> None:
+    world, buffers = begun(rows=2, win=WINS)
+    seen = buffers.observations.reshape(3, 2, 3)
+    assert (seen[2] == [0, 0, 1]).all(), "zeros, as far as the bounds allow"
+    assert (seen[:2, :, 2] == 2).all()
+    starts = seen[0, :, 0].copy()
+    for step in range(1, LAST + 1):
+        batch = moved(world, buffers, 1, 0, -1)
+        if step == COMES:
+            assert (seen[2, :, 2] == 2).all()
+        if step < LAST:
+            gained = np.where(starts + step == 4, 0.9, np.where(starts + step > 4, 0.0, -0.1))
+            np.testing.assert_allclose(buffers.rewards.reshape(3, 2)[0], gained)
+            assert (seen[0, starts + step >= 4] == [0, 0, 1]).all()
+        assert bool(batch) == (step == LAST)
+    assert buffers.truncated.reshape(3, 2).tolist() == [[False] * 2, [True] * 2, [True] * 2]
+    assert buffers.final_observations.reshape(3, 2, 3)[1, :, 2].tolist() == [2, 2]
+    assert batch.outcome.reshape(3, 2).tolist() == [[1, 1], [-1, -1], [-1, -1]]
+    assert batch.length.tolist() == [LAST] * 6
+    np.testing.assert_allclose(batch.returns.reshape(3, 2)[1:], [[-1.2] * 2, [-0.9] * 2], rtol=1e-6)
+    np.testing.assert_allclose(batch.returns[:2], 0.9 - 0.1 * (3 - starts))
+
+
+@pytest.mark.parametrize(
+    ("win", "outcomes"),
+    [
+        ({"return_above": 0}, [1, -1, -1]),
+        ({"length_above": 10}, [-1, 1, -1]),
+        ({"terminated": "win"}, [1, -1, -1]),
+        ({"terminated": "loss"}, [-1, 1, 1]),
+    ],
+)
+def test_each_agent_is_judged_by_its_own_steps_rewards_and_end(
+    win: dict[str, Any], outcomes: list[int]
+) -> None:
+    world, buffers = begun(rows=1, win=win)
+    while not (batch := moved(world, buffers, 1, 0, -1)):
+        pass
+    assert batch.outcome.tolist() == outcomes
+
+
+def test_an_episode_is_cut_off_after_as_many_steps_as_are_said() -> None:
+    world, buffers = begun(rows=1, max_episode_steps=COMES + 1)
+    for _ in range(COMES):
+        assert not moved(world, buffers, 0, 0, 0)
+    assert moved(world, buffers, 0, 0, 0).length.tolist() == [COMES + 1] * 3
+    assert buffers.truncated.all()
+    assert world.spec.max_steps == COMES + 1
+
+
+def test_pictures_are_seen_and_entries_left_out_by_their_own_names() -> None:
+    world, buffers = begun(
+        rows=2,
+        kwargs={"pictures": True},
+        observation={"drop": ["word"], "pictures": {"eye": "hwc"}},
+    )
+    assert [block.name for block in world.spec.blocks] == ["eye", "numbers"]
+    assert buffers.observations["eye"].shape == (6, 8, 9, 3)
+    for _ in range(COMES):
+        seen = buffers.observations
+        there = seen[COLUMNS][:, 2] == 2
+        shades = np.where(there, seen[COLUMNS][:, 0], 0)
+        assert (seen["eye"] == shades[:, None, None, None]).all()
+        moved(world, buffers, 1, 1, 1)
+
+
+def test_several_processes_give_the_bits_of_one() -> None:
+    worlds = [begun(rows=5, processes=number, win=WINS) for number in (1, 2)]
+    act = RandomAgent(worlds[0][0].spec, 0)
+    for _ in range(30):
+        actions = act(worlds[0][1].observations)
+        batches = [world.step(actions, buffers) for world, buffers in worlds]
+        for array, same in zip(worlds[0][1], worlds[1][1], strict=True):
+            np.testing.assert_array_equal(array, same)
+        for name in ("outcome", "returns", "order", "running_order"):
+            np.testing.assert_array_equal(*(getattr(one, name) for one in batches))
+    for world, _ in worlds:
+        world.close()
+
+
+def test_a_parameter_reaches_the_environment_below_a_wrapper_of_pettingzoo() -> None:
+    world = walkers(id="tests.worlds.walkers:wrapped", rows=1)
+    world.set_scenario(Scenario({"task": 1.0}, parameters={"goal": 7.0}))
+    buffers = step_buffers(world)
+    world.reset(0, buffers.observations)
+    assert buffers.observations[:2, 1].tolist() == [7, 7]
+    with pytest.raises(ConfigurationError, match=r"Walkers has no number .* \(it has goal"):
+        world.set_scenario(Scenario({"task": 1.0}, parameters={"gaol": 7.0}))
+
+
+def refused(path: Path, **env: Any) -> list[str]:
+    given = {"world": "pettingzoo", "id": "tests.worlds.walkers:Walkers", **env}
+    path.write_text(f"name: x\nenv: {given}\ntrain: {{algo: ppo, total_steps: 9}}\n")
+    with pytest.raises(ConfigurationError) as caught:
+        load_curriculum(path, may_run=always)
+    return [line.partition("c.yaml:")[2] for line in caught.value.faults]
+
+
+@pytest.mark.parametrize(
+    ("id", "what"),
+    [
+        ("nowhere:env", "env.id: nowhere can't be imported: ModuleNotFoundError: No module"),
+        ("tests.worlds.walkers", "env.id: tests.worlds.walkers has no parallel_env: give "),
+        ("tests.worlds.walkers:LAST", "env.id: tests.worlds.walkers has no LAST: give module:fun"),
+        ("tests.worlds.walkers:aec_env", "makes an environment of turns (AECEnv): "),
+        ("tests.worlds.walkers:aec_env", "returns pettingzoo.utils.aec_to_parallel(env)"),
+        ("tests.worlds.walkers:Nameless", "makes a Nameless that has no possible_agents; a "),
+        (
+            "tests.worlds.walkers:Unequal",
+            "have different action spaces (Discrete(3) and Discrete(4))",
+        ),
+        (
+            "tests.worlds.walkers:Unequal",
+            "make them equal, as supersuit's pad_action_space_v0 does",
+        ),
+        ("tests.worlds.walkers:nobody", "its possible_agents must name at least one, each once"),
+        ("gymnasium:Env", "makes a Env that has no possible_agents; a ParallelEnv of PettingZoo"),
+    ],
+)
+def test_an_environment_that_is_no_such_world_is_refused_in_a_line(
+    tmp_path: Path, id: str, what: str
+) -> None:
+    lines = refused(tmp_path / "c.yaml", id=id)
+    assert [what in line for line in lines] == [True], lines
+
+
+def test_without_pettingzoo_its_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aimbot_lab.worlds.pettingzoo.joint_env.find_spec", lambda _: None)
+    (line,) = refused(tmp_path / "c.yaml", kwargs={"goal": 5})
+    assert "world pettingzoo needs PettingZoo: pip install 'aimbot-lab[pettingzoo]'" in line
+
+
+SPOILT: list[tuple[str, Any, str]] = [
+    ("reset", lambda given: given[0], r"reset must return \(observations, infos\), each a dict"),
+    ("reset", lambda given: ({}, {}), "reset gave no observation of walker_0, which takes part"),
+    ("step", lambda given: given[:4], r"step must return \(observations, rewards, terminations, "),
+    ("step", lambda given: (given[0], {}, *given[2:]), "step gave no reward of walker_0, which "),
+    ("step", lambda given: (*given[:2], {}, {}, {}), "step gave no termination of walker_0, "),
+    ("step", lambda given: ({}, *given[1:]), "step gave no observation of walker_0, which takes"),
+    (
+        "step",
+        lambda given: (given[0], {**given[1], "walker_1": np.nan}, *given[2:]),
+        "step gave walker_1 a reward of nan",
+    ),
+    (
+        "step",
+        lambda given: (given[0], {**given[1], "walker_1": "much"}, *given[2:]),
+        "step gave a reward that is not a number: much",
+    ),
+    (
+        "step",
+        lambda given: (*given[:4], {"walker_0": 3}),
+        "step gave walker_0 an info that is not a dict",
+    ),
+    (
+        "step",
+        lambda given: ({**given[0], "walker_1": np.full(3, np.nan, np.float32)}, *given[1:]),
+        "step gave walker_1_0 as nan",
+    ),
+    (
+        "step",
+        lambda given: ({**given[0], "walker_1": np.zeros(4, np.float32)}, *given[1:]),
+        "step gave an observation that does not fit .* walker_1 has 4 numbers, not 3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "change", "what"), SPOILT, ids=[what for *_, what in SPOILT])
+def test_what_it_must_not_give_is_told_with_the_agent(
+    monkeypatch: pytest.MonkeyPatch, call: str, change: Any, what: str
+) -> None:
+    own = getattr(Walkers, call)
+    monkeypatch.setattr(Walkers, call, lambda *given, **named: change(own(*given, **named)))
+    with pytest.raises(
+        RunFailedError, match=f"^tests.worlds.walkers:Walkers: its {what}"
+    ) as caught:
+        moved(*begun(rows=1), 0, 0, 0)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_agents_that_are_not_there_or_not_known_are_told_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, buffers = begun(rows=1)
+    world._copies._envs[0].env.agents.append("stranger")
+    with pytest.raises(RunFailedError, match="its step has the agent stranger, whom possible_ag"):
+        moved(world, buffers, 0, 0, 0)
+    nobody = property(lambda self: [], lambda self, given: None)
+    monkeypatch.setattr(Walkers, "agents", nobody, raising=False)
+    with pytest.raises(RunFailedError, match=r"its reset left env.agents empty, so that no agent"):
+        begun(rows=1)
+
+
+def test_infos_may_be_missing_and_types_may_be_others() -> None:
+    worlds = [begun(rows=2, id=f"tests.worlds.walkers:{name}") for name in ("Walkers", "Loose")]
+    for _ in range(2 * LAST):
+        batches = [moved(world, buffers, 1, 0, -1) for world, buffers in worlds]
+        for array, same in zip(worlds[0][1], worlds[1][1], strict=True):
+            np.testing.assert_array_equal(array, same)
+        np.testing.assert_array_equal(batches[0].returns, batches[1].returns)
