@@ -466,15 +466,18 @@ class RestoredRow:
         )
 
 
+BESIDE: Colour = (222, 222, 216)  # a picture that is no square
+
+
 class _DrawnRow:
     """Shows what the world draws of itself."""
 
     def picture(self, scene: Scene, *, size: int, coarse: bool = False) -> Picture:
-        """What the world draws, made to fit."""
-        from PIL import Image
+        """What the world draws, made to fit; beside what is no square there is `BESIDE`."""
+        from PIL import Image, ImageOps
 
         del coarse
-        return np.array(Image.fromarray(scene.state()).resize((size, size)))
+        return np.array(ImageOps.pad(Image.fromarray(scene.state()), (size, size), color=BESIDE))
 
 
 class GameRequest(NamedTuple):

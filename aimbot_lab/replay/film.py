@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from aimbot_lab.foundation.display import ArrowKeys, Colour, Control, FilmPainter, Gauge, Indicator
+from aimbot_lab.foundation.display import (
+    ArrowKeys,
+    Choice,
+    Colour,
+    Control,
+    FilmPainter,
+    Gauge,
+    Indicator,
+)
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Picture
@@ -46,6 +54,9 @@ MIN_LINES = 24  # of text from top to bottom: its size follows
 ACTION_TOP, REWARDS_TOP, RESULT_TOP = 4.6, 10.2, MIN_LINES - 2.8  # lines from the top
 KEYS_WIDTH = 6.4  # lines that the arrows take from left to right
 MAX_PER_CONTROL = 2.4  # lines
+MIN_PER_GAUGE, MIN_PER_CONTROL = 1.7, 0.8  # lines, in fewer of which names stand beside bars
+MAX_CONTROLS = 6  # that are shown then
+NAME_SHARE = 0.45  # of the width that a name has beside a bar
 MAX_PER_TERM = 1.9  # lines
 BAR_BELOW = 0.45  # of a term's room is from its name down to its bar
 BAR_HALF, BAR_TICK = 0.2, 0.4  # lines that a bar and its zero reach up and down
@@ -86,13 +97,21 @@ class Panel:
         if keys:
             self._keys(keys[0], (self._left + 2.6 * self._line, ACTION_TOP + 2.9))
         left = self._left + (KEYS_WIDTH * self._line if keys else 0.0)
-        first = ACTION_TOP + 1.6
-        room = REWARDS_TOP - 1.6 - first  # for all but the last
+        above = 1.6  # of the first, and below the last
+        gauges = any(isinstance(control, Gauge) for control in others)
+        least = MIN_PER_GAUGE if gauges else MIN_PER_CONTROL
+        room = REWARDS_TOP - ACTION_TOP - 2 * above  # for all but the last
+        beside = room < least * (len(others) - 1)
+        if beside:
+            if (more := len(others) - MAX_CONTROLS) > 0:
+                others = [*others[: MAX_CONTROLS - 1], Choice(f"and {more + 1} more", None)]
+            above = 0.9
+            room = REWARDS_TOP - ACTION_TOP - 2 * above
         each = min(MAX_PER_CONTROL, room / max(len(others) - 1, 1))
         for place, control in enumerate(others):
-            at = left, first + each * place
+            at = left, ACTION_TOP + above + each * place
             if isinstance(control, Gauge):
-                self._gauge(control, at)
+                self._gauge(control, at, beside=beside)
             elif isinstance(control, Indicator):
                 self._indicator(control, at)
             else:
@@ -102,10 +121,17 @@ class Panel:
         self._result(top=RESULT_TOP)
 
     def _text(
-        self, at: Place, text: str, *, size: float = 0.78, fill: Colour = INK, anchor: str = "lm"
+        self,
+        at: Place,
+        text: str,
+        *,
+        size: float = 0.78,
+        fill: Colour = INK,
+        anchor: str = "lm",
+        share: float = 1.0,
     ) -> None:
-        """`text` at (pixels from the left, lines from the top), made to fit the panel."""
-        room = self._right - at[0] if anchor[0] == "l" else self._right
+        """`text` at (pixels from the left, lines from the top), made to fit the panel's `share`."""
+        room = share * (self._right - at[0]) if anchor[0] == "l" else self._right
         text, font = fitted(text, size=self._line * size, room=room)
         place = at[0], at[1] * self._line
         self._draw.text(place, text, fill=fill, font=font, anchor=anchor)
@@ -136,14 +162,18 @@ class Panel:
         ]
         self._draw.polygon(corners, fill=PRESSED if pressed else RULE)
 
-    def _gauge(self, gauge: Gauge, at: Place) -> None:
+    def _gauge(self, gauge: Gauge, at: Place, *, beside: bool) -> None:
         (left, top), right = at, self._right
+        self._text((left, top), gauge.name, fill=FAINT, share=NAME_SHARE if beside else 1.0)
+        if beside:
+            left += (NAME_SHARE + 0.05) * (right - left)
+        else:
+            top += 1.0
         middle, reach = (left + right) / 2, (right - left) / 2
-        self._text((left, top), gauge.name, fill=FAINT)
-        y = (top + 1.0) * self._line
+        y = top * self._line
         self._draw.line((left, y, right, y), fill=RULE)
         share = max(-1.0, min(1.0, gauge.share))
-        self._bar((middle, top + 1.0), share * reach, colour=PRESSED)
+        self._bar((middle, top), share * reach, colour=PRESSED)
 
     def _indicator(self, indicator: Indicator, at: Place) -> None:
         left, y = at[0], at[1] * self._line

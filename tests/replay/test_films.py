@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from aimbot_lab.foundation.display import Gauge
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.replay import film as caption_panel
 from aimbot_lab.replay.episode import lesson_title, player_words, replay_steps
@@ -226,3 +227,16 @@ def test_a_film_says_who_played_and_how_the_actions_were_drawn(won: Any) -> None
     small = FrameStyle(size=240)
     one, other = (next(iter(frames(replay, small))) for replay in (known, replace(won, about={})))
     assert (one != other).any()
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 6, 17])
+def test_however_many_numbers_an_action_has_their_bars_do_not_touch(count: int) -> None:
+    zero = np.zeros(1)
+    gauges = [Gauge(f"action_{number}", 0.5) for number in range(count)]
+    told = caption_panel.PanelText("", "", "", gauges, ("a",), zero, zero, zero, None, outcome=-1)
+    picture = np.array(caption_panel.Panel(240, 480, told).picture)
+    rows = (picture == caption_panel.PRESSED).all(axis=2).any(axis=1)
+    bars = int((np.diff(rows.astype(int)) == 1).sum())
+    assert bars == min(count, caption_panel.MAX_CONTROLS - (count > caption_panel.MAX_CONTROLS))
+    below = round(caption_panel.REWARDS_TOP * 480 / caption_panel.MIN_LINES)
+    assert not rows[below:].any()

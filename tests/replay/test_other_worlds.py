@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.experiment.analysis.recording import RecordingRequest, record_agent
+from aimbot_lab.foundation.display import BESIDE, _DrawnRow
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay import episode
@@ -101,6 +102,14 @@ def test_its_pictures_are_what_it_draws_beside_the_panel() -> None:
     assert {picture.shape for picture in beside} == {(240, 360, 3)}
     assert all((one != other).any() for one, other in pairwise(beside))
     assert colours([replay]) != colours([replay_of("goto")])
+
+
+def test_a_picture_that_is_no_square_keeps_its_proportions() -> None:
+    drawn = np.zeros((20, 30, 3), np.uint8)
+    shown = _DrawnRow().picture(SimpleNamespace(state=lambda: drawn), size=60)  # type: ignore[arg-type]
+    assert not shown[10:50].any()
+    assert (shown[:10] == BESIDE).all()
+    assert (shown[50:] == BESIDE).all()
 
 
 def test_a_beginning_that_does_not_fit_the_world_is_refused() -> None:
