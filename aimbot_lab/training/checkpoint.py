@@ -14,6 +14,7 @@ import json
 import platform
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from types import MappingProxyType
@@ -347,8 +348,18 @@ def model_state(model: BaseAlgorithm) -> dict[str, Any]:
         "seen": {name: getattr(model, name) for name in SEEN},
         "memory": tuple(getattr(model, MEMORY, ())),
         **({} if remembered is None else {REMEMBERED: remembered}),
-        "recorded": {key: float(value) for key, value in model.logger.name_to_value.items()},
+        "recorded": recorded_numbers(model.logger.name_to_value),
     }
+
+
+def recorded_numbers(recorded: Mapping[str, Any]) -> dict[str, float]:
+    """Those of a logger's values that are numbers: callbacks record texts and pictures, too."""
+    found = {}
+    for key, value in recorded.items():
+        with suppress(TypeError, ValueError, RuntimeError):  # of an array or a tensor
+            if hasattr(value, "__float__"):
+                found[key] = float(value)
+    return found
 
 
 def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:

@@ -5,9 +5,11 @@ Loading this module loads no torch, but for options, whose names are those of th
 
 import inspect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from math import isfinite
+from operator import mul
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin
 
@@ -25,6 +27,7 @@ from aimbot_lab.training.algorithms.algorithm import (
 from aimbot_lab.training.algorithms.policy_kwargs import (
     EXTRACTOR,
     NAMES,
+    named_layers,
     policy_faults,
     with_named_encoder,
 )
@@ -85,6 +88,9 @@ EVERY = {
     "options",
     "callbacks",
 }
+NOISES = "normal", "ornstein-uhlenbeck"  # of actions
+# Whole numbers that may be less than 1; stable-baselines3 takes any, and divides by some.
+LEAST = {"learning_starts": 0, "top_quantiles_to_drop_per_net": 0, "sde_sample_freq": -1}
 STRATEGIES = "future", "final", "episode"  # by which HER chooses other goals
 NOISE = "ActionNoise"  # stable-baselines3's class
 SDE = "use_sde"  # noise of numbers that depends on the state
@@ -94,33 +100,60 @@ OF_NETWORKS = {"network", "device"}  # which do nothing with a table
 HYPER_PARAMETERS = {field.name for field in fields(TrainSettings)} - EVERY
 
 
-OF_POLICY = "train.options.policy_kwargs.KEY"
-RUNNING = "network: {scaling: running} and reward_scale: running"
+OF_POLICY = "net_arch", "activation_fn", "log_std_init", "ortho_init"
+SAID_HERE: Mapping[str, tuple[str, ...]] = {
+    "train.total_steps": ("n_timesteps", "total_timesteps"),
+    "network: {scaling: running} and reward_scale: running": ("normalize", "normalize_kwargs"),
+    "what the world shows, and train.network": ("policy",),
+    "train.options.action_noise: [normal, 0.1]": ("noise_type", "noise_std"),
+    "train.options.replay_buffer: her": ("replay_buffer_class",),
+    "seed, at the top of the file,": ("seed",),
+    "train.device": ("device",),
+    "train.callbacks": ("callback",),
+    "evaluation.every": ("eval_freq",),
+    "env, at the top of the file,": ("env",),
+    "env.num_envs": ("n_envs",),
+    "env.kwargs": ("env_kwargs",),
+    "env.wrappers": ("env_wrapper", "vec_env_wrapper"),
+    "env.frame_stack": ("frame_stack",),
+}
+NEEDLESS: Mapping[str, tuple[str, ...]] = {
+    "metrics go to MLflow, for aimbot-lab ui": ("tensorboard_log", "tb_log_name"),
+    "the buffer is the algorithm's own": (
+        *("rollout_buffer_class", "rollout_buffer_kwargs"),
+        HER_ARGUMENTS,
+    ),
+    "the command decides what is shown": (
+        *("verbose", "log_interval", "progress_bar", "stats_window_size"),
+    ),
+}
 ELSEWHERE: Mapping[str, str] = {
-    "n_timesteps": "train.total_steps",
-    "total_timesteps": "train.total_steps",
-    "n_envs": "env.num_envs",
-    "normalize": RUNNING,
-    "normalize_kwargs": RUNNING,
-    "policy": "what the world shows, and train.network",
-    "noise_type": "train.options.action_noise: [normal, 0.1]",
-    "noise_std": "train.options.action_noise: [normal, 0.1]",
-    "replay_buffer_class": "train.options.replay_buffer: her",
-    "seed": "seed, at the top of the file,",
-    **dict.fromkeys(("net_arch", "activation_fn", "log_std_init", "ortho_init"), OF_POLICY),
+    **{name: f"{way} says it here" for way, names in SAID_HERE.items() for name in names},
+    **{name: f"{why}: leave it out" for why, names in NEEDLESS.items() for name in names},
+    **{name: f"train.options.policy_kwargs.{name} says it here" for name in OF_POLICY},
 }
 """Names of stable-baselines3 and rl-baselines3-zoo, with what says the same here."""
 
 
 def elsewhere(key: str, train: Mapping[str, Any]) -> str | None:
-    """Where a file says what an unknown `key` of its section `train` may mean; None: unknown."""
-    if key in ELSEWHERE:
-        return f"{ELSEWHERE[key].replace('KEY', key)} says it here"
+    """What an unknown `key` of a file's section `train` may mean elsewhere; None: nothing does."""
     try:
         options = known_options(ALGORITHMS[train.get("algo", DEFAULT)])
     except (LookupError, TypeError, ConfigurationError):
+        options = {}
+    own = [field.name for field in fields(TrainSettings)]
+    ways = {name: way for name, way in ELSEWHERE.items() if name not in own}
+    ways |= {name: f"it is an option: train.options.{name}" for name in options}
+    return _nearest_way(key, own, ways)
+
+
+def _nearest_way(key: str, known: Iterable[str], ways: Mapping[str, str]) -> str | None:
+    """What the nearest of `ways` says, if none of the `known` names is nearer to `key`."""
+    nearest = get_close_matches(key, [*ways, *known], n=1)
+    if not nearest or nearest[0] not in ways:
         return None
-    return f"it is an option: train.options.{key}" if key in options else None
+    name = nearest[0]
+    return ways[name] if name == key else f"nearest: {name}; {ways[name]}"
 
 
 class OptionFault(NamedTuple):
@@ -191,11 +224,18 @@ def replay_bytes(train: TrainSettings, env: WorldSettings) -> int:
 
 
 def replay_remarks(train: TrainSettings, env: WorldSettings) -> Iterator[str]:
-    """What to know of the size of a replay buffer."""
+    """What to know of the size of a replay buffer, and of steps that mean something else here."""
     if (size := replay_bytes(train, env)) >= TOLD_BYTES:
         yield (
             f"train.options.buffer_size: the replay buffer takes {size / 1e9:.1f} GB of memory "
             "once it is full, and as much on the disk, in the checkpoints of the run"
+        )
+    algorithm = algorithm_of(train)
+    takes_steps = algorithm.replay_buffer and "n_steps" in algorithm.takes
+    if takes_steps and not type_of(env).bounds_are_ranges and "train_freq" not in train.options:
+        yield (
+            f"train.n_steps: {train.algo} makes an update after {train.n_steps} steps of every "
+            "environment; returns of several steps are train.options.n_steps"
         )
 
 
@@ -315,22 +355,62 @@ def with_scaling(train: TrainSettings, *, bounds_are_ranges: bool) -> TrainSetti
 
 def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
     known = known_options(algorithm)
+    own = {name: f"train.{name} is a setting of its own" for name in algorithm.shared}
+    ways = {name: way for name, way in {**own, **ELSEWHERE}.items() if name not in known}
+    ours = settings.algo in ALGORITHMS.own
     for name, value in settings.options.items():
         if name in algorithm.shared:
             yield OptionFault("options", name, f"is a setting of its own: train.{name}")
         elif name not in known:
-            what = f"{settings.algo} has no such option"
-            yield OptionFault("options", name, what, known=tuple(known))
+            what, way = f"{settings.algo} has no such option", _nearest_way(name, known, ways)
+            known_names = () if way else tuple(known)
+            yield OptionFault("options", name, f"{what} ({way})" if way else what, known_names)
         elif (fault := _type_fault(value, known[name])) is not None:
             yield OptionFault("options", name, fault)
-        elif name == REPLAY and value != HER:
-            yield OptionFault("options", name, f"must be {HER}")
+        elif algorithm.replay_buffer and name in FORMS:
+            if (form := FORMS[name](value)) is not None:
+                yield OptionFault("options", name, form)
         elif name == HER_ARGUMENTS:
             yield from _her_faults(settings)
         elif name == POLICY_KWARGS and value is not None:
             yield from _policy_faults(value, algorithm)
-        elif name in algorithm.policy_options and known[name] == (int,) and value < 1:
-            yield OptionFault("options", name, "must be at least 1")
+        elif ours and type(value) is int and int in known[name] and value < LEAST.get(name, 1):
+            yield OptionFault("options", name, f"must be at least {LEAST.get(name, 1)}")
+
+
+def _frequency_fault(value: Any) -> str | None:
+    count, unit = value if isinstance(value, tuple) and len(value) == 2 else (value, "step")
+    if _is_count(count) and unit in ("step", "episode"):
+        return None
+    return "must be a number of steps, or [NUMBER, step] or [NUMBER, episode]"
+
+
+def _noise_fault(value: Any) -> str | None:
+    kind, sigma = value if isinstance(value, tuple) and len(value) == 2 else (NOISES[0], value)
+    if value is None or (kind in NOISES and _fits(sigma, (float,)) and sigma >= 0):
+        return None
+    return (
+        "must be a standard deviation such as 0.1, or [KIND, DEVIATION] with the kind "
+        f"{' or '.join(NOISES)}"
+    )
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+FORMS: Mapping[str, Callable[[Any], str | None]] = {
+    REPLAY: lambda value: None if value == HER else f"must be {HER}",
+    "action_noise": _noise_fault,
+    "train_freq": _frequency_fault,
+    "optimize_memory_usage": lambda value: (
+        "must be left out: each observation is kept once as it is" if value else None
+    ),
+    "gradient_steps": lambda value: (
+        None if _is_count(value) or value == -1 else "must be at least 1, or -1 for one a step"
+    ),
+}
+"""What is wrong with the value of an option beside its type, by its name."""
 
 
 def _type_fault(value: Any, kinds: tuple[Any, ...]) -> str | None:
@@ -501,6 +581,8 @@ def _of_network(train: TrainSettings, env: WorldSettings) -> tuple[int, int]:
         return sum(one.weights for one in parts), sum(one.weights * one.times for one in parts)
     inputs = type_of(env).observation_size(env)
     weights = network_of(train.network).weights(train.network, inputs, 0)
+    if stacks := named_layers(train):
+        weights = max(sum(map(mul, (inputs, *one), one)) for one in stacks)
     return weights, NETWORKS * weights
 
 

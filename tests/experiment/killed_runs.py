@@ -16,11 +16,15 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import gymnasium
+import numpy as np
 import psutil
+from gymnasium import spaces
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.runs.resume import check_resume, newest_resumable
@@ -31,6 +35,7 @@ from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.mlflow_store import connect
 from aimbot_lab.training.callbacks.assembly import FOLDER as REPLAYS
 from aimbot_lab.training.run_hooks import SilentObserver
+from tests.training.small_environments import Goals, Shown
 
 CURRICULUM = """
 name: small
@@ -69,15 +74,28 @@ lessons:
 train: {{algo: hybrid_ppo, masks: true, total_steps: 6_144, n_steps: 16, batch_size: 384,
         n_epochs: 1, network: {{layers: [16]}}}}
 """
-# Algorithms of the libraries in an environment, each with further settings.
-ROLLOUTS = "n_steps: 250, batch_size: 50, "
-LIBRARY = {
-    **dict.fromkeys(("ppo in an environment", "recurrent_ppo in an environment"), ROLLOUTS),
-    "trpo in an environment": ROLLOUTS,
-    **dict.fromkeys(("a2c", "dqn in an environment", "qrdqn"), ""),
-    **dict.fromkeys(("sac", "td3", "ddpg", "tqc", "crossq"), ""),
+PICTURE, NUMBERS = spaces.Box(0, 255, (36, 36, 3), np.uint8), spaces.Box(-2.0, 2.0, (2,))
+CHOICES = spaces.Discrete(3)
+SMALL_ENVIRONMENTS = {
+    "Goals-v0": partial(Goals, NUMBERS),
+    "GoalsOfChoices-v0": partial(Goals, CHOICES),
+    "Pictures-v0": partial(Shown, PICTURE, CHOICES, alone=False),
 }
-CHOOSING = "dqn in an environment", "qrdqn"
+for name, made in SMALL_ENVIRONMENTS.items():
+    gymnasium.register(name, made, max_episode_steps=20, disable_env_checker=True)
+ROLLOUTS = "n_steps: 250, batch_size: 50, n_epochs: 4, "
+HINDSIGHT = "options: {replay_buffer: her, train_freq: 4}, "
+# Algorithms of the libraries, each with an environment and further settings.
+LIBRARY = {
+    **dict.fromkeys(("ppo of numbers", "recurrent_ppo of numbers"), ("Pendulum-v1", ROLLOUTS)),
+    "trpo of numbers": ("Pendulum-v1", ROLLOUTS.replace("n_epochs: 4, ", "")),
+    **dict.fromkeys(("a2c", "sac", "td3", "ddpg", "tqc", "crossq"), ("Pendulum-v1", "")),
+    **dict.fromkeys(("dqn of choices", "qrdqn", "ars"), ("CartPole-v1", "")),
+    "sac with goals": ("Goals-v0", HINDSIGHT),
+    "dqn with goals": ("GoalsOfChoices-v0", HINDSIGHT),
+    "ppo with pictures": ("Pictures-v0", ROLLOUTS),
+    "dqn with pictures": ("Pictures-v0", ""),
+}
 ENVIRONMENT = """
 name: small library
 seed: {seed}
@@ -100,8 +118,8 @@ def curriculum(folder: Path, seed: int, algo: str) -> LoadedCurriculum:
         file.write_text(DUEL.format(seed=seed, threshold=9999 if seed % 2 else 0), "utf-8")
         return load_curriculum(file)
     if algo in LIBRARY:
-        name = "CartPole-v1" if algo in CHOOSING else "Pendulum-v1"
-        given = {"id": name, "algo": algo.partition(" ")[0], "more": LIBRARY[algo]}
+        name, more = LIBRARY[algo]
+        given = {"id": name, "algo": algo.partition(" ")[0], "more": more}
         file.write_text(ENVIRONMENT.format(seed=seed, **given), "utf-8")
         return load_curriculum(file)
     threshold = 0.95 if seed % 2 else 0.04

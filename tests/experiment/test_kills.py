@@ -18,6 +18,7 @@ import pytest
 
 from tests.experiment.killed_runs import LIBRARY
 
+ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("killed_runs.py")
 POINTS_SCRIPT = Path(__file__).with_name("kill_points.py")
 OTHERS = "self_play", "all_parts", "ppo", "recurrent_ppo", "trpo", "dqn"
@@ -31,7 +32,7 @@ SAME = ("same_state", "same_steps", "same_metrics", "same_points", "same_files")
 def killed_runs(folder: Path, *arguments: object, script: Path = SCRIPT) -> list[dict[str, Any]]:
     done = subprocess.run(
         [sys.executable, str(script), str(folder), *map(str, arguments)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,

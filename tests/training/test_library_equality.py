@@ -3,6 +3,7 @@
 Within 300 steps; `make equality` sets AIMBOT_LAB_EQUALITY_STEPS=2000.
 """
 
+import json
 import os
 from collections.abc import Callable
 from functools import partial
@@ -33,84 +34,14 @@ from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint import lone_tensors, state_sha256
 from aimbot_lab.training.checks import WORDS, known_options, settings_faults, with_scaling
-from aimbot_lab.training.networks.settings import PictureSettings
 from aimbot_lab.training.run_hooks import UNLINKED, Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
+from tests.training.small_environments import Goals, Masked, MaskedPictures, Reach, Shown
 from tests.training.tiny_training import Keeper, Sink
 
 SEED, STEPS = 7, int(os.environ.get("AIMBOT_LAB_EQUALITY_STEPS", "300"))
-
-
-class Reach(gymnasium.Env[Any, Any]):
-    """A reward for actions that fit what is seen; episodes end by chance or after 20 steps."""
-
-    observation_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
-
-    def __init__(self, space: spaces.Space[Any]) -> None:
-        self.action_space = space
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self._seen = self.np_random.uniform(-1, 1, 3).astype(np.float32)
-        return self._seen, {}
-
-    def step(self, action: Any) -> Any:
-        assert self.action_space.contains(np.asarray(action)), action
-        reward = -float(np.square(np.asarray(action, np.float64) - self._seen[0]).sum())
-        self._seen = self.np_random.uniform(-1, 1, 3).astype(np.float32)
-        return self._seen, reward, bool(self.np_random.random() < 0.05), False, {}
-
-
-class Shown(Reach):
-    """The same where a picture shows something else, alone or beside two numbers."""
-
-    def __init__(self, picture: spaces.Box, *, alone: bool) -> None:
-        super().__init__(BOX)
-        beside = spaces.Dict({"image": picture, "place": spaces.Box(-1.0, 1.0, (2,))})
-        self.picture, self.alone = picture, alone
-        self.observation_space = picture if alone else beside
-
-    def shown(self) -> Any:
-        image = self.np_random.integers(0, 256, self.picture.shape, np.uint8)
-        return image if self.alone else {"image": image, "place": self._seen[:2]}
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        return self.shown(), {}
-
-    def step(self, action: Any) -> Any:
-        _, *others = super().step(action)
-        return self.shown(), *others
-
-
-class Goals(Reach):
-    """A number that grows and falls by what is done reaches a goal, or does not."""
-
-    def __init__(self, space: spaces.Space[Any]) -> None:
-        super().__init__(space)
-        goal = spaces.Box(-9.0, 9.0, (1,), np.float32)
-        named = {"observation": self.observation_space, "achieved_goal": goal, "desired_goal": goal}
-        self.observation_space = spaces.Dict(named)
-
-    def _shown(self) -> Any:
-        return {"observation": self._seen, "achieved_goal": self._at, "desired_goal": self._goal}
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self._at = np.zeros(1, np.float32)
-        self._goal = self.np_random.uniform(-3, 3, 1).astype(np.float32)
-        return self._shown(), {}
-
-    def compute_reward(self, achieved: Any, desired: Any, info: Any) -> Any:
-        del info
-        return -(np.abs(achieved - desired).max(axis=-1) > 0.5).astype(np.float32)
-
-    def step(self, action: Any) -> Any:
-        _, _, terminated, _, info = super().step(action)
-        self._at = (self._at + np.ravel(np.asarray(action, np.float32))[0]).clip(-9, 9)
-        return self._shown(), self.compute_reward(self._at, self._goal, info), terminated, False, {}
 
 
 class Seeded(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -145,6 +76,25 @@ def plain(
     return made(policy, env, seed=start, device="cpu", **arguments).learn(steps)
 
 
+def learned(
+    plan: TrainingPlan, links: RunLinks, after: tuple[Checkpoint, Keeper] | None
+) -> Training:
+    """A training that has ended; `after` resumes it from a checkpoint."""
+    training = Training(plan)
+    if after is not None:
+        after[1].resumed(training, after[0])
+    training.learn(Sink(), SilentObserver(), lambda: False, links=links)
+    return training
+
+
+def trained(
+    path: Path, *, links: RunLinks = UNLINKED, after: tuple[Checkpoint, Keeper] | None = None
+) -> Training:
+    """The training of a file."""
+    config = load_curriculum(path).config
+    return learned(TrainingPlan(SEED, config.env, config.lessons, config.train), links, after)
+
+
 def ours(
     name: str,
     rows: int,
@@ -155,18 +105,14 @@ def ours(
     after: tuple[Checkpoint, Keeper] | None = None,
     **train: Any,
 ) -> Training:
-    """A training that has ended; `after` resumes it from a checkpoint."""
+    """The training of an environment that can't be won."""
     kind = ALGORITHMS[algo].settings
     settings = with_scaling(
         kind(algo=algo, total_steps=total_steps, **train), bounds_are_ranges=False
     )
     env = GymnasiumSettings(id=name, win=WinRule(return_above=1e9), num_envs=rows)
     lesson = Lesson(name="one", targets={"task": 1.0})
-    training = Training(TrainingPlan(SEED, env, (lesson,), settings))
-    if after is not None:
-        training.resume(after[0].state, after[1].parts.__getitem__)
-    training.learn(Sink(), SilentObserver(), lambda: False, links=links)
-    return training
+    return learned(TrainingPlan(SEED, env, (lesson,), settings), links, after)
 
 
 def equal_bits(one: BaseAlgorithm, other: BaseAlgorithm) -> bool:
@@ -182,13 +128,6 @@ def assert_equal_bits(one: BaseAlgorithm, other: BaseAlgorithm) -> None:
     assert type(one) is type(other)
     assert one.num_timesteps == other.num_timesteps
     assert equal_bits(one, other)
-
-
-class Masked(Reach):
-    """One of its choices is forbidden."""
-
-    def action_masks(self) -> Any:
-        return np.arange(3) != int(3 * abs(self._seen[1])) % 3
 
 
 def registered(
@@ -490,11 +429,8 @@ def test_a_file_of_five_lines_trains_what_the_library_s_own_script_trains(
     name, model = registered(monkeypatch, space), ALGORITHMS[algo].classes().model
     path = tmp_path / "c.yaml"
     path.write_text(FIVE_LINES.replace("NAME", name).replace("ALGO", algo), encoding="utf-8")
-    config = load_curriculum(path).config
-    training = Training(TrainingPlan(SEED, config.env, config.lessons, config.train))
-    training.learn(Sink(), SilentObserver(), lambda: False)
     kinds: Any = {"policy": "MlpLstmPolicy"} if algo == "recurrent_ppo" else {}
-    assert_equal_bits(training.model, plain(model, name, 1, steps=130, **kinds))
+    assert_equal_bits(trained(path).model, plain(model, name, 1, steps=130, **kinds))
 
 
 @pytest.mark.parametrize("algo", [name for name, one in ALGORITHMS.items() if one.one_row])
@@ -526,6 +462,11 @@ def test_every_argument_of_a_class_is_checked_by_name_and_type(algo: str) -> Non
         value = OTHERS[kinds[0]]
         (wrong,) = settings_faults(algorithm.settings(algo=algo, options={name: value}))
         assert wrong.what == f"must be {' or '.join(WORDS[kind] for kind in kinds)}"
+    for name in signature(algorithm.classes().model).parameters:
+        if algorithm.one_row and name not in {*known, "_init_setup_model"}:
+            (wrong,) = settings_faults(algorithm.settings(algo=algo, options={name: 1}))
+            way = ("is a setting of its own: train.", "says it here)", ": leave it out)")
+            assert any(one in wrong.what for one in way), name
 
 
 @pytest.mark.parametrize("algo", [name for name, one in ALGORITHMS.items() if one.one_row])
@@ -620,7 +561,18 @@ train: {algo: sac, total_steps: 100OPTIONS}
     [
         (BOX, ", options: {taw: 0.1}", "sac has no such option [^\\n]*tau"),
         (BOX, ", options: {tau: much}", r"must be a number \(got 'much'\)"),
-        (BOX, ", options: {action_noise: [pink, 1]}", None),
+        (BOX, ", options: {action_noise: [pink, 1]}", "must be a standard deviation such as 0.1"),
+        (BOX, ", options: {action_noise: [normal, null]}", "must be a standard deviation"),
+        (BOX, ", options: {train_freq: [1, epsiode]}", r"or \[NUMBER, episode\] \(got a list"),
+        (BOX, ", options: {train_freq: 0}", r"must be a number of steps[^\n]*\(got 0\)"),
+        (BOX, ", options: {target_update_interval: 0}", r"must be at least 1 \(got 0\)"),
+        (BOX, ", options: {optimize_memory_usage: true}", "each observation is kept once as it is"),
+        (BOX, ", options: {gradient_steps: 0}", "must be at least 1, or -1 for one a step"),
+        (
+            BOX,
+            ", options: {policy_kwargs: {net_arch: [4096, 4096, 4096, 4096]}}",
+            "weights between",
+        ),
         (BOX, ", options: {buffer_size: 1e12}", "must be smaller: the replay buffer would take"),
         (BOX, ", ent_coef: 0.3", "is an option of sac: write train.options.ent_coef"),
         (BOX, ", tau: 0.1", r"unknown key \(it is an option: train.options.tau\)"),
@@ -647,19 +599,13 @@ def test_what_an_algorithm_does_not_take_is_told_in_a_line(
     tmp_path: Path,
     space: spaces.Space[Any],
     options: str,
-    what: str | None,
+    what: str,
 ) -> None:
     text = FILE.replace("NAME", registered(monkeypatch, space)).replace("OPTIONS", options)
     path = tmp_path / "c.yaml"
     path.write_text(text, encoding="utf-8")
-    if what is not None:
-        with pytest.raises(ConfigurationError, match=f"^[^\\n]*train[^\\n]*{what}[^\\n]*$"):
-            load_curriculum(path)
-        return
-    config = load_curriculum(path).config
-    refused = r"^train.options.action_noise: must be [^\n]*$"
-    with pytest.raises(ConfigurationError, match=refused):
-        Training(TrainingPlan(1, config.env, config.lessons, config.train))
+    with pytest.raises(ConfigurationError, match=f"^[^\\n]*train[^\\n]*{what}[^\\n]*$"):
+        load_curriculum(path)
 
 
 @pytest.mark.parametrize(
@@ -679,7 +625,7 @@ def test_a_file_of_five_lines_has_the_layers_that_the_class_has_for_pictures(
     alone: bool,
     layers: tuple[int, ...],
 ) -> None:
-    made = partial(Shown, spaces.Box(0, 255, (36, 40, 3), np.uint8), alone=alone)
+    made = partial(Shown, spaces.Box(0, 255, (36, 40, 3), np.uint8), BOX, alone=alone)
     name = f"Shown{alone}-v0"
     monkeypatch.setitem(gymnasium.registry, name, EnvSpec(name, made, disable_env_checker=True))
     path = tmp_path / "c.yaml"
@@ -694,20 +640,53 @@ def test_a_file_of_five_lines_has_the_layers_that_the_class_has_for_pictures(
     assert load_curriculum(path).config.train.network.layers == (8,)
 
 
+PICTURED = [name for name, one in ALGORITHMS.items() if one.one_row and one.sees_pictures]
+
+
 @pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
-@pytest.mark.parametrize("shape", [(36, 40, 3), (3, 36, 36)], ids=["last", "first"])
-@pytest.mark.parametrize("alone", [True, False], ids=["CnnPolicy", "MultiInputPolicy"])
-def test_ppo_learns_from_pictures_what_its_own_script_learns(
-    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], alone: bool
+@pytest.mark.parametrize(
+    ("algo", "alone"),
+    [
+        (algo, alone)
+        for number, algo in enumerate(PICTURED)
+        for alone in (True, False)
+        if STEPS > 300 or alone == number % 2
+    ],
+)
+def test_pictures_are_learned_as_by_the_library_s_own_script_and_resumed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, algo: str, alone: bool
 ) -> None:
-    picture = spaces.Box(0, 255, shape, np.uint8)
-    made, limit = partial(Shown, picture, alone=alone), {"max_episode_steps": 20}
-    spec = EnvSpec("Shown-v0", made, disable_env_checker=True, **limit)
-    monkeypatch.setitem(gymnasium.registry, "Shown-v0", spec)
-    policy = "CnnPolicy" if alone else "MultiInputPolicy"
-    fast = {**ROLLOUTS, "n_epochs": 1}
-    wanted = plain(PPO, "Shown-v0", 2, policy=policy, **fast)
-    layers = () if alone else (64, 64)
-    network = NetworkSettings(layers=layers, scaling="none", picture=PictureSettings())
-    training = ours("Shown-v0", 2, algo="ppo", network=network, **fast)
-    assert_equal_bits(training.model, wanted)
+    """Channels first or last."""
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
+    algorithm, chooses = ALGORITHMS[algo], algo in ("dqn", "qrdqn", "maskable_ppo")
+    steps, shape = STEPS // 2, [(36, 40, 3), (3, 36, 36)][(PICTURED.index(algo) // 2 + alone) % 2]
+    space, kind = spaces.Discrete(3) if chooses else BOX, MaskedPictures if chooses else Shown
+    made = partial(kind, spaces.Box(0, 255, shape, np.uint8), space, alone=alone)
+    name = f"Shown{int(chooses)}{int(alone)}{shape[0]}-v0"  # by which its spec is kept
+    spec = EnvSpec(name, made, max_episode_steps=20, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, name, spec)
+    given = {
+        k: v
+        for k, v in (ROLLOUTS | {"batch_size": 15, "n_epochs": 1}).items()
+        if k in algorithm.shared
+    }
+    options: dict[str, Any] = {}
+    if algorithm.replay_buffer:
+        given = {"batch_size": 16}
+        options = {"learning_starts": 60, "train_freq": 30, "buffer_size": steps // 2}
+    policy, smaller = "CnnPolicy" if alone else "MultiInputPolicy", SMALLER.get(algo, {})
+    wanted = plain(
+        *(algorithm.classes().model, name, 1),
+        policy=policy.replace("Policy", "LstmPolicy") if algorithm.recurrent else policy,
+        policy_kwargs=dict(smaller),
+        steps=steps,
+        **given,
+        **options,
+    )
+    train = {"algo": algo, "total_steps": steps, **given, "options": {**options, **smaller}}
+    path, keeper = tmp_path / "c.yaml", Keeper()
+    env = f"{{world: gymnasium, id: {name}}}"
+    path.write_text(f"name: p\nenv: {env}\ntrain: {json.dumps(train)}\n", encoding="utf-8")
+    assert_equal_bits(trained(path, links=keeper.links).model, wanted)
+    middle = keeper.checkpoints[len(keeper.checkpoints) * 2 // 3]
+    assert_equal_bits(trained(path, after=(middle, keeper)).model, wanted)

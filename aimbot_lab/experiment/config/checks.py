@@ -34,6 +34,8 @@ from aimbot_lab.experiment.config.yaml_reader import (
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import MayRun, allow, never
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
+from aimbot_lab.training.algorithms.algorithm import POLICY_KWARGS
+from aimbot_lab.training.algorithms.policy_kwargs import named_layers
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain, algorithm_of, shard_count
 from aimbot_lab.training.checks import (
     MAX_MULTIPLY_ADDS,
@@ -376,8 +378,10 @@ def cost_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagn
     cost = update_cost(train, env)
     if cost.weights > MAX_WEIGHTS:
         what = f"must have at most {MAX_WEIGHTS:,} weights between them (got {cost.weights:,})"
-        key = ("layers",) if hasattr(train.network, "layers") else ()
-        yield Diagnostic(("train", "network", *key), what)
+        key: KeyPath = ("network", "layers") if hasattr(train.network, "layers") else ("network",)
+        if named_layers(train):
+            key = ("options", POLICY_KWARGS, "net_arch")
+        yield Diagnostic(("train", *key), what)
     elif (
         cost.multiply_adds > MAX_MULTIPLY_ADDS
         and seats_in(env) * train.n_steps <= MAX_ROLLOUT_STEPS

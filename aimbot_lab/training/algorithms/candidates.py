@@ -28,8 +28,13 @@ class _DuringUpdate:
         """It has begun before."""
 
     def on_rollout_end(self) -> None:
-        """All candidates have played."""
+        """All candidates have played; what callbacks recorded meanwhile goes where it is kept."""
         self._callback.on_rollout_end()
+        self._callback.logger.dump(self._callback.num_timesteps)
+
+    def update_locals(self, locals_: dict[str, Any]) -> None:
+        """Show what stands in the loop, by the names that it has with other algorithms."""
+        self._callback.update_locals({**locals_, "new_obs": locals_["new_observations"]})
 
     def on_step(self) -> bool:
         """Raise _Stopped where the training is to end."""
@@ -51,6 +56,10 @@ class CandidateSearch(ARS):
         with suppress(_Stopped):
             super().learn(*given, **named)
         return self
+
+    def _trigger_callback(self, _locals: Any, _globals: Any, callback: Any, n_envs: int) -> None:
+        callback.update_locals(_locals)
+        super()._trigger_callback(_locals, _globals, callback, n_envs)
 
     def dump_logs(self) -> None:
         """Leave what was recorded for where the next rollout begins."""

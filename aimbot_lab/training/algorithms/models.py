@@ -5,7 +5,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
-from types import MappingProxyType
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -104,26 +103,15 @@ def new_model(
         raise ConfigurationError(f"train: {settings.algo} refuses this: {what}{place}") from error
 
 
-NOISES: Mapping[str, type[NormalActionNoise] | type[OrnsteinUhlenbeckActionNoise]] = (
-    MappingProxyType(
-        {"normal": NormalActionNoise, "ornstein-uhlenbeck": OrnsteinUhlenbeckActionNoise}
-    )
-)
-
-
 def new_action_noise(given: Any, space: spaces.Space[Any], rows: int) -> ActionNoise:
     """The noise on actions of `space`, from -1 to 1, of each of `rows` environments.
 
-    `given` is a standard deviation, or a kind of `NOISES` with it. Raises ConfigurationError.
+    `given` is a standard deviation, or normal or ornstein-uhlenbeck with it.
     """
-    kind, sigma = given if isinstance(given, tuple) and len(given) == 2 else ("normal", given)
-    if kind not in NOISES or isinstance(sigma, str | tuple | bool) or sigma < 0:
-        raise ConfigurationError(
-            "train.options.action_noise: must be a standard deviation such as 0.1, or "
-            f"[KIND, DEVIATION] with the kind {' or '.join(NOISES)} (got {given!r:.60})"
-        )
+    kind, sigma = given if isinstance(given, tuple) else ("normal", given)
+    made = NormalActionNoise if kind == "normal" else OrnsteinUhlenbeckActionNoise
     size = get_action_dim(space)
-    noise = NOISES[kind](np.zeros(size), float(sigma) * np.ones(size))
+    noise = made(np.zeros(size), float(sigma) * np.ones(size))
     return noise if rows == 1 else VectorizedActionNoise(noise, rows)
 
 

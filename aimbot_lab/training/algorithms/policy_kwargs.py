@@ -54,6 +54,7 @@ HINTS: Mapping[str, str] = MappingProxyType(
         "use_sde": "train.options.use_sde says it",
     }
 )
+STACKS = "pi", "vf", "qf"  # the networks that net_arch may name
 GIVEN = frozenset({"observation_space", "action_space", "lr_schedule", *HINTS})
 
 
@@ -150,6 +151,13 @@ def with_named_encoder(settings: TrainSettings) -> TrainSettings:
         return settings
     picture = replace(network.picture or PictureSettings(), encoder=encoder)
     return replace(settings, network=replace(network, picture=picture))
+
+
+def named_layers(settings: TrainSettings) -> tuple[tuple[int, ...], ...]:
+    """The layers of each network that a well-formed `net_arch` names; () where there is none."""
+    given: Any = _given(settings).get("net_arch")
+    stacks = tuple(given.values()) if isinstance(given, Mapping) else (given,)
+    return () if list(_layer_faults(given, STACKS)) else stacks
 
 
 def _given(settings: TrainSettings) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from stable_baselines3.common.logger import KVWriter
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, blamed
 from aimbot_lab.foundation.named_code import require_allowed
 from aimbot_lab.training.callbacks.report_callback import LEARNER_PREFIX, MetricSink
+from aimbot_lab.training.checkpoint import recorded_numbers
 from aimbot_lab.training.checks import UNSEEN, callback_class, callback_code
 from aimbot_lab.training.run_hooks import Observer
 from aimbot_lab.training.settings import TrainSettings
@@ -109,11 +110,8 @@ class RecordedMetrics(KVWriter):
     ) -> None:
         """Keep what the library does not log itself; `key_excluded` says where else it goes."""
         del key_excluded
-        own = {
-            name: float(value)
-            for name, value in key_values.items()
-            if not name.startswith(KNOWN) and hasattr(value, "__float__")
-        }
+        found = recorded_numbers(key_values)
+        own = {name: value for name, value in found.items() if not name.startswith(KNOWN)}
         if own:
             self._sink.log_metrics(step, own)
 

@@ -23,6 +23,7 @@ from aimbot_lab.foundation.episodes import MIN_EPISODES, Cell, EpisodeBatch, Mea
 from aimbot_lab.foundation.shown_text import speed
 from aimbot_lab.foundation.world import WorldSpec, dropped_episodes, logged_errors, new_notices
 from aimbot_lab.training.agents.agent_files import BestAgent
+from aimbot_lab.training.checkpoint import recorded_numbers
 from aimbot_lab.training.run_hooks import Observer, TrainingSnapshot
 
 
@@ -209,11 +210,8 @@ def curriculum_metrics(view: CurriculumView) -> dict[str, float]:
 
 def learner_metrics(logger: Logger) -> dict[str, float]:
     """What the algorithm recorded in its last update (losses, entropy, divergence, ...)."""
-    return {
-        key: float(value)
-        for key, value in logger.name_to_value.items()
-        if key.startswith(LEARNER_PREFIX)
-    }
+    found = recorded_numbers(logger.name_to_value)
+    return {key: value for key, value in found.items() if key.startswith(LEARNER_PREFIX)}
 
 
 class LessonChanges:
