@@ -389,7 +389,7 @@ def schema(kind: str, output: Path | None) -> None:
     write_output(schema_text(document_schema(Form, title=f"aimbot-lab: a {kind}")), output)
 
 
-@click.command(short_help="Make a curriculum of an ML-Agents file.")
+@click.command(short_help="Make a curriculum of a file of ML-Agents or rl-zoo3.")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @options.written
 @click.option(
@@ -407,6 +407,8 @@ def schema(kind: str, output: Path | None) -> None:
     "self-play where the file has it, else the arena]",
 )
 @click.option("--file-name", metavar="BUILD", help="The build that world unity plays.")
+@click.option("--env", metavar="ID", help="rl-zoo3: which entry is meant, by its environment.")
+@click.option("--algo", metavar="NAME", help="rl-zoo3: the algorithm. [default: the file's name]")
 def convert(
     file: Path,
     output: Path | None,
@@ -414,22 +416,31 @@ def convert(
     behavior: str | None,
     world: str | None,
     file_name: str | None,
+    env: str | None,
+    algo: str | None,
 ) -> None:
-    """Write the curriculum that does what the ML-Agents trainer FILE (`-`: standard input) says.
+    """Write the curriculum that does what FILE (`-`: standard input) says.
 
-    Lessons end by ML-Agents' own rule. What has no counterpart or had to change is listed on
-    standard error, a line each, the important ones first.
+    FILE is a trainer file of ML-Agents, whose lessons end by ML-Agents' own rule, or one of
+    rl-zoo3's hyperparams/ALGO.yml. What has no counterpart or had to change is listed on standard
+    error, a line each, the important ones first.
 
     \b
     Examples:
       aimbot-lab convert trainer_config.yaml -o curricula/mine.yaml --target goto
       aimbot-lab convert trainer_config.yaml -o mine.yaml --file-name builds/Game
+      aimbot-lab convert hyperparams/ppo.yml --env LunarLander-v3 -o lander.yaml
     """
     from aimbot_lab.experiment.ml_agents.conversion import convert as converted
+    from aimbot_lab.experiment.rl_zoo import convert_entry, is_zoo_file
 
-    text, notes = converted(
-        file, targets=targets, behavior=behavior, world=world, file_name=file_name
-    )
+    notes: tuple[str, ...]
+    if env is not None or algo is not None or is_zoo_file(file):
+        text, notes = convert_entry(file, env=env, algo=algo)
+    else:
+        text, notes = converted(
+            file, targets=targets, behavior=behavior, world=world, file_name=file_name
+        )
     for note in notes:
         click.echo(one_line(note), err=True)
     write_output(text, output)

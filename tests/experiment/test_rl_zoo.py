@@ -1,0 +1,165 @@
+"""Entries of rl-zoo3's files become curricula; texts of Python in them are never evaluated."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.rl_zoo import convert_entry, is_zoo_file
+from aimbot_lab.foundation.errors import ConfigurationError
+
+SHARED = """
+default: &usual
+  n_timesteps: !!float 2e4
+  policy: 'MlpPolicy'
+"""
+
+
+def converted(
+    tmp_path: Path, entry: str, *, file: str = "ppo.yml", env: str = "CartPole-v1"
+) -> tuple[Any, list[str]]:
+    """The curriculum of an entry with the keys of `entry`, and its notes without their place."""
+    path = tmp_path / file
+    path.write_text(f"{SHARED}{env}:\n  <<: *usual\n{entry}", encoding="utf-8")
+    assert is_zoo_file(path)
+    text, notes = convert_entry(path, env=env, algo=None)
+    return yaml.safe_load(text), [note.split(": ", 1)[1] for note in notes]
+
+
+def test_a_rollout_s_keys_schedules_and_policy_become_ours(tmp_path: Path) -> None:
+    entry = """
+  n_envs: 4
+  n_steps: 32
+  batch_size: 64
+  learning_rate: lin_3e-4
+  clip_range: !!float 0.1
+  clip_range_vf: 0.2
+  policy_kwargs: "dict(net_arch=dict(pi=[16], vf=[8]), activation_fn=nn.ReLU, ortho_init=False)"
+"""
+    data, notes = converted(tmp_path, entry)
+    assert data["env"] == {"world": "gymnasium", "id": "CartPole-v1", "num_envs": 4}
+    assert data["train"] == {
+        **{"algo": "ppo", "total_steps": 20_000, "n_steps": 32, "batch_size": 64},
+        "learning_rate": {"schedule": "linear", "start": 3e-4, "end": 0.0},
+        "clip_range": 0.1,
+        "options": {
+            "clip_range_vf": 0.2,
+            "policy_kwargs": {
+                "net_arch": {"pi": [16], "vf": [8]},
+                "activation_fn": "relu",
+                "ortho_init": False,
+            },
+        },
+    }
+    assert notes == []
+    path = tmp_path / "c.yaml"
+    path.write_text(yaml.safe_dump(data), encoding="utf-8")
+    assert load_curriculum(path).config.train.total_steps == 20_000
+
+
+@pytest.mark.parametrize(
+    ("file", "entry", "options"),
+    [
+        ("td3.yml", "noise_type: normal\n  noise_std: 0.2", {"action_noise": ["normal", 0.2]}),
+        ("sac.yml", "ent_coef: auto_0.1\n  tau: 0.02", {"ent_coef": "auto_0.1", "tau": 0.02}),
+        ("ddpg.yml", "train_freq: [1, episode]", {"train_freq": [1, "episode"]}),
+        (
+            "her.yml",
+            "model_class: tqc\n  n_sampled_goal: 4\n  online_sampling: True\n"
+            "  policy_kwargs: dict(n_critics=2, net_arch=[8])",
+            {
+                "replay_buffer": "her",
+                "replay_buffer_kwargs": {"n_sampled_goal": 4},
+                "n_critics": 2,
+                "policy_kwargs": {"net_arch": [8]},
+            },
+        ),
+        (
+            "ppo_lstm.yml",
+            "policy_kwargs: dict(lstm_hidden_size=8, optimizer_class=RMSpropTFLike)",
+            {"lstm_hidden_size": 8, "policy_kwargs": {"optimizer": "rmsprop_tf"}},
+        ),
+        ("ars.yml", "policy: LinearPolicy\n  n_delta: 2", {"n_delta": 2}),
+    ],
+)
+def test_what_only_a_class_knows_becomes_an_option(
+    tmp_path: Path, file: str, entry: str, options: dict[str, Any]
+) -> None:
+    data, _ = converted(tmp_path, f"  {entry}\n", file=file)
+    if file == "ars.yml":
+        options = {"policy_kwargs": {"net_arch": [], "with_bias": False}, **options}
+    assert data["train"]["options"] == options
+
+
+def test_environments_have_today_s_ids_and_wrappers_of_ours(tmp_path: Path) -> None:
+    entry = """
+  frame_stack: 2
+  env_kwargs: dict(render_mode=None, continuous=True)
+  env_wrapper:
+    - rl_zoo3.wrappers.FrameSkip: {skip: 2}
+    - gymnasium.wrappers.resize_observation.ResizeObservation: {shape: [64, 64]}
+"""
+    data, notes = converted(tmp_path, entry, env="CarRacing-v2")
+    assert data["env"] == {
+        **{"world": "gymnasium", "id": "CarRacing-v3", "frame_stack": 2},
+        "kwargs": {"render_mode": None, "continuous": True},
+        "wrappers": [
+            {"wrapper": "rl_zoo3.wrappers:FrameSkip", "kwargs": {"skip": 2}},
+            {"wrapper": "ResizeObservation", "kwargs": {"shape": [64, 64]}},
+        ],
+    }
+    assert [note for note in notes if "CarRacing-v2 is taken as CarRacing-v3" in note]
+    atari = "\n  env_wrapper: [stable_baselines3.common.atari_wrappers.AtariWrapper]\n"
+    data, _ = converted(tmp_path, atari, env="PongNoFrameskip-v4")
+    assert data["env"] == {
+        "world": "gymnasium",
+        "id": "ALE/Pong-v5",
+        "module": "ale_py",
+        "atari": True,
+    }
+
+
+def test_scaling_that_learns_otherwise_and_sizes_that_do_not_fit_are_told(tmp_path: Path) -> None:
+    entry = "  normalize: \"{'norm_obs': True, 'norm_reward': False}\"\n  batch_size: 500\n"
+    data, notes = converted(tmp_path, f"{entry}  n_steps: 128\n  surprise: 1\n")
+    assert data["train"]["network"] == {"scaling": "running"}
+    assert "reward_scale" not in data["train"]
+    assert data["train"]["batch_size"] == 128
+    assert data["train"]["options"] == {"surprise": 1}  # which `check` refuses, with its nearest
+    assert len(notes) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('touch MARK')",
+        "dict(net_arch=open('MARK', 'w'))",
+        "dict(**{'a': 1})",
+        "[x for x in (1,)]",
+        "dict(",
+        "(" * 300,
+    ],
+)
+def test_a_text_of_python_is_never_evaluated(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"policy_kwargs: can't be read") as caught:
+        converted(tmp_path, f'  policy_kwargs: "{text}"\n')
+    assert len(str(caught.value).splitlines()) == 1
+    assert not (tmp_path / "MARK").exists()
+
+
+def test_the_entry_and_the_algorithm_must_be_known(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yml"
+    path.write_text(f"{SHARED}Pendulum-v1: *usual\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="--env says which entry is meant: default, Pend"):
+        convert_entry(path, env=None, algo="sac")
+    with pytest.raises(ConfigurationError, match="--algo is one of ppo, "):
+        convert_entry(path, env="Pendulum-v1", algo=None)
+    text, _ = convert_entry(path, env="Pendulum-v0", algo="sac")
+    assert "id: Pendulum-v1" in text
+    path.write_text("behaviors: {Walker: {trainer_type: ppo}}\n", encoding="utf-8")
+    assert not is_zoo_file(path)
