@@ -26,10 +26,10 @@ LAYERS = {
     "mlagents": 2,
     "foundation": 1,
 }
-# Inside experiment: config below ml_agents and runs, which do not know each other, below analysis.
+# Inside experiment: config below conversion and runs, which do not know each other, below analysis.
 WINGS = {
     "experiment.config": 1,
-    "experiment.ml_agents": 2,
+    "experiment.conversion": 2,
     "experiment.runs": 2,
     "experiment.analysis": 3,
     "foundation.kernels": 1,
@@ -126,7 +126,7 @@ def test_every_package_has_a_layer() -> None:
         ("curriculum/bad.py", "from aimbot_lab.experiment.runs.run import run_curriculum"),
         ("curriculum/bad.py", "import aimbot_lab.tracking.tracker"),
         ("experiment/runs/bad.py", "import aimbot_lab.experiment.analysis.learning_curve"),
-        ("experiment/runs/bad.py", "import aimbot_lab.experiment.ml_agents.conversion"),
+        ("experiment/runs/bad.py", "import aimbot_lab.experiment.conversion.ml_agents"),
         ("worlds/bad.py", "from aimbot_lab import cli"),
         ("curriculum/bad.py", "def f():\n    import torch"),
         ("worlds/bad.py", "from numba import njit"),

@@ -7,7 +7,7 @@ import pytest
 from test_environment_parameters import COURSE
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
+from aimbot_lab.experiment.conversion.ml_agents import Conversion, convert
 from aimbot_lab.experiment.runs.plan import Forecaster, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.settings import Linear

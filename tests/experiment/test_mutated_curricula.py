@@ -13,7 +13,7 @@ from test_conversion import TRAINER
 from yaml_mutations import mutated
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
+from aimbot_lab.experiment.conversion.ml_agents import Conversion, convert
 from aimbot_lab.experiment.runs.plan import Forecaster, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import is_seen

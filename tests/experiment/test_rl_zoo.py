@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.rl_zoo import convert_entry, is_zoo_file
+from aimbot_lab.experiment.conversion.rl_zoo import convert_entry, is_zoo_file
 from aimbot_lab.foundation.errors import ConfigurationError
 
 SHARED = """

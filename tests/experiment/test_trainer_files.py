@@ -7,14 +7,14 @@ import pytest
 import yaml
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
-from aimbot_lab.experiment.ml_agents.players import export_player
-from aimbot_lab.experiment.ml_agents.trainer_file import KEYS
+from aimbot_lab.experiment.conversion.ml_agents import Conversion, convert
+from aimbot_lab.experiment.conversion.players import export_player
+from aimbot_lab.experiment.conversion.trainer_file import KEYS
 from aimbot_lab.foundation.errors import ConfigurationError
 from tests.experiment import trainer_samples as samples
 from tests.experiment.trainer_samples import HEAD, READ, lessons
 
-PAGE = Path(__file__).parents[2] / "aimbot_lab" / "experiment" / "ml_agents" / "README.md"
+PAGE = Path(__file__).parents[2] / "aimbot_lab" / "experiment" / "conversion" / "README.md"
 OWN = "world unity is taken, as the arena has no parameter room"
 ANY = object()
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aimbot_lab.experiment.ml_agents.players import ORIGINAL, export_player
+from aimbot_lab.experiment.conversion.players import ORIGINAL, export_player
 from aimbot_lab.foundation.episodes import parse_line
 from aimbot_lab.mlagents import LabEnvironment
 from aimbot_lab.worlds.arena.settings import CameraSettings, ObservationSettings

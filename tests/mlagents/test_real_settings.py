@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from aimbot_lab.experiment.ml_agents.conversion import convert
-from aimbot_lab.experiment.ml_agents.trainer_file import KEYS
+from aimbot_lab.experiment.conversion.ml_agents import convert
+from aimbot_lab.experiment.conversion.trainer_file import KEYS
 from aimbot_lab.worlds.unity.settings import UnitySettings
 from tests.experiment.trainer_samples import HEAD, READ
 from tests.mlagents.test_real_ml_agents import PYTHON

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.experiment.ml_agents.players import export_player
+from aimbot_lab.experiment.conversion.players import export_player
 from tests.cli.tiny_runs import invoke, train, write
 from tests.mlagents import trainer_calls
 from tests.mlagents.test_real_ml_agents import PYTHON, ROOT, free_port

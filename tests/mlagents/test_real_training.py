@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import aimbot_lab.mlagents
-from aimbot_lab.experiment.ml_agents.players import export_player
+from aimbot_lab.experiment.conversion.players import export_player
 from tests.mlagents.test_real_ml_agents import PYTHON, free_port
 from tests.mlagents.test_real_trainer import told
 

@@ -13,7 +13,7 @@ HOMES = (
     "training/networks/",
     "training/settings.py",
     "bench/",
-    "experiment/ml_agents/",  # which turns trainer files into these
+    "experiment/conversion/",  # which turns trainer files into these
     "experiment/config/schema.py",  # which names what was renamed
 )
 FILES = [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.cli.view import PlainView
-from aimbot_lab.experiment.ml_agents.players import export_player
+from aimbot_lab.experiment.conversion.players import export_player
 from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.sweep.document import load_sweep

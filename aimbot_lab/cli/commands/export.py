@@ -261,7 +261,7 @@ def player(
     Example:
       aimbot-lab player --mlagents-port 5004 --curriculum goto --agents 64
     """
-    from aimbot_lab.experiment.ml_agents.players import player_session
+    from aimbot_lab.experiment.conversion.players import player_session
     from aimbot_lab.mlagents.grpc_link import play
     from aimbot_lab.mlagents.player import reports_over
     from aimbot_lab.mlagents.session import ASKED
@@ -332,8 +332,8 @@ def export_player(folder: Path, original: bool, **told: Any) -> None:
       aimbot-lab export-player build
       aimbot-lab export-player build --original --behavior Aimbot
     """
-    from aimbot_lab.experiment.ml_agents.players import ORIGINAL
-    from aimbot_lab.experiment.ml_agents.players import export_player as exported
+    from aimbot_lab.experiment.conversion.players import ORIGINAL
+    from aimbot_lab.experiment.conversion.players import export_player as exported
 
     if (file := told["curriculum"]) is not None and Path(file).is_file():
         told["curriculum"] = str(Path(file).resolve())

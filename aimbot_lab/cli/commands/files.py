@@ -389,7 +389,7 @@ def schema(kind: str, output: Path | None) -> None:
     write_output(schema_text(document_schema(Form, title=f"aimbot-lab: a {kind}")), output)
 
 
-@click.command(short_help="Make a curriculum of a file of ML-Agents or rl-zoo3.")
+@click.command(short_help="Make a curriculum of an ML-Agents file.")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @options.written
 @click.option(
@@ -431,8 +431,8 @@ def convert(
       aimbot-lab convert trainer_config.yaml -o mine.yaml --file-name builds/Game
       aimbot-lab convert hyperparams/ppo.yml --env LunarLander-v3 -o lander.yaml
     """
-    from aimbot_lab.experiment.ml_agents.conversion import convert as converted
-    from aimbot_lab.experiment.rl_zoo import convert_entry, is_zoo_file
+    from aimbot_lab.experiment.conversion.ml_agents import convert as converted
+    from aimbot_lab.experiment.conversion.rl_zoo import convert_entry, is_zoo_file
 
     notes: tuple[str, ...]
     if env is not None or algo is not None or is_zoo_file(file):

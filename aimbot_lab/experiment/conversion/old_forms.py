@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.experiment.config.settings import SECTION
 from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, shown_value
-from aimbot_lab.experiment.ml_agents.trainer_file import (
+from aimbot_lab.experiment.conversion.trainer_file import (
     BEHAVIORS,
     DEFAULTS,
     KEYS,

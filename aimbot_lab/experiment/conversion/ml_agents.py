@@ -27,9 +27,9 @@ from aimbot_lab.experiment.config.yaml_reader import (
     shown_file,
     shown_value,
 )
-from aimbot_lab.experiment.ml_agents.old_forms import FORM, TodaysForm, todays_form
-from aimbot_lab.experiment.ml_agents.players import lesson_of_player
-from aimbot_lab.experiment.ml_agents.trainer_file import KEYS, ConversionError, TrainerFile
+from aimbot_lab.experiment.conversion.old_forms import FORM, TodaysForm, todays_form
+from aimbot_lab.experiment.conversion.players import lesson_of_player
+from aimbot_lab.experiment.conversion.trainer_file import KEYS, ConversionError, TrainerFile
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.foundation.yaml_files import dump

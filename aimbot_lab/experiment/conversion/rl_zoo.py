@@ -99,7 +99,9 @@ class Converted(NamedTuple):
 
 
 def is_zoo_file(path: Path) -> bool:
-    """Whether the file at `path` looks like one of rl-zoo3; any other fault is not of interest."""
+    """Whether the file at `path` looks like one of rl-zoo3; standard input is not read for that."""
+    if str(path) == "-":
+        return False
     try:
         data = read_mapping(read_text(str(path)), "", form="").data
     except ConfigurationError:

@@ -1,0 +1,1 @@
+"""Files of other trainers, ML-Agents and rl-zoo3, converted to curricula."""

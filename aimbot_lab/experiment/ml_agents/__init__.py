@@ -1,1 +1,0 @@
-"""ML-Agents trainer files, converted to curricula."""
