@@ -60,7 +60,7 @@ oracles: setup
 		$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not real_ml_agents' \
 		tests/arena/test_against_oracle.py tests/duel/test_duel_oracle.py tests/gorge/test_gorge_oracle.py \
 		tests/gorge/test_gorge_laws.py \
-		tests/experiment/test_mutated_curricula.py tests/mlagents tests/curriculum/test_stopped_win_rate.py
+		tests/experiment/test_mutated_curricula.py tests/mlagents tests/curriculum/test_evidence.py
 
 # Several processes, containers and servers at one run, sweep or panel.
 races: setup

@@ -1,12 +1,15 @@
 """Imports point down only, and third-party libraries stay in their homes."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "aimbot_lab"
+
+
 LAYERS = {
     "cli": 9,
     "panel": 8,
@@ -26,6 +29,8 @@ LAYERS = {
     "mlagents": 2,
     "foundation": 1,
 }
+
+
 # Inside experiment: config below conversion and runs, which do not know each other, below analysis.
 WINGS = {
     "experiment.config": 1,
@@ -34,6 +39,8 @@ WINGS = {
     "experiment.analysis": 3,
     "foundation.kernels": 1,
 }
+
+
 HOMES = {
     "numba": ["foundation/kernels/"],
     "llvmlite": ["foundation/kernels/"],
@@ -63,6 +70,8 @@ HOMES = {
     "click": ["cli/"],
     "rich": ["cli/"],
 }
+
+
 CORE_MAY_IMPORT = (
     "math",
     "typing",
@@ -70,6 +79,8 @@ CORE_MAY_IMPORT = (
     "aimbot_lab.foundation.kernels.",
     "aimbot_lab.worlds.arena.core.",  # the duel is made of it
 )
+
+
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -195,3 +206,23 @@ def test_a_world_that_is_known_is_found() -> None:
     assert knows_a_world("def f():\n    from aimbot_lab.worlds.arena.spec import arena_spec")
     assert knows_a_world("target = 'goto'")
     assert not knows_a_world("from aimbot_lab.worlds.registry import make_world\ngoto = 1")
+
+
+REPLACED = re.compile(r"setattr\(\s*[^)]*\btime\b[\"',.\s]+monotonic")
+
+
+def replacing(folder: Path) -> list[Path]:
+    """The files that replace the clock, but for this one."""
+    files = [path for path in folder.rglob("*.py") if path != Path(__file__)]
+    return [path for path in files if REPLACED.search(path.read_text("utf-8"))]
+
+
+def test_no_test_replaces_the_clock_of_the_process() -> None:
+    assert replacing(Path(__file__).parent) == []
+
+
+@pytest.mark.parametrize("what", ['costs.time, "monotonic"', '"aimbot_lab.costs.time.monotonic"'])
+def test_a_replaced_clock_is_found(tmp_path: Path, what: str) -> None:
+    file = tmp_path / "test_costs.py"
+    file.write_text(f"monkeypatch.setattr({what}, lambda: 0.0)", encoding="utf-8")
+    assert replacing(tmp_path) == [file]

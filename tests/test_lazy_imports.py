@@ -16,12 +16,15 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()) if done.stdout.strip() else set()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
-def test_help_loads_no_heavy_library(arguments: list[str]) -> None:
+PLAN = "run goto --dry-run --processes 2"
+
+
+@pytest.mark.parametrize("words", ["--help", "run --help", "--version", PLAN, "presets list"])
+def test_commands_load_no_heavy_library(words: str) -> None:
     code = f"""
 import aimbot_lab.cli.main as main
 try:
-    main.cli.main({arguments!r}, standalone_mode=False)
+    main.cli.main({words.split()!r}, standalone_mode=False)
 except SystemExit:
     pass
 """

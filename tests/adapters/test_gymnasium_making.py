@@ -21,8 +21,7 @@ register_ids()
 
 
 @pytest.mark.parametrize(
-    "imports",
-    ["import aimbot_lab.envs, gymnasium", "import gymnasium, aimbot_lab.envs"],
+    "imports", ["import aimbot_lab.envs, gymnasium", "import gymnasium, aimbot_lab.envs"]
 )
 def test_the_ids_are_known_once_the_environments_are_imported(imports: str) -> None:
     assert _in_a_new_process(f"{imports}\nmake = lambda name: name")

@@ -14,14 +14,7 @@ import numpy as np
 from oracle import allowed_actions, observed_head, step
 from oracle_episode import COUNTS, STAY, TERMS, Episode, Outcome, Rules, held
 from oracle_units import COLUMNS, HEAD, check_enemies
-from oracle_view import (
-    ENEMY_TAG,
-    NOTHING_TAG,
-    Sight,
-    ray_sights,
-    rays_of_observation,
-    sight,
-)
+from oracle_view import ENEMY_TAG, NOTHING_TAG, Sight, ray_sights, rays_of_observation, sight
 
 from aimbot_lab.foundation.episodes import parse_result, result_line
 

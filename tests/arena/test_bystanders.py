@@ -1,11 +1,23 @@
-"""Enemies beside a target block: seen and hit, and no targets."""
+"""Bystanders, and room for many enemies."""
 
 import numpy as np
 import pytest
-from arena_stage import Stage, new_stage
+from arena_stage import Stage, new_stage, random_play, row_digests
 
-from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.settings import (
+    Gaussian,
+    GaussianParameters,
+    MultiRangeUniform,
+    MultiRangeUniformParameters,
+    ParameterValue,
+    Uniform,
+    UniformParameters,
+)
+from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds import canvas as paint
+from aimbot_lab.worlds.arena.arena import row_of, solo_arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings, most_bystanders, most_free_enemies
 
 BLOCK = 10.0  # m
 
@@ -63,3 +75,106 @@ def test_a_picture_tells_bystanders_from_targets() -> None:
         for x, z in state.enemies[0, :2]
     ]
     assert colours == [paint.ENEMY, paint.BYSTANDER]
+
+
+UNIFORM = Uniform(sampler_parameters=UniformParameters(min_value=1, max_value=33))
+
+
+RANGES = MultiRangeUniform(
+    sampler_parameters=MultiRangeUniformParameters(intervals=((1, 50), (2, 3)))
+)
+
+
+GAUSSIAN = Gaussian(sampler_parameters=GaussianParameters(mean=20, st_dev=10))
+
+
+def free(count: ParameterValue) -> Scenario:
+    return Scenario({"free": 1.0}, parameters={"free_enemies": count})
+
+
+@pytest.mark.parametrize(
+    ("count", "room"),
+    [(1.0, 6), (6.0, 6), (40.0, 40), (UNIFORM, 33), (RANGES, 50), (GAUSSIAN, 100)],
+)
+def test_there_is_room_for_the_most_that_a_scenario_draws(count, room: int) -> None:
+    stage = new_stage(free(count), num_envs=8, time_limit=0.1)
+    for _ in range(20):
+        stage.repeat(0, 0, 0, 0)
+    assert stage.arena.state.enemies.shape[1] == room
+    assert stage.arena.state.enemy_count.max() <= room
+
+
+def test_a_hundred_enemies_stand_apart_on_the_floor() -> None:
+    state = new_stage(free(100.0), num_envs=4).arena.state
+    assert (state.enemy_count == 100).all()
+    for row in range(4):
+        discs = np.concatenate([state.position[row : row + 1], state.enemies[row]])
+        apart = np.hypot(*np.moveaxis(discs[:, None] - discs[None], -1, 0))
+        assert apart[~np.eye(101, dtype=bool)].min() >= 1.0
+
+
+def test_the_crowd_that_surely_fits_fits() -> None:
+    floor, radius = 20.0 + 7.0, 1.0
+    most = most_free_enemies(floor, radius, 0.5)
+    stage = new_stage(free(float(most)), num_envs=4, floor_size=floor, enemy_radius=radius)
+    state = stage.arena.state
+    for row in range(4):
+        apart = np.hypot(
+            *np.moveaxis(state.enemies[row][:, None] - state.enemies[row][None], -1, 0)
+        )
+        assert apart[~np.eye(most, dtype=bool)].min() >= 2.0
+    for name, limit in (
+        ("free_enemies", most),
+        ("bystanders", most_bystanders(floor, radius, 0.5)),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must be at most {limit}"):
+            ArenaSettings(floor_size=floor, enemy_radius=radius, **{name: limit + 1})
+
+
+def test_a_scenario_with_more_enemies_leaves_running_episodes_alone() -> None:
+    play = random_play(60, 16)
+    digests = []
+    for later in (None, free(40.0)):
+        stage = new_stage(free(5.0), num_envs=16)
+        row_digests(stage, play[:30])
+        if later is not None:
+            stage.arena.set_scenario(later)
+        digests.append(row_digests(stage, play[30:]))
+    assert digests[0] == digests[1]
+
+
+def test_a_snapshot_with_more_enemies_is_restored_where_there_was_room_for_fewer() -> None:
+    play = random_play(60, 8)
+    crowded = new_stage(free(40.0), 3, num_envs=8, time_limit=2.0)
+    kept = crowded.arena.snapshot()
+    wanted = row_digests(crowded, play)
+    small = new_stage(Scenario({"goto": 1.0}), 5, num_envs=8, time_limit=2.0)
+    small.arena.restore(kept)
+    assert row_digests(small, play) == wanted
+    few = new_stage(free(2.0), 7, num_envs=8, time_limit=2.0)
+    kept = few.arena.snapshot()
+    wanted = row_digests(few, play)
+    small.arena.restore(kept)
+    assert row_digests(small, play) == wanted
+
+
+@pytest.mark.parametrize("name", ["enemies", "enemy_hits_left", "enemy_is_target"])
+def test_a_snapshot_whose_enemies_do_not_fit_together_is_refused(name: str) -> None:
+    arena = new_stage(free(8.0), num_envs=2).arena
+    kept = arena.snapshot()
+    kept[name] = kept[name][:, :7].copy()
+    with pytest.raises(MisuseError, match=r"room for|enemy_count"):
+        arena.restore(kept)
+
+
+def test_a_row_with_many_enemies_plays_on_alone() -> None:
+    stage = new_stage(free(40.0), num_envs=3)
+    play = random_play(20, 3)
+    for actions in play[:5]:
+        stage.step(actions)
+    alone = solo_arena(stage.arena.settings, row_of(stage.arena.state, 1))
+    buffers = new_step_buffers(1, len(alone.spec.observation_names))
+    for actions in play[5:]:
+        stage.step(actions)
+        alone.step(actions[1:2], buffers)
+        np.testing.assert_array_equal(buffers.observations[0], stage.buffers.observations[1])

@@ -81,17 +81,6 @@ def test_a_mirrored_arena_gives_the_mirrored_picture() -> None:
     assert np.abs(mirrored - before).max() > 0.2
 
 
-def test_a_turned_arena_gives_the_same_picture() -> None:
-    stage = filmed()
-    before = pictures(stage)
-    turned = moved(
-        stage,
-        lambda at: np.stack([at[..., 1], SIDE - at[..., 0]], axis=-1),
-        lambda yaw: yaw + np.pi / 2,
-    )
-    assert_alike(turned, before)
-
-
 def test_the_middle_column_shows_what_the_middle_ray_meets() -> None:
     stage = filmed(scenario=Scenario({"free": 1.0}, parameters={"free_enemies": 60.0}))
     state, shown = stage.arena.state, pictures(stage)

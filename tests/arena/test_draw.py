@@ -6,23 +6,12 @@ import pytest
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.draw import (
-    ENEMY_RAY,
-    HEAD,
-    MARGIN,
-    OUTER_WALL,
-    SIDE,
-    draw_preset_sheet,
-    draw_row,
-)
-from aimbot_lab.worlds.arena.presets import load_presets
+from aimbot_lab.worlds.arena.draw import ENEMY_RAY, OUTER_WALL, draw_row
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.canvas import GAP, NAME
 
 SETTINGS = ArenaSettings(num_envs=2)
 SIZE = 1000
 SCALE = SIZE / (47 + 2 * OUTER_WALL)  # pixels per metre
-SHIPPED = load_presets()
 
 
 def new_arena(target: str) -> Arena:
@@ -63,14 +52,6 @@ def test_x_is_to_the_right_and_z_is_up() -> None:
         arena.state.position[0] = x, z
         assert colour_at(picture_of(arena), x, z) == paint.AGENT
         assert colour_at(picture_of(arena), z, x) != paint.AGENT
-
-
-def test_the_gun_points_along_the_view() -> None:
-    arena = new_arena("goto")
-    x, z = arena.state.position[0] = 20.0, 20.0
-    for yaw, muzzle in [(0.0, (x, z + 0.8)), (np.pi / 2, (x + 0.8, z)), (np.pi, (x, z - 0.8))]:
-        arena.state.yaw[0] = yaw
-        assert sum(colour_at(picture_of(arena), *muzzle)) < 150
 
 
 def test_obstacles_fire_base_and_outer_wall_are_where_the_state_says() -> None:
@@ -122,53 +103,4 @@ def test_a_ray_ends_in_a_mark_of_what_it_hits(enemy: bool) -> None:
     assert ENEMY_RAY[:3] == paint.ENEMY
 
 
-def test_a_ray_beyond_its_range_has_no_mark() -> None:
-    arena = new_arena("free")
-    state = arena.state
-    state.position[0] = 20.0, 10.0
-    state.enemy_count[0] = 0
-    state.ray_distance[0, :] = 29.5
-    for reach, has_mark in [(29.5, True), (29.0, False)]:
-        state.parameters[0, arena.spec.parameters.index("rays.range")] = reach
-        share = red_share(picture_of(arena), 20.0, 10.0 + reach)
-        assert (share < -100) is has_mark
-
-
-def test_the_caption_tells_target_difficulty_and_time() -> None:
-    arena = new_arena("goto")
-    before = picture_of(arena)[: int(OUTER_WALL * SCALE)]
-    arena.state.decisions[0] += 10
-    after = picture_of(arena)[: int(OUTER_WALL * SCALE)]
-    changed = np.flatnonzero((before != after).any(axis=(0, 2)))
-    assert changed.min() > SIZE / 2  # the time, on the right
-    arena.state.difficulty[0] = 5 if arena.state.difficulty[0] != 5 else 1
-    again = picture_of(arena)[: int(OUTER_WALL * SCALE)]
-    changed = np.flatnonzero((again != after).any(axis=(0, 2)))
-    assert changed.max() < SIZE / 2
-
-
 # The sheet
-
-
-def cell_colour(sheet: np.ndarray, place: tuple[int, int], x: float, z: float) -> tuple[int, ...]:
-    """The colour at (x, z) of the block in a line and column of a sheet with cells of 200."""
-    line, column = place
-    scale = 200 / (10 + 2 * MARGIN)
-    left = SIDE + column * (200 + GAP) + (x + MARGIN) * scale
-    top = HEAD + line * (200 + NAME + GAP) + (10 + MARGIN - z) * scale
-    return tuple(int(part) for part in sheet[int(top), int(left)])
-
-
-def test_every_preset_has_its_place_on_the_sheet() -> None:
-    sheet = np.asarray(draw_preset_sheet(SHIPPED, cell=200))
-    kinds = sorted({(p.target != "goto", p.difficulty) for p in SHIPPED})
-    shown = dict.fromkeys(kinds, 0)
-    for preset in SHIPPED:
-        kind = preset.target != "goto", preset.difficulty
-        place = kinds.index(kind), shown[kind]
-        shown[kind] += 1
-        for min_x, min_z, max_x, max_z in preset.obstacles:
-            middle = (min_x + max_x) / 2, (min_z + max_z) / 2
-            assert cell_colour(sheet, place, *middle) == paint.OBSTACLE
-        for enemy in preset.enemies:
-            assert cell_colour(sheet, place, *enemy) == paint.ENEMY

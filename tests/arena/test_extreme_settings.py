@@ -7,10 +7,7 @@ import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 from pydantic import ValidationError
 
-from aimbot_lab.foundation.episodes import (
-    LOSS,
-    WIN,
-)
+from aimbot_lab.foundation.episodes import LOSS, WIN
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.core.state import LOST, WON

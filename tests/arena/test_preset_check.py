@@ -43,10 +43,7 @@ def room(low: float, high: float, *, door: float = 0.0, wall: float = 0.5) -> tu
 def cell_around(x: float, z: float, *, slit: float = 0.0, wall: float = 0.25) -> tuple[Box, ...]:
     """Walls that shut in an enemy at (x, z), with a slit on the left."""
     low, high = x - 0.75, x + 0.75
-    left = (
-        (low - wall, z - 0.75, low, z - slit / 2),
-        (low - wall, z + slit / 2, low, z + 0.75),
-    )
+    left = ((low - wall, z - 0.75, low, z - slit / 2), (low - wall, z + slit / 2, low, z + 0.75))
     return (
         *(left if slit else ((low - wall, z - 0.75, low, z + 0.75),)),
         (high, z - 0.75, high + wall, z + 0.75),

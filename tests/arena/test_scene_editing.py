@@ -6,33 +6,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from arena_stage import Stage, new_stage
-from scene_stage import (
-    ATTACK_BLOCK,
-    GOTO_BLOCK,
-    block,
-    columns,
-    edited,
-    same_arrays,
-)
+from scene_stage import ATTACK_BLOCK, GOTO_BLOCK, block, columns, edited, same_arrays
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.episodes import result_line
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core.state import TARGET
 from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
-
-
-def test_a_placed_enemy_is_seen_by_the_middle_ray_where_it_stands() -> None:
-    stage, editor = edited()
-    assert editor.place_enemy(0, (2.0, 12.0)) == 0
-    editor.observe(0, stage.buffers.observations)
-    seen = columns(stage)
-    assert seen["ray_9_tag"] == 1.0
-    assert seen["ray_9_distance"] == pytest.approx(9.5, abs=1e-5)
-    assert seen["target"] == TARGET.stay, "an enemy assigns nothing"
-    stage.repeat(0, 0, 1, 0)
-    assert stage.arena.state.enemy_hits_left[0, 0] == 0
-    assert columns(stage)["ray_9_tag"] == 0.0
 
 
 @pytest.mark.parametrize("turns", range(4))
@@ -100,46 +80,6 @@ def test_a_won_target_gives_a_result_and_the_floor_carries_on_in_stay() -> None:
 
 def state_preset(stage: Stage, name: str) -> int:
     return [preset.name for preset in stage.arena.presets].index(name)
-
-
-def test_time_runs_out_thirty_seconds_after_the_assignment() -> None:
-    stage, editor = edited()
-    for _ in range(50):
-        stage.repeat(0, 0, 0, 0)
-    editor.place_block(0, (30.0, 30.0), preset=GOTO_BLOCK)
-    editor.assign(0, "goto")
-    for _ in range(299):
-        assert not stage.repeat(0, 0, 0, 0)
-    assert result_line(stage.repeat(0, 0, 0, 0), 0).startswith("Warning|Result|Lose|target=goto")
-
-
-def test_free_without_enemies_is_stay() -> None:
-    stage, editor = edited()
-    editor.assign(0, "free")
-    assert stage.arena.state.target[0] == TARGET.stay
-    editor.place_enemy(0, (20.0, 20.0))
-    editor.assign(0, "free")
-    assert stage.arena.state.target[0] == TARGET.free
-    editor.clear(0)
-    assert stage.arena.state.target[0] == TARGET.stay
-    assert stage.arena.state.enemy_count[0] == stage.arena.state.obstacle_count[0] == 0
-
-
-def test_in_attack_the_enemies_of_the_block_and_those_in_its_fire_base_count() -> None:
-    stage, editor = edited()
-    one = editor.place_block(0, (15.0, 15.0), preset=ATTACK_BLOCK)
-    two = editor.place_block(0, (30.0, 30.0), preset=ATTACK_BLOCK)
-    editor.place_enemy(0, (15.0, 15.0 + 2.9))  # of radius 3
-    editor.place_enemy(0, (15.0, 15.0 + 3.9))
-    editor.assign(0, "attack", block=one)
-    marks = stage.arena.state.enemy_is_target
-    assert marks[0, :6].tolist() == [True, True, False, False, True, False]
-    editor.assign(0, "attack", block=two)
-    assert (
-        stage.arena.state.enemy_is_target[0, :6].tolist() == [False] * 2 + [True] * 2 + [False] * 2
-    )
-    editor.place_enemy(0, (30.0, 30.0))
-    assert stage.arena.state.enemy_is_target[0, 6]
 
 
 def test_what_is_removed_is_gone_and_all_else_stays() -> None:

@@ -7,15 +7,9 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from arena_stage import ALL_TARGETS, new_stage, random_play, row_digests
-from scene_stage import (
-    GOTO_BLOCK,
-    block,
-    edited,
-    same_arrays,
-)
+from scene_stage import GOTO_BLOCK, block, edited, same_arrays
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core.state import TARGET
 from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
 
@@ -97,22 +91,6 @@ def test_a_snapshot_whose_records_do_not_fit_its_floor_is_refused() -> None:
     same_arrays(kept, stage.arena.snapshot())
 
 
-def test_editing_one_row_leaves_the_others_as_they_are() -> None:
-    stage = new_stage(ALL_TARGETS, 2, num_envs=3)
-    editor = RowEditor(stage.arena)
-    before = {name: array[1:].copy() for name, array in stage.arena.state._asdict().items()}
-    for at in ((20.0, 20.0), (35.0, 20.0), (20.0, 35.0)):
-        editor.clear(0)
-        editor.place_block(0, at, preset=GOTO_BLOCK)
-        editor.assign(0, "goto")
-    for name, array in stage.arena.state._asdict().items():
-        if len(array) == 3:
-            np.testing.assert_array_equal(array[1:, ...].shape[0], 2)
-            np.testing.assert_array_equal(
-                array[1:][tuple(map(slice, before[name].shape))], before[name]
-            )
-
-
 def test_a_floor_is_put_back_unless_the_agent_is_in_the_way() -> None:
     stage, editor = edited()
     editor.place_block(0, (25.0, 20.0), preset=GOTO_BLOCK)
@@ -129,13 +107,3 @@ def test_a_floor_is_put_back_unless_the_agent_is_in_the_way() -> None:
     with pytest.raises(MisuseError, match="the agent is there"):
         editor.restore_floor(0, floor)
     assert stage.arena.state.obstacle_count[0] == 0
-
-
-def test_a_drawn_block_can_be_edited_as_a_placed_one() -> None:
-    stage, editor = edited(Scenario({"attack": 1.0}))
-    assert len(editor.record(0).blocks) == 1
-    editor.remove_block(0, 0)
-    state = stage.arena.state
-    assert state.target[0] == TARGET.stay
-    assert state.enemy_count[0] == state.obstacle_count[0] == 0
-    assert state.fire_base[0].tolist() == [0.0, 0.0, 0.0]

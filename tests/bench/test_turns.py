@@ -1,4 +1,4 @@
-"""The harness of benchmarks: turns, clocks, processes of their own, and a peer."""
+"""The harness of benchmarks, what they simulate of ratings and rules, and a peer."""
 
 import json
 import math
@@ -7,16 +7,26 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from aimbot_lab.bench import sim
+from aimbot_lab.bench import sim, simulations
+from aimbot_lab.bench.simulations import (
+    RatingsPlan,
+    RulesPlan,
+    bench_ratings,
+    bench_rules,
+    drawn_table,
+    window_promotions,
+)
 from aimbot_lab.bench.train import CURRICULUM as OURS
 from aimbot_lab.bench.train import THEIRS, Stopwatch, ratio
 from aimbot_lab.bench.turns import Table, by_turns, group, mean_ratio, printed_number, turns
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.ratings import expected_scores
 from aimbot_lab.training.plain_ppo import learn_plain_ppo
 from aimbot_lab.training.settings import TrainingPlan
 
@@ -195,3 +205,79 @@ def test_the_command_reports_both_and_their_ratio(tmp_path: Path) -> None:
     document = json.loads(CliRunner().invoke(cli, [*words, "--json"]).stdout)
     assert [one["learner"] for one in document["trainings"]] == [OURS, THEIRS]
     assert document["ratio"] > 0
+
+
+TINY = RatingsPlan(
+    players=4,
+    games=30,
+    tables=5,
+    cycle_players=6,
+    cycle_tables=4,
+    drawn_tables=19,
+    draws=(0.0, 0.5),
+)
+
+
+def test_a_drawn_table_has_the_games_and_the_scores_that_were_asked_for() -> None:
+    scores = expected_scores(100.0 * np.arange(4))
+    counts = drawn_table(scores, 40_000, 0.5, np.random.default_rng(1))
+    found = (counts[:, :, 0] + 0.5 * counts[:, :, 1]) / 40_000
+    off_diagonal = ~np.eye(4, dtype=bool)
+    assert (counts.sum(axis=2)[off_diagonal] == 40_000).all()
+    np.testing.assert_allclose(found[off_diagonal], scores[off_diagonal], atol=0.01)
+    np.testing.assert_array_equal(counts[:, :, 0], counts[:, :, 2].T)
+    assert counts[:, :, 1][off_diagonal].min() > 0
+
+
+def test_the_simulation_tells_shares_of_every_kind() -> None:
+    told: list[str] = []
+    found = bench_ratings(TINY, told.append)
+    document = found.document
+    assert len(document["coverage"]) == 4
+    assert len(document["cycles"]) == 6
+    assert len(told) == 10
+    assert all(0.0 <= one["share"] <= 1.0 for one in document["coverage"] + document["cycles"])
+    assert bench_ratings(TINY, told.append) == found
+
+
+SMALL = RulesPlan(
+    thresholds=(0.6, 0.9),
+    lessons=300,
+    episodes=1500,
+    climb_episodes=4000,
+    climb_lessons=20,
+    watched_agents=40,
+    watched_episodes=3000,
+)
+
+
+def test_evidence_keeps_alpha_and_the_window_fails_the_same_test() -> None:
+    found = bench_rules(SMALL, lambda line: None).document
+    most = SMALL.alpha + 3 * np.sqrt(SMALL.alpha * (1 - SMALL.alpha) / SMALL.lessons)
+    assert [(one["threshold"], one["rate"]) for one in found["false_promotions"]] == [
+        (0.6, 0.6),
+        (0.6, 0.55),
+        (0.9, 0.9),
+        (0.9, 0.85),
+    ]
+    for one in found["false_promotions"]:
+        assert one["evidence"] <= most
+        assert one["window"] > 0.5
+    evidence = [one["evidence"] for one in found["delays"]]
+    assert evidence == sorted(evidence[:3], reverse=True) + evidence[3:]
+    assert found["watching"]["false_reports"] <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / 40)
+
+
+def test_the_window_promotes_at_its_first_mean_above_the_threshold() -> None:
+    won = np.zeros((300, 2), np.bool_)
+    won[40:, 0] = True
+    assert window_promotions(won, 0.7).tolist() == [111, simulations.NEVER]
+
+
+def test_the_command_tells_the_same_in_words_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = replace(SMALL, thresholds=(0.7,), lessons=50, episodes=400, watched_episodes=400)
+    monkeypatch.setattr(simulations, "RulesPlan", lambda: tiny)
+    document = json.loads(CliRunner().invoke(cli, ["bench", "rules", "--json"]).stdout)
+    assert [one["threshold"] for one in document["false_promotions"]] == [0.7, 0.7]
+    text = CliRunner().invoke(cli, ["bench", "rules"]).stdout
+    assert f"{document['false_promotions'][0]['window']:.1%}" in text

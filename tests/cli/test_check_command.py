@@ -149,9 +149,7 @@ def test_gaussians_are_no_bins(tmp_path: Path, algo: str) -> None:
     assert (told.exit_code, told.stderr) == (0, "")
 
 
-def test_noise_that_depends_on_the_state_is_refused_where_there_are_choices(
-    tmp_path: Path,
-) -> None:
+def test_noise_that_depends_on_the_state_is_refused_where_there_are_choices(tmp_path: Path) -> None:
     text = PENDULUM.replace("ALGO", "ppo, options: {use_sde: true}")
     text = text.replace("Pendulum-v1", "CartPole-v1").replace("-200", "200")
     (line,) = faults_of(write(tmp_path, text=text))

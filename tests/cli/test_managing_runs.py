@@ -154,29 +154,12 @@ def test_a_run_that_trains_elsewhere_is_refused(
     assert "may be trained elsewhere" in told.said
 
 
-def test_a_replay_that_is_not_there_is_told_in_a_line(tmp_path: Path) -> None:
-    from click.testing import CliRunner
-
-    from aimbot_lab.cli.main import cli
-
-    found = CliRunner().invoke(cli, ["replay", "nofile"], standalone_mode=False)
-    assert isinstance(found.exception, ConfigurationError)
-    assert str(found.exception) == "nofile: no such replay; aimbot-lab record makes one"
-
-
 @pytest.mark.parametrize(
     ("tag", "reason"),
     [("why", "must be KEY=VALUE"), ("lab.seed=1", "kept for the project"), ("a b?=1", "not a")],
 )
 def test_a_tag_that_can_not_be_is_told(tmp_path: Path, tag: str, reason: str) -> None:
     assert reason in invoke(tmp_path, "run", write(tmp_path), "--tag", tag, wanted=2).said
-
-
-def test_a_run_has_the_tags_that_it_is_given(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    document: dict[str, Any] = train(data, write(tmp_path), "--tag", "why=base line", "--tag", "b=")
-    tags = find_run(DataFolder(data), document["run_id"]).tags
-    assert (tags["why"], tags["b"]) == ("base line", "")
 
 
 def test_curves_of_seeds_are_drawn_as_one(tmp_path: Path) -> None:

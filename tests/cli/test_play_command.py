@@ -104,10 +104,7 @@ def test_commands_come_from_the_standard_input_where_that_is_no_terminal(way: li
             ["--map", "canyon.yaml"],
             "--map: no shipped map and no file canyon.yaml (shipped: gorge)",
         ),
-        (
-            ["--world", "arena"],
-            "--world: arena can't be played in a terminal (valid: gorge)",
-        ),
+        (["--world", "arena"], "--world: arena can't be played in a terminal (valid: gorge)"),
         (
             ["--commands", "nope.txt"],
             "--commands nope.txt: can't be read: No such file or directory",

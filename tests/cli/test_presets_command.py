@@ -1,8 +1,6 @@
 """`aimbot-lab presets` lists, checks and draws; it never leaves a traceback."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -141,14 +139,3 @@ def test_a_sheet_that_cannot_be_written_is_one_line(folder: Path) -> None:
 def test_files_that_no_world_has_are_refused_in_one_line() -> None:
     with pytest.raises(ConfigurationError, match=r"^no world that is installed has maps$"):
         files_of_key("maps")
-
-
-def test_listing_loads_no_compiler_and_no_drawing_library() -> None:
-    code = """
-import sys
-from aimbot_lab.cli.commands.files import presets
-presets.main(["list"], standalone_mode=False)
-print([name for name in ("numba", "torch", "PIL", "gymnasium") if name in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from PIL import Image
 
 from aimbot_lab.cli.main import cli
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.replay.episode import ReplayError, load_replay, replay_text
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.replay.episode import load_replay, replay_text
 from aimbot_lab.replay.film import frames_held
 from tests.replay.recorded_episodes import replay_of
 
@@ -52,15 +52,6 @@ def test_replay_writes_a_picture_of_every_decision(episode: Path, tmp_path: Path
         assert picture.size == (180, 120)
 
 
-def test_an_altered_replay_is_refused_by_both(episode: Path, tmp_path: Path) -> None:
-    altered = tmp_path / "altered.json"
-    altered.write_text(episode.read_text().replace('"lesson": 2', '"lesson": 3'))
-    for words in (["replay", altered], ["record", altered, "-o", tmp_path / "film.gif"]):
-        with pytest.raises(ReplayError, match=r"altered\.json: the replay was altered"):
-            invoke(*words)
-    assert not (tmp_path / "film.gif").exists()
-
-
 def test_record_films_replays_in_a_grid(episode: Path, tmp_path: Path) -> None:
     film = tmp_path / "film.gif"
     invoke("record", episode, episode, "-o", film, "--grid", "2x1", "--size", 120)
@@ -95,15 +86,6 @@ def test_record_refuses_before_it_plays(episode: Path, words: list[str], reason:
 def test_record_says_which_file_is_missing(episode: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"gone\.json: no such replay"):
         invoke("record", episode, "gone.json", "-o", tmp_path / "film.gif")
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[1]", "\x00", '{"format": "aimbot-lab replay"}'])
-def test_a_file_that_is_no_replay_is_a_fault_of_the_file(tmp_path: Path, text: str) -> None:
-    (tmp_path / "x.json").write_text(text, encoding="utf-8")
-    for words in (["replay", tmp_path / "x.json"], ["record", tmp_path / "x.json", "-o", "x.gif"]):
-        with pytest.raises(LabError, match=r"x\.json: ") as caught:
-            invoke(*words)
-        assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("grid", ["0x1", "2", "2x", "9x9", "2x2x2"])

@@ -251,16 +251,6 @@ def test_an_unknown_run_is_refused_in_one_line(tmp_path: Path) -> None:
     assert told.said == "'nowhere': no such run; aimbot-lab runs lists them"
 
 
-def test_a_port_in_use_is_refused_in_one_line(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        told = invoke(tmp_path, "panel", "--no-browser", "--port", port, wanted=2)
-    assert "--port" in told.said
-    assert "\n" not in told.said
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="a browser is a script here")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_browser_finds_the_token_in_a_private_file_that_goes_with_the_panel(

@@ -124,9 +124,7 @@ def test_it_resumes_to_the_same_bits_though_the_source_is_gone(
             path.unlink()
     run = find_resumable(stopped.run_id, folder)
     resumed = run_curriculum(
-        check_resume(run, run.curriculum(), folder)[0],
-        SilentObserver(),
-        should_stop=lambda: False,
+        check_resume(run, run.curriculum(), folder)[0], SilentObserver(), should_stop=lambda: False
     )
     assert resumed.state_sha256 == unbroken["state_sha256"]
 

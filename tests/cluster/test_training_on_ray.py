@@ -114,14 +114,6 @@ def test_ray_that_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.M
     assert line == "--on ray: needs Ray: pip install 'aimbot-lab[ray]'"
 
 
-def test_a_training_begins_on_a_machine_of_the_cluster(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", "ray://127.0.0.1:9")
-    line = refused(tmp_path, *ON_RAY, "--processes", "2")
-    assert "begin a training on a machine of the cluster, with HOST:PORT or auto" in line
-
-
 def test_one_of_several_processes_asks_ray_for_no_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,21 +146,6 @@ def test_any_number_of_processes_on_ray_ends_as_one_alone(
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_killed_process_is_mended_within_the_run(
-    project: RayProject, alone: dict[str, Any], rank: int
-) -> None:
-    process = project.begin("run", FILE, "--processes", "2", *ON_RAY, "--json")
-    run_id, _ = project.wait_for_checkpoint()
-    worker(project.path, rank).kill()
-    told = project.document(process, 1)
-    line = f"rank {rank} was ended by SIGKILL; all begin again (restart 1 of 3)\n"
-    assert line in project.messages
-    assert (told["run_id"], kept(told)) == (run_id, alone)
-    assert [run.status for run in list_runs(project.data)] == ["FAILED"]
-
-
-@pytest.mark.ray
 def test_a_killed_actor_takes_its_process_along_and_is_mended(
     project: RayProject, alone: dict[str, Any]
 ) -> None:
@@ -196,17 +173,6 @@ def test_a_stopped_training_goes_on_in_one_process(
     assert stopped["resumes_at"] == stopped["steps"] > 0
     assert trainers(project.path) == []
     assert kept(project.ended("resume", run_id[:12])) == alone
-
-
-@pytest.mark.ray
-def test_a_training_of_one_process_goes_on_on_ray(
-    project: RayProject, alone: dict[str, Any]
-) -> None:
-    process = project.begin("run", FILE, "--json")
-    run_id, _ = project.wait_for_checkpoint()
-    process.send_signal(signal.SIGINT)
-    project.document(process, 130)
-    assert kept(project.ended("resume", run_id[:12], "--processes", "1:2", *ON_RAY)) == alone
 
 
 def waits_for(process: psutil.Process, number: signal.Signals) -> bool:

@@ -245,9 +245,7 @@ def test_where_every_cell_must_pass_a_line_without_a_cell_is_reported() -> None:
 
 def test_the_scenario_spells_out_every_weight() -> None:
     mix = lesson(
-        "a",
-        targets={"goto": 2.0, "free": 1.0, "attack": 0.0},
-        parameters={"move_speed": 4.0},
+        "a", targets={"goto": 2.0, "free": 1.0, "attack": 0.0}, parameters={"move_speed": 4.0}
     )
     scenario = CurriculumProgress([mix], DIFFICULTIES).scenario
     assert scenario.targets == {"goto": 2.0, "free": 1.0}

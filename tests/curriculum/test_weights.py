@@ -19,23 +19,6 @@ def test_they_begin_equal() -> None:
     assert EVEN.weights == (0.2,) * 5
 
 
-def test_a_moved_weight_rescales_the_others_in_proportion() -> None:
-    weights = MixWeights.of_difficulties([1, 1, 2, 0, 0]).move(1, 0.5)
-    assert weights.weights == pytest.approx((0.5, 1 / 6, 1 / 3, 0, 0))
-
-
-def test_others_that_are_all_0_share_alike() -> None:
-    assert MixWeights.of_difficulties([1, 0, 0, 0, 0]).move(1, 0.2).weights == pytest.approx(
-        (0.2,) * 5
-    )
-
-
-def test_a_locked_weight_stays_put() -> None:
-    moved = EVEN.lock(2).lock(3).move(1, 0.5)
-    assert moved.weights == pytest.approx((0.5, 0.2, 0.2, 0.05, 0.05))
-    assert moved.lock(2, locked=False).move(2, 0.0).weights[1] == 0.0
-
-
 @pytest.mark.parametrize(
     ("weights", "level", "value", "reason"),
     [
@@ -66,36 +49,6 @@ def test_weights_that_are_none_are_refused(weights: list[float]) -> None:
         MixWeights.of_difficulties(weights)
 
 
-@pytest.mark.parametrize("tiny", [5e-324, 1e-320, 1e-310])
-def test_weights_of_any_size_keep_their_proportions(tiny: float) -> None:
-    moved = MixWeights.of_difficulties([1, tiny, 0, 0, 0]).move(1, 0.3)
-    assert moved.weights == pytest.approx((0.3, 0.7, 0, 0, 0))
-    assert MixWeights.of_difficulties([1e308] * 5).weights == pytest.approx((0.2,) * 5)
-    assert MixWeights.of_difficulties([tiny] * 5).weights == pytest.approx((0.2,) * 5)
-
-
-@given(
-    moves=st.lists(st.tuples(LEVELS, st.floats(0, 1), st.lists(LEVELS, max_size=4)), max_size=12)
-)
-def test_whatever_is_moved_they_sum_to_1_and_locked_ones_stay(
-    moves: list[tuple[int, float, list[int]]],
-) -> None:
-    weights = EVEN
-    for level, value, locks in moves:
-        before = MixWeights(EVEN.keys, weights.weights, EVEN.locked)
-        for lock in locks:
-            before = before.lock(lock)
-        try:
-            weights = before.move(level, value)
-        except ConfigurationError:
-            continue
-        assert sum(weights.weights) == pytest.approx(1)
-        assert min(weights.weights) >= 0
-        assert weights.weights[level - 1] == value
-        for lock in locks:
-            assert weights.weights[lock - 1] == before.weights[lock - 1]
-
-
 @given(SHARES, st.data())
 def test_the_sum_stays_1_locked_ones_stay_and_the_others_keep_their_proportions(
     shares: list[float], data: st.DataObject
@@ -115,21 +68,6 @@ def test_the_sum_stays_1_locked_ones_stay_and_the_others_keep_their_proportions(
     left = [name for name in others if name not in locks]
     scale = sum(now[name] for name in left) / sum(given_to[name] for name in left)
     assert [now[name] for name in left] == pytest.approx([scale * given_to[name] for name in left])
-
-
-@given(st.lists(st.floats(0.0, 1.0), min_size=5, max_size=5).filter(any), st.integers(1, 5))
-def test_five_targets_move_as_five_difficulties(shares: list[float], level: int) -> None:
-    levels = MixWeights.of_difficulties(shares)
-    targets = MixWeights(NAMES, levels.weights, levels.locked)
-    assert targets.move(NAMES[level - 1], 0.3).weights == levels.move(level, 0.3).weights
-
-
-def test_a_locked_target_does_not_move() -> None:
-    weights = MixWeights.normalised({"one": 1.0, "two": 1.0}).lock("one")
-    with pytest.raises(ConfigurationError, match="one: its weight is locked"):
-        weights.move("one", 0.2)
-    with pytest.raises(ConfigurationError, match=r"two: a weight of 0\.2 is impossible"):
-        weights.move("two", 0.2)
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=5).filter(any), st.data())

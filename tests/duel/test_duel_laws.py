@@ -9,7 +9,7 @@ from aimbot_lab.worlds.duel.duel import Duel
 from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
-LEVELS = range(1, 6)
+LEVELS = (1, 3, 5)
 CLOSE = 0.3  # m: two that walk into each other stop at most three ticks apart
 BY_SEAT = ("observations", "rewards", "finished", "final_observations")
 UNEQUAL = DuelSettings(

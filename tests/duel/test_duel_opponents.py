@@ -76,29 +76,6 @@ def test_each_plays_as_its_kind_does() -> None:
     assert (moved[first & (kinds > 1)] > 5).mean() > 0.9
 
 
-def test_a_match_is_the_same_whatever_the_number_of_matches() -> None:
-    few, some = opposed(5, time_limit=3.0)
-    many, others = opposed(40, time_limit=3.0)
-    for step in range(70):
-        few.step(moves(5, step), some)
-        many.step(moves(40, step), others)
-        for name in ("observations", "rewards", "finished"):
-            np.testing.assert_array_equal(getattr(some, name), getattr(others, name)[:5])
-
-
-def test_it_goes_on_from_a_snapshot_with_what_the_opponents_remember() -> None:
-    world, buffers = opposed(24, time_limit=5.0)
-    for step in range(30):
-        world.step(moves(24, step), buffers)
-    other, others = opposed(24, seed=8, time_limit=5.0)
-    other.restore(world.snapshot())
-    for step in range(30, 110):
-        world.step(moves(24, step), buffers)
-        other.step(moves(24, step), others)
-        np.testing.assert_array_equal(buffers.observations, others.observations)
-        np.testing.assert_array_equal(buffers.rewards, others.rewards)
-
-
 def test_a_snapshot_without_opponents_and_an_impossible_action_change_nothing() -> None:
     world, buffers = opposed(2)
     kept = world.snapshot()

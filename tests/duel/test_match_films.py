@@ -16,15 +16,13 @@ from aimbot_lab.replay.episode import (
     replay_steps,
     replay_text,
 )
-from aimbot_lab.replay.film import FrameStyle, Grid, frames, grid_frames
-from aimbot_lab.worlds.duel.draw import match_view
+from aimbot_lab.replay.film import FrameStyle, frames
 from aimbot_lab.worlds.duel.duel import Duel
 from aimbot_lab.worlds.duel.film import COLOURS, DRAWN, PAPER, cast_walls, seen_picture
 from aimbot_lab.worlds.duel.opposed import OpposedWorld
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.duel.spec import seat_names, verdict
 from aimbot_lab.worlds.duel.world_type import DUEL
-from tests.replay.recorded_episodes import replay_of
 
 MATCHES, MIRRORED = 5, 2
 
@@ -189,17 +187,6 @@ def test_the_other_stands_where_it_is_seen_and_no_wall_hides_it() -> None:
     assert len(columns(fighter(10.0, 2.0), [])) == 0  # behind
 
 
-def test_both_views_are_of_the_same_hall(won: Replay) -> None:
-    for step in replay_steps(won.episode):
-        view = match_view(step.scene.state, 0, rays=won.episode.settings.rays.count)
-        home, away = view.fighters
-        assert (view.x, view.z, view.yaw) == (home.x, home.z, home.yaw)
-        assert (view.bodies[0].x, view.bodies[0].z) == pytest.approx((away.x, away.z))
-        assert view.bodies[0].hits_left == away.health
-    assert (away.health, home.health, home.hit, away.hit) == (0, 3 - 1, True, False)
-    assert home.max_health == away.max_health == 2
-
-
 def test_frames_show_both_healths_and_only_the_last_the_winner(won: Replay, drawn: Replay) -> None:
     for replay, ground in ((won, BLUE), (drawn, DRAWN)):
         shown = list(frames(replay, SMALL))
@@ -247,10 +234,3 @@ def test_seats_are_called_by_what_the_replay_says_else_by_the_kind_of_match() ->
     assert seat_names({"home": "a", "away": "b"}, "duel") == ("a", "b")
     assert seat_names({}, "duel") == ("home", "away")
     assert seat_names({"player": "as in training"}, "greedy") == ("the learner", "greedy")
-
-
-def test_a_grid_takes_films_of_several_shapes(won: Replay) -> None:
-    (picture,) = list(grid_frames([won, replay_of("goto", time_limit=0.1)], Grid(2, 1), SMALL))[:1]
-    height, width = SMALL.shape_of(won)
-    assert picture.shape == (height, 2 * width, 3)
-    assert replace(SMALL, panel=False).shape_of(won) == (120, 120)

@@ -50,9 +50,7 @@ def test_under_the_null_p_values_keep_to_their_level() -> None:
 
 
 @pytest.mark.parametrize("rates", [(0.5, 0.5), (0.9, 0.97), (0.02, 0.3)])
-def test_the_interval_covers_the_difference_as_often_as_it_says(
-    rates: tuple[float, float],
-) -> None:
+def test_the_interval_covers_the_difference_as_often_as_it_says(rates: tuple[float, float]) -> None:
     found = [wins.interval() for wins in drawn(2000, 80, *rates)]
     inside = np.mean([low <= rates[1] - rates[0] <= high for low, high in found])
     assert 0.93 <= inside <= 0.99

@@ -39,27 +39,15 @@ REPLACED = [
     ("seed: 1", "seed:", "2:6: seed: must be a whole number (got nothing)"),
     ("seed: 1", "seed: -1", "2:7: seed: must be at least 0 (got -1)"),
     ("seed: 1", "seed: 9999999999", "2:7: seed: must be at most 4294967295 (got 9999999999)"),
-    (
-        "seed: 1",
-        "seed: 1e60",
-        "2:7: seed: must be a number of at most 18 digits (got 1e+60)",
-    ),
+    ("seed: 1", "seed: 1e60", "2:7: seed: must be a number of at most 18 digits (got 1e+60)"),
     ("win: 1.0", "win: .inf", "5:18: env.rewards.win: must be a finite number (got inf)"),
     ("win: 1.0", "win: '1'", "5:18: env.rewards.win: must be a number (got '1')"),
     ("{win: 1.0}", "[1]", "5:12: env.rewards: must be a mapping of keys (got a list)"),
     ("name: good", "name: 5", "1:7: name: must be text (got 5)"),
     ("name: good", "name: ''", "1:7: name: must not be empty"),
     ("name: good", f"name: {'x' * 101}", "1:7: name: must have at most 100 characters"),
-    (
-        "batch_size: 1024",
-        "algo: pp0",
-        f"14:9: train.algo: must be {ALGORITHMS} (got 'pp0')",
-    ),
-    (
-        "batch_size: 1024",
-        "algo: duel_ppo",
-        "14:9: train.algo: duel_ppo is called hybrid_ppo now",
-    ),
+    ("batch_size: 1024", "algo: pp0", f"14:9: train.algo: must be {ALGORITHMS} (got 'pp0')"),
+    ("batch_size: 1024", "algo: duel_ppo", "14:9: train.algo: duel_ppo is called hybrid_ppo now"),
     # lessons
     (
         "0.9",
@@ -98,11 +86,7 @@ REPLACED = [
         "",
         "7:5: lessons.0.completion_criteria: is missing; only the last lesson may do without",
     ),
-    (
-        "name: last",
-        "name: first",
-        "11:11: lessons.1.name: must differ from the name of lessons.0",
-    ),
+    ("name: last", "name: first", "11:11: lessons.1.name: must differ from the name of lessons.0"),
     # sections against each other and against themselves
     (
         "1024",
@@ -147,11 +131,7 @@ REPLACED = [
         "2:7: seed: can't be resolved: Interpolation key 'nope' not found;"
         " only keys that the file sets can be referred to",
     ),
-    (
-        "seed: 1",
-        "seed: ${seed}",
-        "2:7: seed: can't be resolved: Recursive interpolation detected",
-    ),
+    ("seed: 1", "seed: ${seed}", "2:7: seed: can't be resolved: Recursive interpolation detected"),
     ("seed: 1", "seed: ${}", f"2:7: seed: must not hold '${{}}'; {REFERENCE}"),
     (
         "name: good",

@@ -182,9 +182,7 @@ def test_self_play_becomes_a_curriculum_in_the_world_that_has_it() -> None:
     assert loaded.train.batch_size == 120
     first, *notes = converted(SELF_PLAY).notes
     assert first == "t.yaml: names no targets: self is taken, in world duel, for its self-play"
-    assert notes == [
-        "t.yaml: without effect here, and not missed: self_play.team_change",
-    ]
+    assert notes == ["t.yaml: without effect here, and not missed: self_play.team_change"]
 
 
 @pytest.mark.parametrize(

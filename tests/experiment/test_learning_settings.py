@@ -33,10 +33,7 @@ def trained_by(text: str) -> str:
             "  algo: trpo\n  clip_range: 0.1\n",
             "c.yaml:16:15: train.clip_range: does nothing with trpo: leave it out",
         ),
-        (
-            "  masks: true\n",
-            "c.yaml:15:10: train.masks: does nothing with ppo: leave it out",
-        ),
+        ("  masks: true\n", "c.yaml:15:10: train.masks: does nothing with ppo: leave it out"),
         (
             "  algo: hybrid_ppo\n  dual_clip: 1\n",
             "c.yaml:16:14: train.dual_clip: must be greater than 1 (got 1)",
@@ -288,5 +285,5 @@ def test_overrides_set_a_schedule_a_part_of_it_and_a_number_again() -> None:
     assert wave.config.train.learning_rate == Cosine(start=1.0, end=0.0)
     assert load_curriculum("c.yaml", [f"{RATE}=0.3"]).config.train.learning_rate == 0.3
     assert faults(GOOD, f"{RATE}={{schedule: linear, start: 1}}") == [
-        f"--set {RATE}={{schedule: linear, start: 1}}: {RATE}.end: is missing",
+        f"--set {RATE}={{schedule: linear, start: 1}}: {RATE}.end: is missing"
     ]

@@ -9,11 +9,7 @@ from begun_runs import CURRICULUM, begun, kept_checkpoint, set_alive
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.crew import Crew
-from aimbot_lab.experiment.runs.resume import (
-    check_resume,
-    configuration_changes,
-    restore,
-)
+from aimbot_lab.experiment.runs.resume import check_resume, configuration_changes, restore
 from aimbot_lab.experiment.runs.run_record import (
     CheckpointFolder,
     configuration_hash,

@@ -274,11 +274,7 @@ EVALUATED = Evaluated(
     episodes=100,
     temperature=COOLER,
     advised=ADVISED,
-    players={
-        "temperature 0.5": scores(0.9),
-        "deterministic": scores(0.8),
-        "random": scores(0.1),
-    },
+    players={"temperature 0.5": scores(0.9), "deterministic": scores(0.8), "random": scores(0.1)},
 )
 
 

@@ -94,11 +94,7 @@ def test_every_call_works_on_the_arrays_as_they_are(work: Any) -> None:
 
 @both_ways
 def test_each_call_has_arguments_of_its_own(work: Any) -> None:
-    packed, one, two = (
-        Packed(work),
-        scaled(whole=0),
-        scaled(whole=1, is_on=False),
-    )
+    packed, one, two = (Packed(work), scaled(whole=0), scaled(whole=1, is_on=False))
     calls = [packed.call_with(one, 1.0), packed.call_with(two, 5.0), packed.call_with(one, 3.0)]
     for call in calls:
         call()

@@ -1,7 +1,8 @@
-"""A spec as JSON values and back."""
+"""Specs as documents, and blocks of units."""
 
 import json
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from aimbot_lab.foundation.world import (
     EnvironmentActions,
     ObservationBlock,
     StateTable,
+    UnitBlock,
     WorldSpec,
     table_of_one_hot,
+    unit_faults,
 )
 from aimbot_lab.worlds.registry import WORLDS
 from tests.worlds.race import Race
@@ -20,6 +23,8 @@ from tests.worlds.race import Race
 POLE = WORLDS["gymnasium"].spec(
     WORLDS["gymnasium"].settings(id="CartPole-v1", win={"length_above": 50})
 )
+
+
 PICTURE = replace(
     POLE,
     blocks=(ObservationBlock("screen", "image", (96, 96, 3)),),
@@ -27,6 +32,8 @@ PICTURE = replace(
     observation_low=np.zeros(0, np.float32),
     observation_high=np.zeros(0, np.float32),
 )
+
+
 AIMING = replace(
     POLE,
     branches=(3, 2),
@@ -41,6 +48,7 @@ AIMING = replace(
     ),
 )
 
+
 WHOLE = replace(
     AIMING,
     environment_actions=EnvironmentActions(
@@ -48,11 +56,18 @@ WHOLE = replace(
     ),
 )
 
+
 MOVE = EnvironmentActions("discrete", (), "int64", starts=(5,))
+
+
 AIM = EnvironmentActions("box", (1, 2), "float32", low=(-1.0, -np.inf), high=(1.0, 2.0))
+
+
 PARTS = replace(
     AIMING, environment_actions=EnvironmentActions.joined([MOVE, AIM, MOVE], ("move", 7, "jump"))
 )
+
+
 NESTED = replace(
     AIMING,
     environment_actions=EnvironmentActions.joined(
@@ -104,3 +119,49 @@ def test_actions_that_no_environment_takes_are_refused(given: dict[str, object])
     document["environment_actions"] |= given
     with pytest.raises((ValueError, TypeError, KeyError, OverflowError)):
         spec_from(document)
+
+
+BLOCK = UnitBlock(
+    kind="foes",
+    features=("seen", "ahead", "right"),
+    columns=np.array([[0, 2, 3], [1, 4, 5]]),
+    fixed=np.zeros((2, 0), np.float32),
+    seen="seen",
+    place=("ahead", "right"),
+    target=True,
+)
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"columns": np.array([[0, 2], [1, 4]])}, "foes: columns must be [slots, 3 features]"),
+    ({"columns": np.zeros((0, 3), np.int64)}, "foes: columns must be [slots, 3 features]"),
+    ({"columns": BLOCK.columns + 1}, "every column must be one of the observation's, 0 to 5"),
+    ({"fixed": np.zeros((3, 1), np.float32)}, "fixed must have a row for each of 2 slots"),
+    ({"distance": "far"}, "there is no feature 'far'"),
+    ({"labels": {"tag": (0.0, 1.0)}}, "there is no feature 'tag'"),
+    ({"place_scale": 0.0}, "place_scale must be above 0 (got 0)"),
+    ({"seen": None}, "a target needs a feature that says it is seen, and a place"),
+    ({"place": None}, "a target needs a feature that says it is seen, and a place"),
+]
+
+
+def test_a_block_views_the_columns_of_an_observation() -> None:
+    observations = np.arange(12.0).reshape(2, 6)
+    units = observations[:, BLOCK.columns]
+    assert units.shape == (2, BLOCK.slots, 3)
+    np.testing.assert_array_equal(units[..., 1], observations[:, BLOCK.column_of("ahead")])
+    assert units[1, 1].tolist() == [7.0, 10.0, 11.0]
+
+
+def test_a_block_that_fits_has_no_fault() -> None:
+    assert list(unit_faults(BLOCK, 6)) == []
+
+
+@pytest.mark.parametrize(("changed", "what"), WRONG)
+def test_a_block_that_does_not_fit_says_why_in_a_line(changed: dict[str, Any], what: str) -> None:
+    (fault,) = unit_faults(replace(BLOCK, **changed), 6)
+    assert what in fault
+
+
+def test_anything_else_is_no_block() -> None:
+    assert list(unit_faults("foes", 6)) == ["units: each must be a UnitBlock"]

@@ -55,11 +55,7 @@ SETTINGS = [
         ", features: [pos_row, pos_col, end_mp]",
         "env.features.2: unknown feature 'end_mp' (nearest: end_map)",
     ),
-    (
-        "env",
-        ", features: [pos_row, pos_row]",
-        "env.features.1: pos_row is given twice",
-    ),
+    ("env", ", features: [pos_row, pos_row]", "env.features.1: pos_row is given twice"),
     ("env", ", features: []", "env.features: must not be empty"),
     (
         "targets",
@@ -186,10 +182,7 @@ def near_end(lines: list[str]) -> None:
 MAPS: list[tuple[Change, str]] = [
     (cut_row, "rows: must hold 64 lines (got 63)"),
     (shorten_row, "rows: line 12 must have 64 characters (got 63)"),
-    (
-        put("x", (39, 52)),
-        "rows: line 12, character 40 is 'x'; allowed are # . S E and 0 to 9",
-    ),
+    (put("x", (39, 52)), "rows: line 12, character 40 is 'x'; allowed are # . S E and 0 to 9"),
     (put("S", (30, 9)), "rows: must hold one S (got 2)"),
     (put(".", (9, 44)), "rows: site 2 is missing (there is a 9)"),
     (put("4", (33, 23)), "rows: site 4 is there twice"),

@@ -54,8 +54,7 @@ def test_a_row_plays_alike_in_a_batch_of_any_size_on_any_number_of_threads() -> 
 
 
 @pytest.mark.parametrize(
-    "variable",
-    ["NUMBA_DISABLE_JIT", pytest.param("NUMBA_BOUNDSCHECK", marks=pytest.mark.campaign)],
+    "variable", ["NUMBA_DISABLE_JIT", pytest.param("NUMBA_BOUNDSCHECK", marks=pytest.mark.campaign)]
 )
 def test_another_process_plays_the_same_without_the_jit_and_with_bounds_checks(
     variable: str, tmp_path: Path

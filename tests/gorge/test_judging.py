@@ -1,26 +1,21 @@
 """The commands on a run in Gorge Walk: what they show of it, and what the run keeps."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 
 import aimbot_lab.envs  # noqa: F401  registers the ids
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.foundation.episodes import parse_result
-from aimbot_lab.replay.episode import load_replay, replay_steps
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.trial import measure
 from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import download_artifact, find_run
+from aimbot_lab.tracking.history import find_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
-from aimbot_lab.worlds.gorge.spec import RESULT_COLUMNS
 from aimbot_lab.worlds.registry import evaluated
 from tests.cli.tiny_runs import invoke, invoke_plainly, train, write
 from tests.gorge.gorge_runs import write_map
@@ -119,22 +114,6 @@ def test_a_training_tracks_what_the_world_measures(data: Path) -> None:
     assert "rollout/score" not in metrics
 
 
-def test_a_training_keeps_replays_that_play_as_they_were(data: Path) -> None:
-    run = find_run(DataFolder(data), "latest").run_id
-    for which in ("first", "lost"):
-        name = f"replays/lesson-01-{which}.json"
-        replay = load_replay(download_artifact(DataFolder(data), run, name=name))
-        steps = [step.scene for step in replay_steps(replay.episode)]
-        assert len(steps) == len(replay.episode.actions) + 1
-        last = steps[-1]
-        told = replay.episode.result.episode_return
-        assert last.terms.sum() == pytest.approx(told)
-        assert last.seconds == len(replay.episode.actions)
-        assert last.state().shape == (512, 512, 3)
-        bumps = sum(scene.events["bumps"] for scene in steps)
-        assert f"|bumps={bumps}|" in replay.episode.line
-
-
 def test_a_run_is_recorded_filmed_explained_and_exported(data: Path, tmp_path: Path) -> None:
     words = ("--target", "collect", "--difficulty", 1)
     invoke(data, "record", "latest", "-o", tmp_path / "one.json", *words)
@@ -147,21 +126,6 @@ def test_a_run_is_recorded_filmed_explained_and_exported(data: Path, tmp_path: P
     assert (tmp_path / "one.gif").stat().st_size > 0
     assert "all" in invoke(data, "explain", "latest").output
     invoke(data, "export", "latest", "-o", tmp_path / "agent")
-
-
-def test_an_onnx_file_takes_observations_and_gives_moves(data: Path, tmp_path: Path) -> None:
-    """It is written only where it plays as torch does."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    invoke(data, "export", "latest", "-o", tmp_path / "agent.onnx")
-    session = onnxruntime.InferenceSession(tmp_path / "agent.onnx")
-    given = {
-        "observation": np.zeros((3, 213), np.float32),
-        "noise": np.full((3, 1), 0.5, np.float32),
-    }
-    actions, scores = session.run(["action", "scores"], given)
-    assert actions.shape == (3, 1)
-    assert scores.shape == (3, 4)
-    assert set(actions.ravel().tolist()) <= {0.0, 1.0, 2.0, 3.0}
 
 
 def test_a_sweep_searches_weights_on_the_map_that_it_began_with(tmp_path: Path) -> None:
@@ -198,24 +162,6 @@ class Patient:
         pass
 
 
-@pytest.mark.parametrize("name", ["GorgeWalk", "GorgeCollect", "GorgeScore"])
-def test_gymnasium_knows_the_targets_and_tells_how_an_episode_ended(name: str) -> None:
-    env = gymnasium.make(f"aimbot_lab/{name}-v0", max_steps=135)
-    env.action_space.seed(0)
-    env.reset(seed=0)
-    ended, info = False, {}
-    while not ended:
-        *_, ended, truncated, info = env.step(env.action_space.sample())
-        assert not truncated
-    told = {"won", "is_success", "target", "difficulty", "steps", "bumps", "treasures", "placed"}
-    assert told | {"score", "optimum", "episode_return", "reward_terms", "line"} <= set(info)
-    assert info["target"] == name.removeprefix("Gorge").lower()
-    parsed = parse_result(info["line"], RESULT_COLUMNS)
-    assert parsed.columns == {column: info[column] for column in RESULT_COLUMNS}
-    assert parsed.episode_return == info["episode_return"]
-    env.close()
-
-
 def test_agents_are_judged_on_maps_that_no_training_met(tmp_path: Path) -> None:
     file = write(tmp_path, text=CURRICULUM.replace("140", "400, map: {generate: {count: 3}}"))
     settings: Any = load_curriculum(file).config.env
@@ -226,14 +172,3 @@ def test_agents_are_judged_on_maps_that_no_training_met(tmp_path: Path) -> None:
     assert evaluated(settings) == other
     one_map = GorgeSettings()
     assert evaluated(one_map) is one_map
-
-
-def test_a_result_line_has_its_fields_in_order(data: Path, tmp_path: Path) -> None:
-    invoke(data, "record", "latest", "-o", tmp_path / "one.json", "--target", "score")
-    line = json.loads((tmp_path / "one.json").read_text())["result"]
-    fields = [field.partition("=") for field in line.split("|")[3:]]
-    assert [name for name, _, _ in fields] == ["target", *RESULT_COLUMNS, "return"]
-    numbers = {name: value for name, _, value in fields[1:]}
-    for name in ("steps", "bumps", "treasures", "placed"):
-        assert numbers[name].isdigit()
-    assert float(numbers["return"]) == pytest.approx(float(numbers["score"]))

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.experiment.config.document import load_curriculum, with_overrides
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.worlds.gorge import map_choice
 from aimbot_lab.worlds.gorge.maps import load_map
@@ -35,52 +34,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (project / "walk.yaml").write_text(curriculum("canyon.yaml"), encoding="utf-8")
     monkeypatch.chdir(elsewhere)
     return project
-
-
-def refusal(path: Path, *overrides: str) -> str:
-    with pytest.raises(ConfigurationError) as caught:
-        load_curriculum(path, overrides)
-    (line,) = caught.value.faults
-    return line
-
-
-def map_of(path: Path, *overrides: str) -> Any:
-    return load_map(load_curriculum(path, overrides).config.env.map)
-
-
-def test_a_map_is_found_beside_the_curriculum_wherever_one_stands(project: Path) -> None:
-    there = load_map(project / "canyon.yaml")
-    assert map_of(project / "walk.yaml") == there
-    assert map_of(project / "walk.yaml", f"env.map={project}/canyon.yaml") == there
-    assert map_of(project / "walk.yaml", "env.map=gorge") == load_map("gorge")
-    settings = load_curriculum(project / "walk.yaml", ["env.map={generate: {count: 2}}"])
-    assert settings.config.env.map.generate.count == 2
-    assert settings.files == {}
-
-
-def test_a_map_of_the_working_directory_alone_is_refused(project: Path) -> None:
-    write_map(Path("here.yaml"))
-    assert refusal(project / "walk.yaml", "env.map=here.yaml") == (
-        f"--set env.map=here.yaml: env.map: there is no file {project}/here.yaml; a relative path "
-        "begins at the folder of the curriculum's file, not at the working directory, where there "
-        "is one"
-    )
-    line = "env.map: no shipped map and no file nope.yaml (shipped: gorge)"
-    assert refusal(project / "walk.yaml", "env.map=nope.yaml").endswith(line)
-
-
-def test_a_written_curriculum_is_read_back_with_its_map(project: Path, tmp_path: Path) -> None:
-    from aimbot_lab.experiment.runs.run_record import write_curriculum
-
-    begun, kept = load_curriculum(project / "walk.yaml"), tmp_path / "kept"
-    kept.mkdir()
-    write_curriculum(kept, begun)
-    (project / "canyon.yaml").unlink()
-    assert load_curriculum(kept / "resolved.yaml").config == begun.config
-    assert with_overrides(begun, ["seed=2"]).config.env == begun.config.env
-    (file,) = kept.glob("map-*.yaml")
-    file.write_text(file.read_text().replace("points: [", "points: [1"), encoding="utf-8")
-    assert "cannot be read: altered since a run kept it" in refusal(kept / "resolved.yaml")
 
 
 def test_a_run_goes_on_after_its_map_was_deleted(project: Path, tmp_path: Path) -> None:

@@ -88,20 +88,6 @@ def test_distances_are_those_of_a_plain_search(grid: GorgeMap) -> None:
 
 
 @pytest.mark.parametrize("grid", MAPS, ids=lambda grid: grid.name)
-def test_distances_of_neighbours_differ_by_one_and_are_the_same_both_ways(grid: GorgeMap) -> None:
-    to_end = distances(grid, grid.end)
-    assert to_end[grid.start] == distances(grid, grid.start, through_end=True)[grid.end]
-    for beside, here in ((to_end[1:], to_end[:-1]), (to_end[:, 1:], to_end[:, :-1])):
-        both = (beside >= 0) & (here >= 0)
-        assert (np.abs(beside - here)[both] == 1).all()
-
-
-def test_a_wall_is_reached_from_nowhere() -> None:
-    x, z = np.argwhere(GORGE.walls)[100].tolist()
-    assert (distances(GORGE, (x, z)) == -1).all()
-
-
-@pytest.mark.parametrize("grid", MAPS, ids=lambda grid: grid.name)
 def test_what_is_written_is_read_back(grid: GorgeMap) -> None:
     assert load_map(map_text(grid)) == grid
     assert map_text(load_map(map_text(grid))) == map_text(grid)

@@ -1,8 +1,6 @@
 """`aimbot-lab maps` lists, checks, draws and makes maps; it never leaves a traceback."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -59,10 +57,6 @@ def test_a_list_as_json_says_what_each_map_holds(folder: Path) -> None:
         assert one["hash"] == grid.content_hash
 
 
-def test_a_folder_holds_its_yaml_files_and_a_file_named_twice_is_one(folder: Path) -> None:
-    assert invoke("check", folder, folder / "0.yaml").output == "5 maps are fit to use\n"
-
-
 def test_every_fault_of_every_file_is_listed(folder: Path) -> None:
     for number in (1, 3):
         path = folder / f"{number}.yaml"
@@ -74,12 +68,6 @@ def test_every_fault_of_every_file_is_listed(folder: Path) -> None:
             str(folder / "3.yaml"),
         ]
         assert all(line.endswith("rows: must hold one S (got 0)") for line in lines)
-
-
-def test_a_folder_without_maps_and_a_file_that_is_not_there_are_refused(tmp_path: Path) -> None:
-    assert refusal("check", tmp_path) == [f"{tmp_path}: the folder holds no *.yaml or *.yml file"]
-    line = "no shipped map and no file canyon.yaml (shipped: gorge)"
-    assert refusal("check", "canyon.yaml") == [line]
 
 
 def test_a_sheet_shows_each_map_by_its_cells(folder: Path, tmp_path: Path) -> None:
@@ -107,20 +95,3 @@ def test_a_share_without_a_map_leaves_no_file(tmp_path: Path) -> None:
     line = "no solvable map with obstacle_share 0.95 in 1,000 tries"
     assert refusal("make", "--obstacle-share", "0.95", "-o", path) == [line]
     assert not path.exists()
-
-
-@pytest.mark.parametrize("command", ["draw", "make"])
-def test_an_output_that_cannot_be_written_is_refused(command: str, tmp_path: Path) -> None:
-    path = tmp_path / "gone" / "file"
-    line = f"--output {path}: cannot be written: No such file or directory"
-    assert refusal(command, "-o", path) == [line]
-
-
-def test_drawing_and_listing_need_no_learning_library() -> None:
-    code = """
-import sys
-from aimbot_lab.cli.commands.files import maps
-maps.main(["list"], standalone_mode=False)
-assert not {"torch", "mlflow", "optuna", "stable_baselines3"} & sys.modules.keys()
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -9,13 +9,7 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import is_seen
-from aimbot_lab.worlds.gorge.maps import (
-    FORM,
-    SHIPPED_FILES,
-    SIZE,
-    kept_map,
-    load_map,
-)
+from aimbot_lab.worlds.gorge.maps import FORM, SHIPPED_FILES, SIZE, kept_map, load_map
 
 GORGE = SHIPPED_FILES[0].read_text(encoding="utf-8")
 FIRST_ROW = GORGE.splitlines().index("rows: |") + 2  # line in the file, from 1
@@ -256,9 +250,7 @@ def faults_or_none(path: Path) -> list[str]:
     return []
 
 
-def test_a_thousand_mutated_files_give_a_map_or_lines_and_never_a_traceback(
-    tmp_path: Path,
-) -> None:
+def test_a_thousand_mutated_files_give_a_map_or_lines_and_never_a_traceback(tmp_path: Path) -> None:
     path, random_ = tmp_path / "mutated.yaml", random.Random(8)
     refused = 0
     for _ in range(1000):

@@ -5,9 +5,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pytest
-
 from aimbot_lab.evaluation.episodes import endless, first_episodes
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.world import Scenario, step_buffers
@@ -42,20 +39,6 @@ def recorded(count: int, **given: Any) -> list[Replay]:
     steps = first_episodes(world, act, buffers, limit=1_000, error=error)
     found = dict(recorded_episodes(world, steps))
     return [as_replay(found[row], {"name": "explorer"}) for row in range(count)]
-
-
-@pytest.mark.parametrize("decay", [False, True])
-def test_games_of_a_batch_play_as_they_were_in_a_row_of_their_own(
-    tmp_path: Path, decay: bool
-) -> None:
-    maps = {"generate": {"count": 3, "sites": 4}}
-    for number, replay in enumerate(recorded(6, map=maps, max_steps=250, score_decay=decay)):
-        path = tmp_path / f"{number}.json"
-        path.write_text(replay_text(replay), encoding="utf-8")
-        assert path.stat().st_size < 20_000
-        back = load_replay(path)
-        assert back.episode.line == replay.episode.line
-        np.testing.assert_array_equal(back.episode.actions, replay.episode.actions)
 
 
 def test_pictures_and_terminals_show_a_game_to_its_end() -> None:

@@ -12,12 +12,7 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.display import Placement
 from aimbot_lab.foundation.episodes import EpisodeBatch, result_line
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.panel.server.actors import (
-    GameActor,
-    find_actor,
-    playable_settings,
-    present_agent,
-)
+from aimbot_lab.panel.server.actors import GameActor, find_actor, playable_settings, present_agent
 from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame, Keys, SceneGame, played_by
 from aimbot_lab.panel.server.messages import Loader
 from aimbot_lab.replay.episode import load_replay

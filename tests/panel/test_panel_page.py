@@ -224,9 +224,7 @@ def test_the_newest_agent_is_watched_at_play(stage: Stage) -> None:
         assert painted > 20
 
 
-def test_keys_reach_every_tab_all_is_named_and_no_part_is_too_wide(
-    stage: Stage,
-) -> None:
+def test_keys_reach_every_tab_all_is_named_and_no_part_is_too_wide(stage: Stage) -> None:
     for size in (LARGE, SMALL):
         with stage.browser.page(stage.panel, size=size) as page:
             page.locator("#tab-start").focus()
@@ -241,8 +239,7 @@ def test_keys_reach_every_tab_all_is_named_and_no_part_is_too_wide(
                 assert size == LARGE or page.evaluate(TINY) == [], name
 
 
-@pytest.mark.parametrize("size", [LARGE, SMALL], ids=["large", "small"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "size"), [("light", LARGE), ("dark", SMALL)], ids=str)
 def test_axe_finds_no_serious_fault_in_any_part(
     stage: Stage, scheme: str, size: tuple[int, int]
 ) -> None:

@@ -65,11 +65,7 @@ def opponents(ratio: float, weights: Mapping[str, float], *, past: bool = True) 
     saved = SavedAgent(agent, config.env, config.train, {"step": 1234})
     given = shown_mix(config, status(0, **weights))
     shown = LivePlay(
-        config,
-        lambda: saved,
-        lambda: given,
-        lambda _: Past(agent) if past else None,
-        seed=3,
+        config, lambda: saved, lambda: given, lambda _: Past(agent) if past else None, seed=3
     )
     found: set[str] = set()
     for _ in range(8 * 31):  # 5 decisions, and how it ended for a while
@@ -86,10 +82,7 @@ def opponents(ratio: float, weights: Mapping[str, float], *, past: bool = True) 
 
 @pytest.mark.parametrize(
     ("weights", "met"),
-    [
-        ({"self": 1.0}, {"snapshot-000000", "snapshot-000001"}),
-        ({"greedy": 1.0}, {"greedy"}),
-    ],
+    [({"self": 1.0}, {"snapshot-000000", "snapshot-000001"}), ({"greedy": 1.0}, {"greedy"})],
 )
 def test_the_agent_meets_itself_past_selves_and_scripts_as_in_training(
     weights: dict[str, float], met: set[str]

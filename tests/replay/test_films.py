@@ -16,7 +16,6 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.replay import film as caption_panel
 from aimbot_lab.replay.episode import lesson_title, player_words, replay_steps
 from aimbot_lab.replay.film import (
-    PANEL_SHARE,
     Film,
     FrameStyle,
     Grid,
@@ -56,18 +55,6 @@ def test_there_is_a_picture_of_the_beginning_and_of_every_decision(won: Any) -> 
     assert len(shown) == 1 + len(won.episode.actions)
     assert {picture.shape for picture in shown} == {(120, 180, 3)}
     assert all((a != b).any() for a, b in pairwise(shown))
-
-
-@pytest.mark.parametrize("size", [320, 480])
-@pytest.mark.parametrize(
-    "text", ["shoot those in the circle: 12 left", "reach the circle: 100 m away", "x" * 200]
-)
-def test_goals_fit_beside_an_arena_and_what_is_longer_is_cut(size: int, text: str) -> None:
-    line = size / caption_panel.MIN_LINES
-    room = round(size * PANEL_SHARE) - 2 * 0.8 * line
-    shown, font = caption_panel.fitted(text, size=line * 0.78, room=room)
-    assert font.getlength(shown) <= room
-    assert (shown == text) == (len(text) < 100)
 
 
 def test_only_the_last_picture_tells_the_result(won: Any, lost: Any) -> None:
@@ -203,19 +190,6 @@ def test_a_terminal_shows_every_decision_in_the_room_there_is(won: Any) -> None:
     assert "WON" in shown[-1]
     assert all("WON" not in text for text in shown[:-1])
     assert "reach the circle" in shown[0]
-
-
-def test_however_many_rewards_there_are_they_end_above_the_result() -> None:
-    terms = np.zeros(len(REWARD_TERMS))
-    none = caption_panel.PanelText(
-        "", "", "", (), REWARD_TERMS, terms, terms, terms, None, outcome=-1
-    )
-    earning = np.arange(len(terms)) - (len(terms) - 1) / 2  # their sum is 0
-    shown = none._replace(terms=earning, earned=earning, scale=np.full(len(terms), earning.max()))
-    below = round(caption_panel.RESULT_TOP * 320 / caption_panel.MIN_LINES) - 1
-    few, many = (np.array(caption_panel.Panel(160, 320, told).picture) for told in (none, shown))
-    assert (few[:below] != many[:below]).any()
-    np.testing.assert_array_equal(few[below:], many[below:])
 
 
 def test_a_film_says_who_played_and_how_the_actions_were_drawn(won: Any) -> None:

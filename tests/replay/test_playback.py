@@ -19,28 +19,9 @@ from aimbot_lab.replay.episode import (
 )
 from aimbot_lab.worlds.arena.arena import Arena, row_of, solo_arena
 from aimbot_lab.worlds.arena.replays import action_words
-from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import FIRED, HIT
 from tests.replay.recorded_episodes import played, replay_of
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"stacked_vectors": 3, "rays": RaySettings(tags="one_hot")},
-        {"spin_window": 7, "decision_period": 2, "enemy_hits_to_kill": 2},
-    ],
-    ids=["default", "stacked", "other numbers"],
-)
-def test_a_row_by_itself_is_the_row_in_its_batch_bit_for_bit(settings: dict) -> None:
-    for seen in played("free", "goto", "attack", rows=9, **settings):
-        alone = list(replay_steps(seen.episode))[1:]
-        observations = [step.observations[0].copy() for step in replay_steps(seen.episode)][1:]
-        np.testing.assert_array_equal(np.stack(observations), seen.observations)
-        np.testing.assert_array_equal([step.rewards[0] for step in alone], seen.rewards)
-        np.testing.assert_array_equal(alone[-1].scene.terms, seen.terms)
-        assert alone[-1].line == seen.episode.line
 
 
 def test_the_last_moment_shows_how_it_ended_not_what_came_next() -> None:

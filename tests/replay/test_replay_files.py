@@ -1,8 +1,6 @@
 """Replay files: small, the same in another process, and refused where anything was altered."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,29 +39,6 @@ def test_a_whole_episode_takes_a_few_kilobytes() -> None:
     longest = played("goto", rows=1, time_limit=30.0, goto_win_radius=0.01)[0].episode
     assert len(longest.actions) == 300
     assert len(replay_text(as_replay(longest, ABOUT))) < 8_000
-
-
-def test_another_process_plays_the_same_trajectory(tmp_path: Path, text: str) -> None:
-    path = file_of(tmp_path, text)
-    command = [sys.executable, "-m", "aimbot_lab", "replay", str(path), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["trajectory_sha256"] == load_replay(path).trajectory_sha256
-
-
-@pytest.mark.parametrize("key", ["about", "result", "settings", "start", "actions", "decisions"])
-def test_an_altered_part_is_refused(tmp_path: Path, text: str, key: str) -> None:
-    document = json.loads(text)
-    others: dict[str, Any] = {
-        "about": {"lesson": 9},
-        "result": document["result"].replace("Lose", "Win").replace("seconds=", "seconds=1"),
-        "settings": {**document["settings"], "gun_range": 99.0},
-        "start": {**document["start"], "yaw": [0.125]},
-        "actions": document["actions"][:-8] + document["actions"][-4:] * 2,
-        "decisions": document["decisions"] - 1,
-    }
-    document[key] = others[key]
-    with pytest.raises(ReplayError, match="altered after it was recorded"):
-        load_replay(file_of(tmp_path, json.dumps(document)))
 
 
 @pytest.mark.parametrize("key", ["result", "start", "settings"])

@@ -1,8 +1,6 @@
 """Wrong sweeps are reported in one line with their place; a sweep keeps what it began with."""
 
 import os
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -95,34 +93,6 @@ def test_steps_to_goal_is_no_measure_where_the_steps_are_searched(tmp_path: Path
     path = write_sweep(tmp_path, changed(RACE, (FACING, steps)))
     with pytest.raises(ConfigurationError, match=r"6:3: search\.train\.total_steps: must not be"):
         load_sweep(path)
-
-
-@pytest.mark.parametrize(
-    ("pair", "options"),
-    [
-        (CASES[0][0], []),
-        (CASES[1][0], []),
-        (CASES[2][0], []),
-        (CASES[3][0], []),
-        (("name: small", "name: small"), ["--storage", "postgresql://nobody@127.0.0.1:9/none"]),
-        (("name: small", "name: small"), ["--storage", "mysql://here/there"]),
-        (("name: small", "name: small"), ["--storage", "sqlite:///:memory:"]),
-        (("name: small", "name: small"), ["--storage", "sqlite:///sweep.yaml"]),
-        (("name: small", "name: small"), ["--storage", "sqlite:///others.db"]),
-        (("name: small", "name: small"), ["--storage", "sqlite:////dev/null/a.db"]),
-        (("name: small", "name: small"), ["--trials", "0"]),
-    ],
-)
-def test_a_wrong_sweep_ends_with_code_2_and_creates_nothing(
-    tmp_path: Path, pair: tuple[str, str], options: list[str]
-) -> None:
-    path = write_sweep(tmp_path, changed(SWEEP, pair))
-    with closing(sqlite3.connect(tmp_path / "others.db")) as others:
-        others.execute("CREATE TABLE studies (a)")
-    before = sorted(os.listdir(tmp_path))
-    words = ("sweep", path, "--data-dir", "data", *options)
-    assert len(invoke_in(tmp_path, *words, wanted=2).said.splitlines()) == 1
-    assert sorted(os.listdir(tmp_path)) == before
 
 
 def test_a_tracking_server_that_does_not_answer_is_told_before_anything_is_created(

@@ -56,11 +56,7 @@ def tasks_of(coordinator: subprocess.Popen[str]) -> list[psutil.Process]:
 
 def begun(folder: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*COMMAND, *options],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*COMMAND, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 

@@ -153,11 +153,7 @@ LEARNING = {
     names.LEARNING_WIN_RATE_LOWER: 0.8,
     names.LEARNING_WIN_RATE_UPPER: 0.95,
 }
-EVAL = {
-    names.EVAL_WIN_RATE: 0.6,
-    names.EVAL_WIN_RATE_LOWER: 0.55,
-    names.EVAL_WIN_RATE_UPPER: 0.65,
-}
+EVAL = {names.EVAL_WIN_RATE: 0.6, names.EVAL_WIN_RATE_LOWER: 0.55, names.EVAL_WIN_RATE_UPPER: 0.65}
 HANDFUL = {names.LESSON_WIN_RATE: 1.0, names.LESSON_EPISODES: 3.0}
 
 
@@ -165,11 +161,7 @@ HANDFUL = {names.LESSON_WIN_RATE: 1.0, names.LESSON_EPISODES: 3.0}
     ("metrics", "value", "measure"),
     [
         ({**LEARNING, **EVAL, **HANDFUL}, 0.6, "eval/win_rate"),
-        (
-            {**LEARNING, **EVAL, names.LEARNING_WIN_RATE_LOWER: 0.89},
-            0.9,
-            "learning/win_rate",
-        ),
+        ({**LEARNING, **EVAL, names.LEARNING_WIN_RATE_LOWER: 0.89}, 0.9, "learning/win_rate"),
         ({**LEARNING, **HANDFUL}, 0.9, "learning/win_rate"),
         ({names.LEARNING_WIN_RATE: 0.5, **EVAL}, 0.6, "eval/win_rate"),
         ({**LEARNING, names.EVAL_WIN_RATE: float("nan")}, 0.9, "learning/win_rate"),

@@ -174,11 +174,7 @@ def test_a_lock_file_that_was_deleted_ends_no_living_run(data_folder, dead_run):
         claim_run(data_folder, dead_run.run_id)
 
 
-PLACES = [
-    {"host": "other"},
-    {"namespace": "pid:[1]"},
-    {"host": "other", "namespace": "pid:[1]"},
-]
+PLACES = [{"host": "other"}, {"namespace": "pid:[1]"}, {"host": "other", "namespace": "pid:[1]"}]
 
 
 @pytest.mark.parametrize("place", PLACES, ids=str)

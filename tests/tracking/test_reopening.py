@@ -8,11 +8,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.journal import EndEntry, Journal, MetricsEntry, ResumeEntry
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run, reopen_run
-from aimbot_lab.tracking.run_folder import (
-    OWNER_TAG,
-    find_run_folder,
-    waiting_runs,
-)
+from aimbot_lab.tracking.run_folder import OWNER_TAG, find_run_folder, waiting_runs
 from aimbot_lab.tracking.settings import TrackingSettings
 
 

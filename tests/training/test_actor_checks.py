@@ -167,11 +167,7 @@ def test_nobody_hangs_in_a_first_block_and_who_is_forgotten_begins_anew() -> Non
 
 @pytest.mark.parametrize(
     ("block_took", "program", "limit"),
-    [
-        (1.0, 0.0, LEAST_SECONDS),
-        (60.0, 0.0, TIMES_THE_SLOWEST * 60.0),
-        (1.0, 300.0, 900.0),
-    ],
+    [(1.0, 0.0, LEAST_SECONDS), (60.0, 0.0, TIMES_THE_SLOWEST * 60.0), (1.0, 300.0, 900.0)],
 )
 def test_who_hangs_takes_far_longer_than_any_block_so_far(
     block_took: float, program: float, limit: float

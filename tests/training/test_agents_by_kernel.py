@@ -1,4 +1,4 @@
-"""Agents of a league in many pairs at once: what comes of a pair does not depend on the others."""
+"""Agents that play: by kernels for leagues, and as players."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,22 +16,39 @@ from aimbot_lab.evaluation.matches import (
     play_pairs,
     script_player,
 )
-from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.world import BatchWorld, Scenario, WorldSpec
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    Float32Array,
+    Scenario,
+    WorldSpec,
+    new_step_buffers,
+)
 from aimbot_lab.league.league import play_all
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.networks.settings import MemorySettings
 from aimbot_lab.training.self_play.players import agent_player, by_kernels
 from aimbot_lab.training.settings import MAX_FUSED_UNITS, NetworkSettings, TrainSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import WORLDS, make_world, spec_of, type_of
 
 GAMES, SEED = 24, 11
+
+
 ENV = WORLDS["duel"].settings(num_envs=GAMES, learner="home", time_limit=4.0, health=1)
+
+
 SPEC: WorldSpec = spec_of(ENV)
+
+
 SMALL = NetworkSettings(layers=(8,))
+
+
 PLAIN = TrainSettings(algo="hybrid_ppo", network=SMALL, torch_threads=2)
+
+
 KINDS: Mapping[str, TrainSettings] = MappingProxyType(
     {
         "plain": PLAIN,
@@ -183,3 +200,56 @@ def test_a_network_without_an_answer_is_refused_in_a_line() -> None:
         weight.data[:] = float("nan")
     with pytest.raises(LabError, match="network gives NaN or infinity"):
         league([broken, player("plain", 2)])
+
+
+TRAIN = TrainSettings(network=NetworkSettings(layers=(8,)))
+
+
+@pytest.fixture(scope="module")
+def world() -> BatchWorld:
+    world = make_world(ArenaSettings(num_envs=8))
+    world.set_scenario(Scenario({"free": 1.0}))
+    return world
+
+
+@pytest.fixture(scope="module")
+def agent(world: BatchWorld) -> Agent:
+    th.manual_seed(1)
+    return Agent(new_policy(TRAIN, world.spec), world.spec, TRAIN)
+
+
+def actions(
+    agent: Agent, world: BatchWorld, *, seed: int, temperature: Temperature
+) -> Float32Array:
+    player = agent.player(world, temperature=temperature, seed=seed)
+    buffers = new_step_buffers(world.num_envs, len(world.spec.observation_names))
+    world.reset(5, buffers.observations)
+    taken = []
+    starts = np.ones(world.num_envs, np.bool_)
+    for _ in range(5):
+        taken.append(player(buffers.observations, starts))
+        world.step(taken[-1], buffers)
+        starts = buffers.finished.copy()
+    return np.stack(taken)
+
+
+def test_sampled_actions_follow_from_the_players_seed(agent: Agent, world: BatchWorld) -> None:
+    one, again, other = (actions(agent, world, seed=s, temperature=SAMPLED) for s in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert len(np.unique(one[:, 0], axis=0)) > 1  # each step draws anew
+    assert not np.array_equal(one, other)
+
+
+def test_the_likeliest_actions_know_no_seed(agent: Agent, world: BatchWorld) -> None:
+    one, other = (actions(agent, world, seed=s, temperature=LIKELIEST) for s in (1, 2))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_player_leaves_torchs_random_numbers_to_the_training(
+    agent: Agent, world: BatchWorld
+) -> None:
+    th.manual_seed(3)
+    undisturbed = th.rand(4)
+    th.manual_seed(3)
+    actions(agent, world, seed=1, temperature=SAMPLED)
+    assert th.equal(th.rand(4), undisturbed)

@@ -64,11 +64,7 @@ class Clock:
 def learned(folder: Path, *documents: Any, each: float = 2.0) -> tuple[TrainingOutcome, Asked]:
     chosen, asked = plan("ppo"), Asked(documents)
     live = LivePublication(
-        LiveFolder(folder),
-        env=chosen.env,
-        train=chosen.train,
-        clock=Clock(each),
-        processor=Clock(),
+        LiveFolder(folder), env=chosen.env, train=chosen.train, clock=Clock(each), processor=Clock()
     )
     links = RunLinks(requests=asked, live=live)
     return Training(chosen).learn(Sink(), SilentObserver(), lambda: False, links=links), asked

@@ -98,32 +98,6 @@ def test_separate_branches_sum_to_the_whole() -> None:
     assert separate.entropy().shape == (6,)
 
 
-def test_a_masked_choice_is_never_taken_in_a_million_samples() -> None:
-    th.manual_seed(5)
-    rows = 1_000_000
-    masks = (th.rand(rows, 8) > 0.5).float()
-    masks[:, [0, 3, 6]] = 1.0  # doing nothing is always possible
-    head = MaskedHead(th.nn.Linear(2, 9), CHOICES)
-    with th.no_grad():
-        # Logits so far apart that a masked choice would else be near certain.
-        head.layer.weight.mul_(20.0)
-        parameters = head(th.cat([th.randn(rows, 2), masks], dim=1))
-        hybrid = HybridDistribution(CHOICES, CONTINUOUS)
-        actions = hybrid.proba_distribution(parameters, th.zeros(1)).sample().long()
-        log_prob = hybrid.log_prob(hybrid.sample())
-        mode = hybrid.mode().long()
-    everyone = th.arange(rows)
-    for taken in (actions, mode):
-        for branch, first in enumerate((0, 3, 6)):
-            assert bool((masks[everyone, first + taken[:, branch]] == 1.0).all())
-    assert bool(th.isfinite(log_prob).all())
-    assert bool(th.isfinite(hybrid.entropy()).all())
-    for branch, first in enumerate((0, 3, 6)):
-        size = CHOICES[branch]
-        forbidden = masks[:, first : first + size] == 0.0
-        assert hybrid.branches[branch].probs[forbidden].max() == 0.0
-
-
 def test_masks_leave_the_ratio_of_the_rest_as_it_was() -> None:
     head = MaskedHead(th.nn.Identity(), (3,))
     logits = th.tensor([[1.0, 2.0, 5.0, 1.0, 1.0, 0.0]])

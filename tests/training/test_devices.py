@@ -33,9 +33,7 @@ def test_auto_takes_cuda_where_it_is_there(
     assert chosen_device(wanted) == chosen
 
 
-def test_a_device_that_is_not_there_is_refused_in_one_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_device_that_is_not_there_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(th.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigurationError, match=r"^train\.device: .* use auto or cpu$") as caught:
         Training(plan("ppo", device="cuda"))

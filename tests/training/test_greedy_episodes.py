@@ -36,12 +36,7 @@ def walking(*, finish: float = 1.0, total_steps: int = 64_000, **criteria: objec
         rewards=GorgeRewardWeights(finish=finish, step_score=0.0),
     )
     explores = {"exploration_initial_eps": 0.9, "exploration_final_eps": 0.9}
-    train = TrainSettings(
-        algo="q_learning",
-        total_steps=total_steps,
-        n_steps=16,
-        options=explores,
-    )
+    train = TrainSettings(algo="q_learning", total_steps=total_steps, n_steps=16, options=explores)
     return TrainingPlan(1, env, (lesson,), train)
 
 

@@ -18,7 +18,7 @@ STEPS = 32
 VARIANTS: dict[str, dict[str, Any]] = {
     "L = 1": {"network": {"memory": MemorySettings(size=7, sequence_length=1)}},
     "L = 16, own critic": {
-        "network": {"memory": MemorySettings(size=7, critic="own"), "layers": ()},
+        "network": {"memory": MemorySettings(size=7, critic="own"), "layers": ()}
     },
     "L = n_steps": {"network": {"memory": MemorySettings(size=7, sequence_length=STEPS)}},
     "burn-in": {"network": {"memory": MemorySettings(size=7, sequence_length=8, burn_in=16)}},

@@ -17,10 +17,7 @@ from aimbot_lab.training.networks.remembering_policy import (
 )
 
 ROWS, STEPS, SIZE = 5, 12, 8
-ACTIONS = {
-    "multi_discrete": spaces.MultiDiscrete([3, 4]),
-    "box": spaces.Box(-1.0, 1.0, (2,)),
-}
+ACTIONS = {"multi_discrete": spaces.MultiDiscrete([3, 4]), "box": spaces.Box(-1.0, 1.0, (2,))}
 
 
 def policies(actions: spaces.Space[Any]) -> tuple[RememberingPolicy, RecurrentActorCriticPolicy]:

@@ -121,7 +121,7 @@ def test_the_names_and_sizes_of_what_goes_in_and_out_are_those_that_the_page_nam
     session = onnxruntime.InferenceSession(everything.path)
     size = len(everything.saved.agent.spec.observation_names)
     assert {one.name: one.shape[1] for one in session.get_inputs()} == {
-        **{"observation": size, "action_masks": 8, "memory_h": 7, "memory_c": 7},
+        **{"observation": size, "action_masks": 8, "memory_h": 7, "memory_c": 7}
     }
     names = ["action", "scores", "memory_h_out", "memory_c_out"]
     assert [one.name for one in session.get_outputs()] == names

@@ -16,12 +16,7 @@ from aimbot_lab.foundation.world import ObservationBlock, WorldSpec
 from aimbot_lab.training.algorithms.ppo_update import HybridRolloutBuffer
 from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.networks.network import MLP
-from aimbot_lab.training.networks.settings import (
-    NetworkSettings,
-    PictureSettings,
-    picture_weights,
-    resolved_picture,
-)
+from aimbot_lab.training.networks.settings import NetworkSettings, PictureSettings, resolved_picture
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, ObservationSettings
 from aimbot_lab.worlds.arena.spec import arena_spec, observation_width, picture_columns
 
@@ -123,20 +118,6 @@ def test_other_algorithms_see_by_the_librarys_own_extractors_to_the_bit(columns:
     shown = ObservationCodec(spec, channels_first=True).shown(seen)
     tensors: Any = preprocess_obs(obs_as_tensor(shown, "cpu"), space)
     assert th.equal(ours(tensors), theirs(tensors))
-
-
-@pytest.mark.parametrize(
-    ("encoder", "size"), [("nature", 512), ("impala", 256), ("small", 64), ("simple", 64)]
-)
-def test_each_encoder_has_the_size_that_is_told(encoder: Any, size: int) -> None:
-    spec = large()
-    network = NetworkSettings(picture=PictureSettings(encoder=encoder))
-    module = MLP.features(network, observation_space(spec), spec=spec)
-    given = th.zeros(2, 3, 40, 44, dtype=th.uint8)
-    assert module(given).shape == (2, size)
-    resolved = resolved_picture(network, spec)
-    there = sum(weight.numel() for weight in module.parameters())
-    assert picture_weights(resolved, spec.pictures[0].shape) == there
 
 
 def test_a_picture_that_is_too_small_for_nature_has_the_small_encoder() -> None:

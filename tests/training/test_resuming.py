@@ -40,11 +40,7 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
     "trpo": {},
     "dqn": {"options": {"exploration_fraction": 0.9, "target_update_interval": 48 * 16}},
     "dqn, buffer overwritten": {"algo": "dqn", "options": {"buffer_size": 1300}},
-    "qrdqn, running statistics": {
-        "algo": "qrdqn",
-        "network": RUNNING,
-        "reward_scale": "running",
-    },
+    "qrdqn, running statistics": {"algo": "qrdqn", "network": RUNNING, "reward_scale": "running"},
     "hybrid_ppo, all switches": EVERYTHING,
     "hybrid_ppo, target and units": {
         **EVERYTHING,

@@ -20,12 +20,7 @@ from aimbot_lab.training.fused.actor import ActorStack
 from aimbot_lab.training.networks.settings import MemorySettings, UnitsSettings
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.self_play.pool import RecentScores
-from aimbot_lab.training.self_play.session import (
-    Standing,
-    candidates,
-    chances_of,
-    drawn_line_up,
-)
+from aimbot_lab.training.self_play.session import Standing, candidates, chances_of, drawn_line_up
 from aimbot_lab.training.settings import (
     NetworkSettings,
     SamplesSettings,

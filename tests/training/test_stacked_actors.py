@@ -157,25 +157,6 @@ def test_each_does_in_one_call_what_it_does_alone_to_the_bit(kind: str) -> None:
     assert (together[sits < 0] == -1.0).all()
 
 
-def test_a_match_knows_nothing_of_who_sits_in_the_others() -> None:
-    pool, sits = pool_of(PLAIN, 3), some_sits()
-    found, _ = acted(PLAIN, pool, sits, seed=7)
-    own = np.arange(0, ROWS, 3)
-    others = np.random.default_rng(2).integers(-1, 3, ROWS)
-    others[own] = sits[own]
-    np.testing.assert_array_equal(acted(PLAIN, pool, others, seed=7)[0][own], found[own])
-
-
-def test_which_place_a_snapshot_has_makes_no_difference() -> None:
-    pool, sits = pool_of(PLAIN, 3), some_sits()
-    turned = SnapshotPool()
-    for number in (2, 1, 0):
-        turned.take(pool.snapshots[number].weights, step=2 - number)
-    other = np.where(sits < 0, sits, 2 - sits)  # the same in each match, by other numbers
-    found, _ = acted(PLAIN, pool, sits, seed=7)
-    np.testing.assert_array_equal(acted(PLAIN, turned, other, seed=7)[0], found)
-
-
 @pytest.mark.parametrize("kind", ["plain", "everything"])
 def test_the_number_of_threads_makes_no_difference(kind: str) -> None:
     pool, sits = pool_of(KINDS[kind], 3), some_sits()
@@ -233,20 +214,6 @@ def test_a_step_is_one_call_however_many_snapshots_sit(calls: list[int]) -> None
     for _ in range(3):
         found.act(observations, masks, np.zeros((ROWS, 4), np.float32))
     assert calls == [ROWS - 10] * 3
-
-
-def test_what_a_past_self_does_does_not_depend_on_who_plays_beside_it() -> None:
-    pool, own, answers = pool_of(PLAIN, 3), np.arange(100, ROWS), []
-    for beside in (0, 2):
-        found = past_selves(pool)
-        for rows, number in ((np.arange(100), beside), (own, 1)):
-            found.line_up = (number,)
-            found.seat(rows, ["self"] * len(rows))
-        observations, masks = seen()
-        actions = np.zeros((ROWS, 4), np.float32)
-        found.act(observations, masks, actions)
-        answers.append(actions[own])
-    np.testing.assert_array_equal(*answers)
 
 
 def test_other_networks_and_engines_act_by_torch() -> None:

@@ -10,10 +10,7 @@ from units_training import units_plan
 
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.mlagents.base_env import (
-    ActionSpec,
-    BehaviorSpec,
-)
+from aimbot_lab.mlagents.base_env import ActionSpec, BehaviorSpec
 from aimbot_lab.mlagents.info_codec import sensors_of
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.onnx_export import OnnxCheck, sample

@@ -89,11 +89,7 @@ BROKEN = {
     "bounds do not rise": (laws.the_spec_agrees_with_itself, tanks(Endless), "must rise"),
     "masks are not written": (MASKS, tanks(Unwritten), "a mask is not written"),
     "masks change the world": (MASKS, tanks(Asked), "equal|changes when"),
-    "what ended is overwritten": (
-        laws.what_ended_stays_as_it_was,
-        tanks(Reusing),
-        "order",
-    ),
+    "what ended is overwritten": (laws.what_ended_stays_as_it_was, tanks(Reusing), "order"),
     "no choice is left": (MASKS, tanks(NoChoice), "a branch has no choice left"),
     "a replay sees other numbers": (REPLAYS, kept_by(OtherLevel()), "observations of a replay"),
     "a replay ends elsewhere": (REPLAYS, kept_by(OtherLength()), "at another decision|observ"),

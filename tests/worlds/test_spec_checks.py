@@ -13,10 +13,7 @@ from tests.worlds.race import race_spec
 SPEC = race_spec(2)
 BOTH = "observation_low and observation_high have the shapes"
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    (
-        {"observation_low": SPEC.observation_low[:2]},
-        f"{BOTH} (2,) and (3,); both must be (3,)",
-    ),
+    ({"observation_low": SPEC.observation_low[:2]}, f"{BOTH} (2,) and (3,); both must be (3,)"),
     (
         {"observation_low": np.array([-3, 4, 0], np.float32)},
         "the lower bound of observation other_1 exceeds the upper",
