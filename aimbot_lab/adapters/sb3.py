@@ -58,13 +58,15 @@ class ConstantRewardScale:
     """Every reward times the same number."""
 
     def __init__(self, factor: float) -> None:
-        self._factor = np.float32(factor)
+        self._factor, self._is_one = np.float32(factor), factor == 1
 
     def restart(self, _: BoolArray) -> None:
         """Nothing is remembered."""
 
     def scaled(self, rewards: Float32Array, _: BoolArray) -> Float32Array:
         """Fresh rewards [B]."""
+        if self._is_one:
+            return rewards.copy()
         with np.errstate(over="ignore"):  # the report of the losses shows it
             return rewards * self._factor
 
@@ -215,7 +217,7 @@ class WorldVecEnv(VecEnv):
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take a batch of the action space's `actions` for the next `step_wait`."""
-        seen = columns_of(self._buffers[self._turn].observations)
+        seen = columns_of(self._buffers[self._turn].observations) if self._aims else None
         self._codec.to_world(actions, self._actions, seen)
 
     def step_wait(self) -> VecEnvStepReturn:
@@ -231,25 +233,17 @@ class WorldVecEnv(VecEnv):
     def _tell_endings(
         self, episodes: EpisodeBatch, buffers: StepBuffers, infos: list[dict[str, Any]]
     ) -> None:
-        endings = zip(
-            episodes.seats(self.world.num_envs).tolist(),
-            episodes.won.tolist(),
-            episodes.returns.tolist(),
-            episodes.length.tolist(),
-            strict=True,
-        )
-        for seat, won, total, length in endings:
-            infos[seat] = {
-                "terminal_observation": self._last_shown(buffers.final_observations, seat),
-                "TimeLimit.truncated": bool(buffers.truncated[seat]),
-                **({"is_success": won} if self.world.spec.has_wins else {}),
-                "episode": {"r": total, "l": length},
-            }
-        for seat in episodes.untold:
+        seats, has_wins = episodes.seats(self.world.num_envs).tolist(), self.world.spec.has_wins
+        for seat in (*seats, *episodes.untold):
             infos[seat] = {
                 "terminal_observation": self._last_shown(buffers.final_observations, seat),
                 "TimeLimit.truncated": bool(buffers.truncated[seat]),
             }
+        columns = episodes.won.tolist(), episodes.returns.tolist(), episodes.length.tolist()
+        for seat, won, total, length in zip(seats, *columns, strict=True):
+            infos[seat]["episode"] = {"r": total, "l": length}
+            if has_wins:
+                infos[seat]["is_success"] = won
 
     def state(self) -> dict[str, Any]:
         """Everything that the next steps depend on, the seed given to `seed` left out."""

@@ -129,11 +129,16 @@ def checked_actions(actions: Any, rows: int, *, spec: WorldSpec) -> Float32Array
     """
     count = len(spec.branches)
     check_real(actions, (rows, count + spec.continuous))
-    with np.errstate(over="ignore"):  # what single precision makes infinite is refused as such
-        given: Float32Array = actions.astype(np.float32)
-    alone = count == 1 and not spec.continuous  # a glance will do, which is faster for a few rows
-    if alone and _numbers(spec.branches[0]).issuperset(given[:, 0].tolist()):
-        return given
+    given: Float32Array = actions.copy() if actions.dtype is FLOAT32 else _in_single(actions)
+    # At a glance, which is faster for a few rows: one choice, or numbers within their bounds.
+    if count == 1 and not spec.continuous:
+        if _numbers(spec.branches[0]).issuperset(given[:, 0].tolist()):
+            return given
+    elif not count:
+        low, high = spec.action_bounds
+        within = np.isfinite(given) & (given >= low) & (given <= high)
+        if np.count_nonzero(within) == given.size:
+            return given
     choices = given[:, :count]
     wrong = ~np.isfinite(given)
     wrong[:, :count] |= (choices < 0) | (choices >= np.array(spec.branches)) | (choices % 1 != 0)
@@ -145,6 +150,11 @@ def checked_actions(actions: Any, rows: int, *, spec: WorldSpec) -> Float32Array
     if spec.continuous:
         np.clip(given[:, count:], *spec.action_bounds, out=given[:, count:])
     return given
+
+
+def _in_single(actions: np.ndarray) -> Float32Array:
+    with np.errstate(over="ignore"):  # what single precision makes infinite is refused as such
+        return actions.astype(np.float32)
 
 
 @lru_cache(maxsize=64)

@@ -268,7 +268,8 @@ class EpisodeBatch(NamedTuple):
     @property
     def returns(self) -> npt.NDArray[np.float64]:
         """[E] Sum of the rewards; NaN where a game did not say."""
-        total: npt.NDArray[np.float64] = self.terms.sum(axis=1)
+        terms = self.terms
+        total: npt.NDArray[np.float64] = terms[:, 0] if terms.shape[1] == 1 else terms.sum(axis=1)
         return total
 
     def seats(self, num_envs: int) -> npt.NDArray[np.int64]:

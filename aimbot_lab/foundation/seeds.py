@@ -9,5 +9,5 @@ def derive_seed(seed: int, *path: str | int) -> int:
     Formula: the first four bytes of SHA-256 over "seed/part/part", so parts are independent
     of each other and of the order in which they are asked for.
     """
-    text = "/".join(str(part) for part in (seed, *path))
+    text = "/".join(map(str, (seed, *path)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")

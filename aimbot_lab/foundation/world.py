@@ -201,13 +201,12 @@ class EnvironmentActions:
             pairs = [*zip(flat, counts, strict=True)]
             choices, numbers = [one[:, :k] for one, k in pairs], [one[:, k:] for one, k in pairs]
             return np.concatenate([*choices, *numbers], axis=1)
-        branches = actions[:, :count].astype(np.int64) + np.array(self.starts, np.int64)
         if not self.low:
+            branches = actions[:, :count].astype(np.int64) + np.array(self.starts, np.int64)
             return branches.astype(kind)
-        values = actions[:, count:].astype(np.float64)
-        low, high = self._exact
+        values, (low, high) = actions[:, count:], self._exact
         with np.errstate(invalid="ignore", over="ignore"):  # where a bound is taken instead
-            inner = (np.rint(values) if self.whole.any() else values).astype(kind)
+            inner = (np.rint(values) if kind.kind in "iub" else values).astype(kind)
         return np.where(values <= low, low, np.where(values >= high, high, inner))
 
     def of(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any] | list[Any]:
@@ -221,13 +220,12 @@ class EnvironmentActions:
         return [dict(zip(self.keys, row, strict=True)) for row in rows]
 
     def each(self, actions: npt.NDArray[Any]) -> list[Any]:
-        """World actions [B, A] one by one; a single choice as Python's number.
-
-        Some environments compare it by `is`.
-        """
+        """World actions [B, A] one by one; a single choice as NumPy's number, as spaces draw it."""
         if self.kind == "discrete":
-            start = self.starts[0]
-            return [int(choice) + start for choice in actions[:, 0].tolist()]
+            choices = actions[:, 0].astype(np.int64)
+            if self.starts[0]:
+                choices += self.starts[0]
+            return list(choices if self.dtype == "int64" else choices.astype(self.dtype))
         given = self.of(actions)
         return given if isinstance(given, list) else [one[...] for one in given]
 

@@ -13,11 +13,20 @@ import gymnasium
 import numpy as np
 import pytest
 
+from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.errors import ForeignCodeError
+from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
 from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.checkpoint import state_sha256
+from aimbot_lab.training.checks import with_scaling
+from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.copies_in_processes import CopiesInProcesses
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, MaskRule, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
+from tests.training.tiny_training import Sink
 
 ENVIRONMENTS = '''
 import gymnasium, numpy as np, random, time
@@ -48,15 +57,44 @@ class Odd(gymnasium.Env):
             if self.fault == "hangs": time.sleep(600)
         return self.shown(), float(action), bool(self.np_random.random() < 0.2), False, self.mask()
 
+class Reach(gymnasium.Env):
+    """What is done moves a number, by choices that have masks or by numbers; HER may set goals."""
+    def __init__(self, choices=True, goals=False):
+        box = spaces.Box(-9, 9, (1,), np.float32)
+        self.action_space = spaces.Discrete(3) if choices else spaces.Box(-1, 1, (1,), np.float32)
+        named = dict.fromkeys(("observation", "achieved_goal", "desired_goal"), box)
+        self.observation_space = spaces.Dict(named) if goals else box
+        self.choices, self.goals = choices, goals
+        if choices:
+            self.action_masks = lambda: np.array([self.at < 4, True, self.at > -4])
+    def shown(self):
+        at = np.array([self.at], np.float32)
+        goal = np.array([self.goal], np.float32)
+        named = {"observation": at - goal, "achieved_goal": at, "desired_goal": goal}
+        return named if self.goals else at - goal
+    def compute_reward(self, achieved, desired, info):
+        return -(np.abs(achieved - desired).max(axis=-1) > 0.5).astype(np.float32)
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at, self.goal = 0.0, self.np_random.uniform(-3, 3)
+        return self.shown(), {}
+    def step(self, action):
+        self.at = np.clip(self.at + (1 - action if self.choices else action[0]), -4, 4)
+        reward = float(abs(self.at - self.goal) <= 0.5) - 1.0
+        return self.shown(), reward, bool(self.np_random.random() < 0.1), False, {}
+
 gymnasium.register("Odd-v0", Odd)
+gymnasium.register("Reach-v0", Reach)
 '''
 TASK = Scenario({"task": 1.0}, parameters={})
+SMALL = NetworkSettings(layers=(16, 16))
 
 
 @pytest.fixture(autouse=True)
 def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "odd_environments.py").write_text(ENVIRONMENTS, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv(TRUST, EVERYTHING)
     monkeypatch.delitem(sys.modules, "odd_environments", raising=False)
     monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
 
@@ -118,6 +156,46 @@ def test_what_environments_do_is_reported_once() -> None:
     played(world, 10)
     assert not world.take_notices()
     world.close()
+
+
+BY_CHOICES = "hybrid_ppo", "maskable_ppo", "dqn", "qrdqn"
+HER = "dqn", "qrdqn", "sac", "td3", "ddpg", "tqc"
+EVERY = [(name, False) for name, one in ALGORITHMS.items() if one.table is None]
+CHEAP = ("ppo", False), ("sac", True)
+
+
+def trained(algo: str, processes: int, *, her: bool) -> str:
+    """The hash of what `algo` has learned in four copies."""
+    kind: Any = ALGORITHMS[algo].settings
+    options: dict[str, Any] = {"replay_buffer": "her"} if her else {}
+    given: dict[str, Any] = {"n_steps": 32, "batch_size": 32, "network": SMALL}
+    given = {name: value for name, value in given.items() if name in ALGORITHMS[algo].takes}
+    settings = kind(algo=algo, total_steps=512, options=options, **given)
+    env = GymnasiumSettings(
+        id="odd_environments:Reach-v0",
+        kwargs={"choices": algo in BY_CHOICES, "goals": her},
+        win=WinRule(return_above=0),
+        num_envs=1 if algo == "ars" else 4,
+        processes=processes,
+    )
+    lesson = Lesson(name="one", targets={"task": 1.0})
+    train = with_scaling(settings, bounds_are_ranges=False)
+    training = Training(TrainingPlan(3, env, (lesson,), train))
+    training.learn(Sink(), SilentObserver(), lambda: False)
+    assert training.model.num_timesteps >= 512
+    return state_sha256(training.model, training.progress.state())
+
+
+@pytest.mark.parametrize(
+    ("algo", "her"),
+    [
+        pytest.param(*one, marks=() if one in CHEAP else pytest.mark.campaign)
+        for one in (*EVERY, *((name, True) for name in HER))
+    ],
+)
+def test_every_algorithm_learns_the_same_in_any_number_of_processes(algo: str, her: bool) -> None:
+    numbers = (1, 2) if (algo, her) in CHEAP else (1, 2, 4)
+    assert len({trained(algo, processes, her=her) for processes in numbers}) == 1
 
 
 @pytest.mark.parametrize(

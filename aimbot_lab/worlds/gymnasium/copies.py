@@ -2,14 +2,16 @@
 
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from numpy import ndarray
 
 from aimbot_lab.foundation.errors import (
     NEVER_BLAMED,
@@ -39,7 +41,7 @@ from aimbot_lab.worlds.gymnasium.environments import (
     seed_notice,
     set_attributes,
 )
-from aimbot_lab.worlds.gymnasium.observations import ObservationReader, bounded_columns, outside
+from aimbot_lab.worlds.gymnasium.observations import ObservationReader, column_ends
 from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard, keeps_process
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import MisfitError, flat_masks, reward_of
@@ -75,6 +77,14 @@ class Ended(NamedTuple):
     won: bool
     total: float  # its return
     length: int  # steps
+    order: int  # rank by beginning
+    scenario: int  # number of the one that it was drawn from
+
+
+Beginnings = Mapping[int, RunningEpisode]
+"""Episodes that begin, by row."""
+Following = Callable[[Sequence[int]], Beginnings]
+"""Says for rows whose episodes have ended which begin there."""
 
 
 class Copies:
@@ -99,9 +109,10 @@ class Copies:
         self._taken = self.spec.environment_actions
         self._games = [game_of(env) for env in self._envs]
         self._steps = [env.step for env in self._envs]
+        self._watched_steps = [partial(self._watched_step, row) for row in range(count)]
         self._notices = [] if notice is None else [notice]
         self._kind, self._told = self.spec.observation_dtype, False  # of a shape that does not fit
-        self._bounded = bounded_columns(self.spec)  # () once a number lay beyond its bounds
+        self._ends = column_ends(self.spec, count)  # none once a number lay beyond its bounds
         self._judge = None if settings.win is None else WinJudge(settings.win)
         self._usual: dict[str, Any] = {}  # attributes that were set, as environments are made
         self._masks = np.ones((count, sum(self.spec.branches)), np.bool_)
@@ -119,34 +130,34 @@ class Copies:
             checked_scenario(scenario, self._envs[0], self.settings)
 
     @keeps_process
-    def start(self, beginnings: Mapping[int, RunningEpisode], observations: Observations) -> None:
+    def start(self, beginnings: Beginnings, observations: Observations) -> None:
         """Begin an episode in each of these rows; writes their `observations` [B]."""
+        self._start_rows(beginnings, observations)
+
+    def _start_rows(self, beginnings: Beginnings, observations: Observations) -> None:
         for row, episode in beginnings.items():
             self._start(row, episode, observations)
             self._since[row] = self._made
         needed = self._made - min(self._since)
         while len(self._actions) > needed:
             self._actions.popleft()
-        begun = observations[list(beginnings)]
-        self._refuse_infinite(columns_of(begun), "reset")
-        if self._bounded:
-            self._note_outside("reset", begun)
+        self._check("reset", columns_of(observations).take(list(beginnings), 0))
 
     @keeps_process
     def step(
-        self, actions: Float32Array, buffers: StepBuffers
+        self, actions: Float32Array, buffers: StepBuffers, following: Following | None
     ) -> tuple[list[Ended], tuple[int, ...]]:
         """Episodes that ended, and rows that ended for the learner alone; writes `buffers`.
 
-        Where an episode ended, the next one must be started.
+        Where episodes ended, the `following` begin; without these they must be started.
         """
         self._made += 1
         self._actions.append(actions)
-        found = self._step_rows(enumerate(self._taken.each(actions)), buffers)
-        self._refuse_infinite(columns_of(buffers.observations), "step")
-        if self._bounded:
-            self._note_outside("step", buffers.observations)
-        return found
+        ended, lives = self._step_rows(enumerate(self._taken.each(actions)), buffers)
+        self._check("step", columns_of(buffers.observations))
+        if ended and following is not None:
+            self._start_rows(following([one.row for one in ended]), buffers.observations)
+        return ended, lives
 
     def _step_rows(
         self, taken: Iterable[tuple[int, Any]], buffers: StepBuffers
@@ -155,19 +166,18 @@ class Copies:
         ended: list[Ended] = []
         lives: list[int] = []
         observations, rewards = buffers.observations, buffers.rewards
-        totals, checksums, watched = self._totals, self._seen, self.guard.is_watching
-        size = observations.itemsize * (observations.size // len(observations))
+        totals, checksums, (shape, kind) = self._totals, self._seen, self._reader.plain
+        steps = self._watched_steps if self.guard.is_watching else self._steps
+        size = observations.nbytes // len(observations)
         masked, largest = self.settings.masks is not None, 0.0
-        bytes_seen = observations.reshape(-1).view(np.uint8).data
-        with self._blamed("step"):
+        bytes_seen = np.frombuffer(observations, np.uint8).data
+        try:
             for row, action in taken:
-                if watched:
-                    seen, reward, terminated, truncated, info = self._watched_step(row, action)
-                else:
-                    seen, reward, terminated, truncated, info = self._steps[row](action)
+                seen, reward, terminated, truncated, info = steps[row](action)
                 if type(info) is not dict and not isinstance(info, Mapping):
                     raise MisfitError("gave an info that is not a dict")
-                observations[row] = self._read("step", seen)
+                is_plain = type(seen) is ndarray and seen.dtype is kind and seen.shape == shape
+                observations[row] = seen if is_plain else self._read("step", seen)
                 gained = reward if type(reward) is float else reward_of(reward)
                 rewards[row] = gained
                 totals[row] += gained
@@ -185,6 +195,9 @@ class Copies:
                     self._keep_masks(row, info, begins=False)
                 first = row * size
                 checksums[row] = crc32(bytes_seen[first : first + size], checksums[row])
+        except BaseException as error:
+            self._blame("step", error)
+            raise
         if not largest < LARGEST_REWARD:
             self._refuse_infinite_rewards(rewards)
         return ended, tuple(lives)
@@ -213,7 +226,8 @@ class Copies:
             cut_off = bool(buffers.truncated[row])
             with self._blamed("info"):
                 won = self._judge.is_won(info, truncated=cut_off, total=total, length=length)
-        return Ended(row, won, total, length)
+        running = self._running[row]
+        return Ended(row, won, total, length, running.order, running.scenario)
 
     def take_notices(self) -> list[str]:
         """What a person should know since the last call."""
@@ -379,26 +393,26 @@ class Copies:
             set_attributes(env, {**self._usual, **episode.values})
         learners = self.guard.hand_over(row)
         try:
-            with self._blamed("reset"):
-                observation, info = env.reset(seed=episode.seed, options=options)
-                check_info(env, info)
-                observations[row] = self._read("reset", observation)
-                if self.settings.masks is not None:
-                    self._keep_masks(row, info, begins=True)
+            observation, info = env.reset(seed=episode.seed, options=options)
+            check_info(env, info)
+            observations[row] = self._read("reset", observation)
+            if self.settings.masks is not None:
+                self._keep_masks(row, info, begins=True)
+        except BaseException as error:
+            self._blame("reset", error)
+            raise
         finally:
             self.guard.take_back(row, learners)
         self._running[row], self._totals[row] = episode, 0.0
-        self._seen[row] = crc32(observations[row : row + 1].view(np.uint8).data)
+        self._seen[row] = crc32(observations[row : row + 1].data)
 
     def _read(self, call: str, observation: Any) -> Observations:
         """What the world shows of it; that its shape or type is not the space's is said once."""
         shape, kind = self._reader.plain
-        if (
-            type(observation) is np.ndarray
-            and observation.dtype is kind
-            and observation.shape == shape
-        ):
-            return observation
+        is_array = type(observation) is ndarray
+        if is_array and observation.dtype is kind and observation.shape == shape:
+            plain: Observations = observation
+            return plain
         seen = self._reader.read(observation, self._kind)
         if self._reader.fault is not None and not self._told:
             self._told = True
@@ -433,34 +447,44 @@ class Copies:
         """Raise ForeignCodeError, in a line, for what environments raise or give in `call`."""
         try:
             yield
-        except MisfitError as error:
-            raise ForeignCodeError(f"{self.settings.id}: its {call} {error}") from error
-        except NEVER_BLAMED:
-            raise
         except BaseException as error:
+            self._blame(call, error)
+            raise
+
+    def _blame(self, call: str, error: BaseException) -> None:
+        """Raise ForeignCodeError, in a line, for the `error` of `call`, if that is theirs."""
+        if isinstance(error, MisfitError):
+            raise ForeignCodeError(f"{self.settings.id}: its {call} {error}") from error
+        if not isinstance(error, NEVER_BLAMED):
             words = raised_words(self._envs[0], call, error)
             raise ForeignCodeError(f"{self.settings.id}: its {call} raised {words}") from error
 
-    def _note_outside(self, call: str, observations: Observations) -> None:
-        """Say once that a number lies beyond its bounds, which scaling by them counts on."""
-        fault = outside(self.spec, self._bounded, observations)
-        if fault is not None:
-            self._bounded = ()
-            self._notices.append(f"{self.settings.id}: its {call} {fault} (told once)")
+    def _check(self, call: str, columns: Float32Array) -> None:
+        """Say once that a number lies beyond its bounds, which scaling by them counts on.
+
+        Raises ForeignCodeError for NaN and infinity, which learning would spread unseen.
+        """
+        low, high = self._ends
+        if len(columns) < len(low):
+            low, high = low[: len(columns)], high[: len(columns)]
+        within = (columns >= low) & (columns <= high)
+        if np.count_nonzero(within) == within.size:
+            return
+        finite = np.isfinite(columns)
+        row, column = np.argwhere(~within if finite.all() else ~finite)[0]
+        name, value = self.spec.observation_names[column], columns[row, column]
+        gave = f"{self.settings.id}: its {call} gave {name} as {value:g}"
+        if not finite.all():
+            raise ForeignCodeError(gave)
+        self._ends = column_ends(self.spec, len(self._envs), bounded=False)
+        low, high = self.spec.observation_low[column], self.spec.observation_high[column]
+        self._notices.append(f"{gave}; its space says {low:g} to {high:g} (told once)")
 
     def _refuse_infinite_rewards(self, rewards: Float32Array) -> None:
         """Raise ForeignCodeError for NaN and infinity, which learning would spread unseen."""
         if not np.isfinite(rewards).all():
             reward = rewards[~np.isfinite(rewards)][0]
             raise ForeignCodeError(f"{self.settings.id}: its step gave a reward of {reward:g}")
-
-    def _refuse_infinite(self, columns: Float32Array, call: str) -> None:
-        """Raise ForeignCodeError for NaN and infinity, which learning would spread unseen."""
-        finite = np.isfinite(columns)
-        if not finite.all():
-            column = int(np.argwhere(~finite)[0][-1])
-            value, name = columns[~finite].flat[0], self.spec.observation_names[column]
-            raise ForeignCodeError(f"{self.settings.id}: its {call} gave {name} as {value:g}")
 
 
 def _close_quietly(envs: list[Env]) -> None:

@@ -6,7 +6,9 @@ process that started it, also where that is killed.
 """
 
 import os
+import pickle
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -17,7 +19,6 @@ from contextlib import suppress
 from mmap import mmap
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from pickle import PicklingError
 from typing import IO, Any
 
 import numpy as np
@@ -34,7 +35,13 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
     closed_on_failure,
 )
-from aimbot_lab.worlds.gymnasium.copies import Copies, Ended, RunningEpisode
+from aimbot_lab.worlds.gymnasium.copies import (
+    Beginnings,
+    Copies,
+    Ended,
+    Following,
+    RunningEpisode,
+)
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
 
 GONE = (EOFError, OSError)  # of a line whose other end is closed
@@ -42,6 +49,8 @@ START_SECONDS = 60.0  # at least, in which a process imports its libraries
 END_SECONDS = 5.0  # that environments have to be closed
 ALIGNMENT = 64  # bytes
 DETAILS = re.compile(r"reset|step|-?[\d.]+")  # in which processes say the same thing differently
+STEP = b"step"
+"""Asks for a step. All else that is asked or answered is pickled; nothing to say is b""."""
 
 
 def _memory() -> IO[bytes]:
@@ -131,14 +140,14 @@ class CopiesInProcesses:
         """See Copies."""
         self._answers("check_scenario", [(self._parts[0], (scenario,))])
 
-    def start(self, beginnings: Mapping[int, RunningEpisode], observations: Observations) -> None:
+    def start(self, beginnings: Beginnings, observations: Observations) -> None:
         """See Copies."""
         self._answers("start", self._by_part(beginnings))
         rows = list(beginnings)
         observations[rows] = self._shared.step.observations[rows]
 
     def step(
-        self, actions: Float32Array, buffers: StepBuffers
+        self, actions: Float32Array, buffers: StepBuffers, following: Following
     ) -> tuple[list[Ended], tuple[int, ...]]:
         """See Copies."""
         self._shared.actions[:] = actions
@@ -147,11 +156,16 @@ class CopiesInProcesses:
         answers = self._ask("step")
         for mine, theirs in zip(buffers[:-1], self._shared.step, strict=False):
             mine[:] = theirs
-        finished = buffers.finished
-        buffers.final_observations[finished] = self._shared.step.final_observations[finished]
-        for part, (over, lost) in zip(self._parts, answers, strict=True):
-            ended += [one._replace(row=one.row + part.first) for one in over]
-            lives += [row + part.first for row in lost]
+        for part, answer in zip(self._parts, answers, strict=True):
+            if answer is not None:
+                over, lost = answer
+                ended += [one._replace(row=one.row + part.first) for one in over]
+                lives += [row + part.first for row in lost]
+        if ended or lives:
+            finished = buffers.finished
+            buffers.final_observations[finished] = self._shared.step.final_observations[finished]
+        if ended:
+            self.start(following([one.row for one in ended]), buffers.observations)
         return ended, tuple(lives)
 
     def take_notices(self) -> list[str]:
@@ -214,8 +228,11 @@ class _Part:
     def __init__(self, settings: GymnasiumSettings, first: int, count: int, file: int) -> None:
         self.first, self.count = first, count
         self._lost: ForeignCodeError | None = None  # why it can't be asked any more
+        self._asked = ""  # what it has not answered
         self._settings = settings
         self._line, theirs = Pipe()
+        self._answers = select.poll()  # which connection.poll makes anew each time
+        self._answers.register(self._line, select.POLLIN)
         paths = [path for path in sys.path if path]
         command = [sys.executable, "-m", __name__, str(theirs.fileno()), str(file)]
         self._process = subprocess.Popen(
@@ -229,18 +246,22 @@ class _Part:
 
     def send(self, what: str, given: tuple[Any, ...]) -> None:
         """Ask it."""
-        if what in ("make", "share"):
-            given = *given, self.first, self.count
+        if self._asked and self._lost is None:  # by Ctrl-C
+            self._lost = self._failed(f"was left in {self._asked}")
         if self._lost is not None:
             return
+        if what in ("make", "share"):
+            given = *given, self.first, self.count
         try:
-            with suppress(*GONE):  # which `answer` says
-                self._line.send((what, given))
-        except (PicklingError, AttributeError, TypeError) as error:
+            message = STEP if what == "step" else pickle.dumps((what, given))
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ConfigurationError(
                 f"env.processes: env.kwargs can't be sent to another process ({error}): give what "
                 "plain YAML can say"
             ) from error
+        self._asked = what
+        with suppress(*GONE):  # which `answer` says
+            self._line.send_bytes(message)
 
     def answer(self, what: str) -> tuple[Any, list[str]]:
         """What it answers, or the error that it raised, and what a person should know.
@@ -252,13 +273,11 @@ class _Part:
         patience = self._settings.timeout_wait
         if what == "make":
             patience = max(patience, START_SECONDS)
-        last = self.first + self.count - 1
-        who = f"{self._settings.id}: the process of the copies {self.first} to {last}"
-        self._lost = ForeignCodeError(f"{who} was left in {what}")  # by Ctrl-C
         try:
-            if self._line.poll(patience):
-                found: tuple[Any, list[str]] = self._line.recv()
-                self._lost = None
+            if self._answers.poll(patience * 1000):
+                answer = self._line.recv_bytes()
+                self._asked = ""
+                found: tuple[Any, list[str]] = pickle.loads(answer) if answer else (None, [])
                 return found
             how = f"gave no answer to {what} for {patience:g} s (env.timeout_wait)"
         except GONE:
@@ -271,19 +290,24 @@ class _Part:
                 how = f"ended by signal {-code} in {what}"
             else:
                 how = f"ended with the exit code {code} in {what}"
-        self._lost = ForeignCodeError(f"{who} {how}")
+        self._lost = self._failed(how)
         return self._lost, []
+
+    def _failed(self, how: str) -> ForeignCodeError:
+        last = self.first + self.count - 1
+        who = f"{self._settings.id}: the process of the copies {self.first} to {last}"
+        return ForeignCodeError(f"{who} {how}")
 
     @property
     def is_well(self) -> bool:
         """Whether it can be asked."""
-        return self._lost is None
+        return self._lost is None and not self._asked
 
     def end(self) -> None:
-        """End the process; one that does not end is killed."""
+        """End the process, which closes its environments; one that does not end is killed."""
         self._line.close()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_SECONDS if self.is_well else 0.0)
+            self._process.wait(END_SECONDS if self._lost is None else 0.0)
         self._process.kill()
         self._process.wait()
 
@@ -327,8 +351,10 @@ class _Server:
                 asked: Callable[..., Any] = getattr(self._copies, what)
                 return asked(*given, self._buffers.observations)
             case "step":
-                self._buffers.finished[:] = self._buffers.truncated[:] = False
-                return self._copies.step(self._actions.copy(), self._buffers)
+                self._buffers.finished.fill(False)
+                self._buffers.truncated.fill(False)
+                ended = self._copies.step(self._actions.copy(), self._buffers, None)
+                return ended if any(ended) else None
             case "action_masks":
                 return self._copies.action_masks(self._masks)
             case "running":
@@ -349,12 +375,15 @@ def main(line: int, file: int) -> None:
     connection, server = Connection(line), _Server(file)
     with suppress(*GONE):
         while True:
-            what, given = connection.recv()
+            asked = connection.recv_bytes()
+            what, given = ("step", ()) if asked == STEP else pickle.loads(asked)
             try:
                 answer = server.answer(what, given)
             except LabError as error:
                 answer = error
-            connection.send((answer, server.notices()))
+            notices = server.notices()
+            is_empty = answer is None and not notices
+            connection.send_bytes(b"" if is_empty else pickle.dumps((answer, notices)))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ A picture is three axes of uint8 from 0 to 255 with its channels where stable-ba
 them, in the smallest of three, or two axes of these; others where the settings say so.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from aimbot_lab.foundation.world import (
     COLUMNS,
     Float32Array,
     ObservationBlock,
-    Observations,
     StateTable,
     WorldSpec,
     columns_of,
@@ -390,34 +389,21 @@ def _numbered_states(space: spaces.Space[Any]) -> StateTable | None:
     return table_of_one_hot(0, int(space.n)) if isinstance(space, spaces.Discrete) else None
 
 
-class Bounded(NamedTuple):
-    """Neighbouring columns of observations that have bounds."""
+class ColumnEnds(NamedTuple):
+    """Between what the columns of observations lie; NaN and infinity never do."""
 
-    columns: slice
-    low: Float32Array  # [their number], a little below, so that rounding does not count
+    low: Float32Array  # [B, D] of as many rows as there are, which is faster to compare
     high: Float32Array
 
 
-def bounded_columns(spec: WorldSpec) -> tuple[Bounded, ...]:
-    """The parts of observations that may lie beyond bounds."""
-    found, first = [], 0
-    for block in spec.observation_blocks:
-        columns = slice(first, first := first + block.columns)
-        low, high = spec.observation_low[columns], spec.observation_high[columns]
-        if (np.isfinite(low) | np.isfinite(high)).any():
-            below, above = (np.float32(ROUNDING) * (1 + np.abs(bound)) for bound in (low, high))
-            found.append(Bounded(columns, low - below, high + above))
-    return tuple(found)
-
-
-def outside(spec: WorldSpec, parts: Iterable[Bounded], observations: Observations) -> str | None:
-    """The first of `observations` [B] that lies beyond its bounds; None: all lie within."""
-    for columns, low, high in parts:
-        given = columns_of(observations)[:, columns]
-        if (given < low).any() or (given > high).any():
-            row, place = np.argwhere((given < low) | (given > high))[0]
-            column = columns.start + place
-            ends = f"{spec.observation_low[column]:g} to {spec.observation_high[column]:g}"
-            name = spec.observation_names[column]
-            return f"gave {name} as {given[row, place]:g}; its space says {ends}"
-    return None
+def column_ends(spec: WorldSpec, rows: int, *, bounded: bool = True) -> ColumnEnds:
+    """The declared bounds and a little beyond, so that rounding does not count; or any number."""
+    low, high = spec.observation_low, spec.observation_high
+    below, above = (
+        np.float32(ROUNDING if bounded else np.inf) * (1 + np.abs(bound)) for bound in (low, high)
+    )
+    last = np.finfo(np.float32).max
+    return ColumnEnds(
+        np.tile(np.maximum(low - below, -last), (rows, 1)),
+        np.tile(np.minimum(high + above, last), (rows, 1)),
+    )

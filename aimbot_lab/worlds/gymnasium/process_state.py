@@ -20,6 +20,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TextIO, Ty
 import numpy as np
 
 SIGNALS = int(signal.SIGINT), int(signal.SIGTERM), int(signal.SIGHUP)
+HANDLER: Callable[[int], Any] = _signal.getsignal  # 40 times as fast as signal's own
 WATCHED_CALLS = 500  # of environments, which take 60 us more each; who draws does so early
 SEEDS = "seeds the global generator {}, or draws from it: it has its own now"
 UNDONE = "called {}, which was undone"
@@ -98,7 +99,7 @@ class ProcessGuard:
 
     def look(self) -> ProcessState:
         """What the process is now; from here on, what is printed goes to standard error."""
-        before = (sys.stdout, sys.stderr), _folder(), _handlers()
+        before = (sys.stdout, sys.stderr), _folder(), list(map(HANDLER, SIGNALS))
         sys.stdout = sys.stderr
         return before
 
@@ -112,12 +113,14 @@ class ProcessGuard:
             with suppress(OSError):  # it is gone
                 os.chdir(folder)
             self._tell("changed the working directory, which was put back")
-        if handlers != _handlers():
+        if handlers != list(map(HANDLER, SIGNALS)):
             self._put_back_handlers(handlers)
 
     def _put_back_handlers(self, handlers: Sequence[Any]) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return  # which alone can change them
         for number, handler in zip(SIGNALS, handlers, strict=True):
-            if handler is not None and handler != _signal.getsignal(number):  # None: not Python's
+            if handler is not None and handler != HANDLER(number):  # None: not Python's
                 signal.signal(number, handler)
                 name = signal.Signals(number).name
                 self._tell(f"changed what {name} does, which was put back")
@@ -127,7 +130,7 @@ class ProcessGuard:
 
     def seed_own(self, row: int, seed: int) -> None:
         """Seed the generators that `row` has of its own."""
-        for name in self._names():
+        for name in self._names() if self.is_watching else ():
             one = generators()[name]
             if one.seed is None:
                 continue
@@ -148,6 +151,8 @@ class ProcessGuard:
 
     def take_back(self, row: int, before: Mapping[str, Any]) -> None:
         """Keep the generators as those of `row`, and have them be `before` again."""
+        if before is NOTHING:
+            return
         self._watched += 1
         for name, state in before.items():
             one = generators()[name]
@@ -175,13 +180,6 @@ def _folder() -> str | None:
         return os.getcwd()
     except OSError:
         return None
-
-
-def _handlers() -> Sequence[Any]:
-    """What is done on SIGNALS; (): this thread can't change that."""
-    if threading.get_ident() != threading.main_thread().ident:
-        return ()
-    return [_signal.getsignal(number) for number in SIGNALS]  # 40 times as fast as signal's own
 
 
 class Guarded(Protocol):

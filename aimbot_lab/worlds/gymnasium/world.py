@@ -29,7 +29,7 @@ from aimbot_lab.foundation.world import (
     StepBuffers,
 )
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.worlds.gymnasium.copies import Copies, Ended, RunningEpisode
+from aimbot_lab.worlds.gymnasium.copies import Beginnings, Copies, Ended, RunningEpisode
 from aimbot_lab.worlds.gymnasium.copies_in_processes import CopiesInProcesses
 from aimbot_lab.worlds.gymnasium.environments import drawn_parameters
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
@@ -65,6 +65,7 @@ class GymnasiumWorld:
         self._scenarios = np.zeros(self.num_envs, np.int64)
         self._resumed: list[RunningEpisode] | None = None  # that ran in a snapshot
         self._none_ended = self._batch([], ())
+        self._fitting: tuple[StepBuffers | None, StepBuffers | None] = None, None  # the last two
 
     @property
     def scenario_number(self) -> int:
@@ -85,7 +86,7 @@ class GymnasiumWorld:
         """Start first episodes in all rows from `seed`; writes `observations` [B]."""
         self._seed, self._begun, self._resumed = whole_seed(seed), 0, None
         check_writable(observations, "observations", shape=self._shape, dtype=self._kind.base)
-        self._begin(range(self.num_envs), observations)
+        self._copies.start(self._beginnings(range(self.num_envs)), observations)
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
         """Episodes that ended in this step; writes `buffers`.
@@ -94,18 +95,14 @@ class GymnasiumWorld:
         """
         if self._seed is None:
             raise MisuseError("step: reset the world first")
-        check_buffers(buffers, self._shape, self._kind.base)
+        if buffers is not self._fitting[0] and buffers is not self._fitting[1]:
+            check_buffers(buffers, self._shape, self._kind.base)
+            self._fitting = buffers, self._fitting[0]
         actions = checked_actions(actions, self.num_envs, spec=self._copies.spec)
-        buffers.finished[:] = buffers.truncated[:] = False
-        ended, lives = self._copies.step(actions, buffers)
-        if not ended and not lives:
-            return self._none_ended
-        batch = self._batch(ended, lives)
-        if self.keep_endings and self.spec.can("draw"):
-            for one in ended:
-                self._endings[one.row] = self._copies.draw(one.row)
-        self._begin([one.row for one in ended], buffers.observations)
-        return batch
+        buffers.finished.fill(False)
+        buffers.truncated.fill(False)
+        ended, lives = self._copies.step(actions, buffers, self._following)
+        return self._batch(ended, lives) if ended or lives else self._none_ended
 
     def take_notices(self) -> list[str]:
         """What a person should know since the last call."""
@@ -170,7 +167,7 @@ class GymnasiumWorld:
         lost.update(self._copies.play_again(dict(enumerate(before)), observations))
         for row, kept in enumerate(before):
             self._order[row], self._scenarios[row] = kept.order, kept.scenario
-        self._begin(list(lost), observations)
+        self._copies.start(self._beginnings(list(lost)), observations)
         if lost:
             self._notices.append(
                 f"{self._copies.settings.id}: {len(lost)} of {self.num_envs} episodes that ran "
@@ -204,34 +201,41 @@ class GymnasiumWorld:
         """Close all environments; there is nothing to play after that. What raises is reported."""
         self._copies.close()
 
-    def _begin(self, rows: Sequence[int], observations: Observations) -> None:
-        """Begin the next episodes in `rows`; writes their `observations` [B]."""
+    def _following(self, rows: Sequence[int]) -> Beginnings:
+        if self.keep_endings and self.spec.can("draw"):
+            self._endings.update({row: self._copies.draw(row) for row in rows})
+        return self._beginnings(rows)
+
+    def _beginnings(self, rows: Sequence[int]) -> Beginnings:
+        """The next episodes, which begin in `rows`."""
         assert self._seed is not None
         beginnings = {}
         for row in rows:
-            values = drawn_parameters(self._parameters, self._seed, episode=self._begun)
+            values: dict[str, float] = {}
+            if self._parameters:
+                values = drawn_parameters(self._parameters, self._seed, episode=self._begun)
             seed = self._episode_seed(self._begun)
             beginnings[row] = RunningEpisode(self._begun, self._scenario, values, seed)
             self._order[row], self._scenarios[row] = self._begun, self._scenario
             self._begun += 1
-        self._copies.start(beginnings, observations)
+        return beginnings
 
     def _episode_seed(self, order: int) -> int:
         assert self._seed is not None
         return derive_seed(self._seed, "episode", order) % 2**31
 
     def _batch(self, ended: Sequence[Ended], lives: tuple[int, ...]) -> EpisodeBatch:
-        rows = np.array([one.row for one in ended], np.int64)
+        counts = [(one.row, 0, one.order, one.scenario, one.length) for one in ended]
+        rows, agents, orders, scenarios, lengths = np.array(counts, np.int64).reshape(-1, 5).T
         returns = np.array([one.total for one in ended], np.float64)
-        won = np.array([one.won for one in ended], np.bool_)
         return EpisodeBatch(
             row=rows,
-            agent=np.zeros_like(rows),
-            order=self._order[rows],
-            scenario=self._scenarios[rows],
+            agent=agents,
+            order=orders,
+            scenario=scenarios,
             cell=(CELL,) * len(rows),
-            outcome=np.where(won, WIN, LOSS).astype(np.int8),
-            length=np.array([one.length for one in ended], np.int64),
+            outcome=np.array([WIN if one.won else LOSS for one in ended], np.int8),
+            length=lengths,
             terms=returns[:, None],
             running_order=self._order,
             running_scenario=self._scenarios,
