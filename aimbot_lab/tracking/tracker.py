@@ -295,9 +295,15 @@ _LONGEST_RUN_NAME = 250  # characters
 _KEY = re.compile(r"[\w\-. :/]+")
 
 
+def is_key(key: str) -> bool:
+    """Whether MLflow takes `key` as a name of a metric, parameter or tag."""
+    plain = _KEY.fullmatch(key) is not None and _is_plain_path(key)
+    return plain and len(key) <= _LONGEST_KEY
+
+
 def checked_key(key: str) -> str:
     """`key`, a name of a metric, parameter or tag. Raises ValueError where MLflow refuses it."""
-    if not _KEY.fullmatch(key) or not _is_plain_path(key) or len(key) > _LONGEST_KEY:
+    if not is_key(key):
         raise ValueError(
             f"{key!r} is not a valid name for tracking: letters, digits and _-. :/ are allowed, "
             f"{_LONGEST_KEY} characters at most, no empty part between slashes"

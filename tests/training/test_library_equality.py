@@ -21,9 +21,11 @@ from gymnasium.envs.registration import EnvSpec
 from sb3_contrib import ARS
 from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 from stable_baselines3.her import HerReplayBuffer
 
+from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.temperature import LIKELIEST
 from aimbot_lab.experiment.config.document import load_curriculum
@@ -394,6 +396,52 @@ def test_ars_learns_what_its_own_script_learns_and_resumes_between_updates(
     seen = np.random.default_rng(0).uniform(-1, 1, (50, 3)).astype(np.float32)
     acted = load_agent(tmp_path / "last").agent.act(seen)
     np.testing.assert_array_equal(acted, wanted.predict(seen, deterministic=True)[0])
+
+
+class Recording(BaseCallback):
+    """Records what a logger takes, numbers and other things."""
+
+    def _on_step(self) -> bool:
+        for name, value in {
+            "own/text": "x",
+            "train/text": "x",
+            "own/many": np.zeros(3),
+            "own/#": 1,
+        }.items():
+            self.logger.record(name, value)
+        self.logger.record("own/ends", float(self.locals["dones"][0]))
+        return len(self.locals["infos"]) == len(self.locals["new_obs"]) == 1
+
+
+def test_lessons_of_ars_judge_candidates_and_a_stop_stands_between_updates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
+    settings = ALGORITHMS["ars"].settings(
+        algo="ars", total_steps=600, options={"n_delta": 2}, reward_scale=1.0
+    )
+    env = GymnasiumSettings(id=registered(monkeypatch, spaces.Discrete(3)), num_envs=1)
+    passed_soon: Any = {"measure": "reward", "rule": "ml-agents", "threshold": -1e6}
+    easy = CompletionCriteria(min_lesson_length=6, **passed_soon)
+    task = {"task": 1.0}
+    lessons = (
+        Lesson(name="a", targets=task, completion_criteria=easy),
+        Lesson(name="b", targets=task),
+    )
+    plan, keeper = TrainingPlan(SEED, env, lessons, settings), Keeper()
+    whole = learned(plan, keeper.links, None)
+    updates = [one.step for one in keeper.checkpoints]  # where each begins
+    first, second = whole.progress.lesson_reports
+    assert first.episodes == 6  # the first candidates' four episodes, and two of the next four
+    assert updates[1] < (first.ended_at_step or 0) < updates[2]
+    assert second.episodes == 4 * (len(updates) - 2)  # from there on all, and none broken off
+    looks, stopped, sink = iter(range(10**6)), Training(plan, callbacks=[Recording()]), Sink()
+    stopped.learn(sink, SilentObserver(), lambda: next(looks) > 300, links=(kept := Keeper()).links)
+    assert stopped.model.num_timesteps in updates[3:-1]
+    assert {step for step, numbers in sink.logged if "own/ends" in numbers} <= {*updates}
+    again = learned(plan, UNLINKED, (kept.checkpoints[-1], kept))
+    hashes = {state_sha256(one.model, one.progress.state()) for one in (again, whole)}
+    assert len(hashes) == 1
 
 
 @pytest.mark.parametrize("algo", ["a2c", *BY_NUMBERS])

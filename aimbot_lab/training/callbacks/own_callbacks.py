@@ -8,6 +8,7 @@ from stable_baselines3.common.logger import KVWriter
 
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, blamed
 from aimbot_lab.foundation.named_code import require_allowed
+from aimbot_lab.tracking.tracker import is_key
 from aimbot_lab.training.callbacks.report_callback import LEARNER_PREFIX, MetricSink
 from aimbot_lab.training.checkpoint import recorded_numbers
 from aimbot_lab.training.checks import UNSEEN, callback_class, callback_code
@@ -59,7 +60,7 @@ class OwnCallbacks(BaseCallback):
             one.n_calls = calls
 
     def _init_callback(self) -> None:
-        self.logger.output_formats.append(RecordedMetrics(self._sink))
+        self.logger.output_formats.append(RecordedMetrics(self._sink, self._observer))
         self._call_each("init_callback", self.model)
 
     def _on_training_start(self) -> None:
@@ -72,7 +73,8 @@ class OwnCallbacks(BaseCallback):
         for where, goes_on in self._call_each("on_step").items():
             if not goes_on:
                 step = f"at step {self.num_timesteps:,}"
-                self._observer.notice(f"{where} returned False {step}, which stops the training")
+                what = f"returned {goes_on!r:.20} {step}, which stops the training"
+                self._observer.notice(f"{where} {what}")
                 self._stop()
                 return False
         return True
@@ -99,8 +101,9 @@ class OwnCallbacks(BaseCallback):
 class RecordedMetrics(KVWriter):
     """Numbers that callbacks record in the library's logger, to `sink`."""
 
-    def __init__(self, sink: MetricSink) -> None:
-        self._sink = sink
+    def __init__(self, sink: MetricSink, observer: Observer) -> None:
+        self._sink, self._observer = sink, observer
+        self._refused: set[str] = set()
 
     def write(
         self,
@@ -111,7 +114,13 @@ class RecordedMetrics(KVWriter):
         """Keep what the library does not log itself; `key_excluded` says where else it goes."""
         del key_excluded
         found = recorded_numbers(key_values)
+        for name in found.keys() - self._refused:
+            if not is_key(name):
+                self._refused.add(name)
+                what = f"a callback records {name!r:.80}, a name that MLflow refuses"
+                self._observer.notice(f"{what}: it is left out")
         own = {name: value for name, value in found.items() if not name.startswith(KNOWN)}
+        own = {name: value for name, value in own.items() if is_key(name)}
         if own:
             self._sink.log_metrics(step, own)
 

@@ -22,6 +22,7 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import MIN_EPISODES, Cell, EpisodeBatch, Measure, wilson
 from aimbot_lab.foundation.shown_text import speed
 from aimbot_lab.foundation.world import WorldSpec, dropped_episodes, logged_errors, new_notices
+from aimbot_lab.tracking.tracker import is_key
 from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.training.checkpoint import recorded_numbers
 from aimbot_lab.training.run_hooks import Observer, TrainingSnapshot
@@ -211,7 +212,7 @@ def curriculum_metrics(view: CurriculumView) -> dict[str, float]:
 def learner_metrics(logger: Logger) -> dict[str, float]:
     """What the algorithm recorded in its last update (losses, entropy, divergence, ...)."""
     found = recorded_numbers(logger.name_to_value)
-    return {key: value for key, value in found.items() if key.startswith(LEARNER_PREFIX)}
+    return {k: one for k, one in found.items() if k.startswith(LEARNER_PREFIX) and is_key(k)}
 
 
 class LessonChanges:
