@@ -16,7 +16,14 @@ import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.display import ReplayRow, ReplayWorld, RowArrays, Scene, WorldReplays
+from aimbot_lab.foundation.display import (
+    ReplayRow,
+    ReplayWorld,
+    RestoredRow,
+    RowArrays,
+    Scene,
+    WorldReplays,
+)
 from aimbot_lab.foundation.episodes import (
     DRAW,
     LOSS,
@@ -185,8 +192,8 @@ class ReplayStep:
     line: str | None  # the result line of the first agent, once the episode has ended
 
 
-def replay_steps(episode: RecordedEpisode) -> Iterator[ReplayStep]:
-    """The beginning of `episode` and the moment after each of its decisions.
+def replay_steps(episode: RecordedEpisode, *, drawn: bool = True) -> Iterator[ReplayStep]:
+    """The beginning of `episode` and the moment after each of its decisions, to be `drawn` or not.
 
     Raises ReplayError where it can't be played, or does not end with its last action.
     """
@@ -194,6 +201,8 @@ def replay_steps(episode: RecordedEpisode) -> Iterator[ReplayStep]:
         row = episode.world.replay_row(episode.settings, episode.start, make_world)
     except MisuseError as error:
         raise ReplayError(f"the replay's initial state is invalid: {error}") from error
+    if not drawn and isinstance(row, RestoredRow):
+        row.world.keep_endings = False  # for which an environment would have to render
     last = len(episode.actions) - 1
     for number, step in enumerate(_steps(row, episode.actions), -1):
         if number >= 0 and (step.line is not None) != (number == last):
@@ -237,7 +246,7 @@ def trajectory_sha256(episode: RecordedEpisode) -> str:
     Raises ReplayError where the episode does not end as it was recorded.
     """
     digest = hashlib.sha256()
-    for step in replay_steps(episode):
+    for step in replay_steps(episode, drawn=False):
         for array in step.scene.trajectory:
             digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
         digest.update(observation_bytes(step.observations))
@@ -324,7 +333,7 @@ def summarize(replay: Replay) -> EpisodeSummary:
     """What happened in `replay`. Raises ReplayError where it can't be played."""
     events: Counter[str] = Counter()
     terms: npt.NDArray[np.float64] = np.zeros(0)
-    for step in replay_steps(replay.episode):
+    for step in replay_steps(replay.episode, drawn=False):
         events.update(step.scene.events)
         terms = step.scene.terms
     result, episode, spec = replay.episode.result, replay.episode, replay.episode.spec

@@ -312,7 +312,7 @@ def frames(replay: Replay, style: FrameStyle) -> Iterator[Picture]:
 
 def term_scale(replay: Replay) -> npt.NDArray[np.float64]:
     """Value [T] of a full bar for each reward term of `replay`."""
-    *_, last = (step.scene.terms for step in replay_steps(replay.episode))
+    *_, last = (step.scene.terms for step in replay_steps(replay.episode, drawn=False))
     names = replay.episode.spec.reward_terms
     return bar_scale(last, [names.index(one) for one in replay.episode.world.result_terms.values()])
 

@@ -27,6 +27,7 @@ from aimbot_lab.replay.episode import (
     RowRecorder,
     as_replay,
     replay_steps,
+    summarize,
     verify,
 )
 from aimbot_lab.training.run_hooks import SilentObserver
@@ -343,6 +344,21 @@ def test_an_episode_is_kept_as_a_replay_and_drawn_as_the_environment_renders_its
     assert steps[-1].line == episode.line
     assert steps[-1].scene.state().max() >= 100
     assert not corridors(WinRule(terminated="win"), id="Shown-v0").spec.can("replay")
+
+
+@pytest.mark.usefixtures("shown")
+def test_a_replay_is_kept_without_a_picture_and_a_missing_screen_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def render(_: Any) -> Any:
+        raise RuntimeError("an OpenGL platform library has not been loaded")
+
+    monkeypatch.setattr(Shown, "render", render)
+    world = shown_worlds(1)
+    replay = as_replay(recorded(world), {})
+    assert summarize(replay).decisions > 0
+    with pytest.raises(LabError, match=r"^Shown-v0: its render raised [^\n]* MUJOCO_GL=egl[^\n]*$"):
+        world.draw(0)
 
 
 def recorded(world: GymnasiumWorld) -> RecordedEpisode:

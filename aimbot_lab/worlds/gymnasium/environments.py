@@ -174,6 +174,8 @@ def raised_words(env: Env, call: str, error: BaseException) -> str:
     """What `call` of `env` raised, where, and what is wanted if that is the old interface."""
     found, words = place_of(error), reason(error)
     place = "" if found is None else f" ({found})"
+    if call == "render" and "OpenGL" in words:
+        return f"{words}{place}; the variable MUJOCO_GL=egl (or osmesa) renders without a display"
     # What raised these is the call itself, or who took its values, and not code within.
     called = f"{call}() got an unexpected keyword" in words
     if (
