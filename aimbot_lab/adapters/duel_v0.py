@@ -39,6 +39,7 @@ PerAgent = dict[Agent, Any]
 def parallel_env(
     *,
     difficulty: int | None = None,
+    opponent: str | None = None,
     action: ActionKind = "bins",
     aim_bins: Sequence[float] | None = None,
     masks: bool = False,
@@ -47,16 +48,18 @@ def parallel_env(
 ) -> "DuelEnv":
     """The duel of two agents that act at once; `settings` are those of `env` in a curriculum.
 
-    Layouts are of one `difficulty` (1 to 5), or of all. An action is of bins or hybrid, as in the
-    Gymnasium environments. Masks are in every info, in the form in which the action space samples
-    by them, and with `masks` also in the observation, which is then a `Dict`.
+    With an `opponent`, such as `still` or `greedy`, that script plays away, and home is the only
+    agent. Layouts are of one `difficulty` (1 to 5), or of all. An action is of bins or hybrid, as
+    in the Gymnasium environments. Masks are in every info, in the form in which the action space
+    samples by them, and with `masks` also in the observation, which is then a `Dict`.
     Raises ConfigurationError for what the duel does not have.
     """
     if difficulty is not None and difficulty not in range(1, LEVELS + 1):
         raise ConfigurationError(f"difficulty must be one of 1 to {LEVELS} (got {difficulty!r})")
     return DuelEnv(
-        _made(settings),
+        _made(settings, opponent),
         difficulty,
+        opponent=opponent,
         action=action,
         aim_bins=aim_bins,
         masks=masks,
@@ -69,19 +72,24 @@ def env(**settings: Any) -> "AECEnv[Any, Any, Any]":
     return wrappers.OrderEnforcingWrapper(parallel_to_aec(parallel_env(**settings)))
 
 
-def _made(settings: Mapping[str, Any]) -> Any:
+def _made(settings: Mapping[str, Any], opponent: str | None) -> Any:
     fixed = {"world", "num_envs", "threads", "learner"} & settings.keys()
     if fixed:
         raise ConfigurationError(f"{min(fixed)}: is fixed here; leave it out")
+    learner = "both" if opponent is None else "home"
     try:
-        return make_world(WORLDS["duel"].settings(num_envs=1, **settings))
+        world = make_world(WORLDS["duel"].settings(num_envs=1, learner=learner, **settings))
     except (TypeError, ValueError) as error:
         what = " ".join(str(error).split())
         raise ConfigurationError(f"duel_v0: {what}") from error
+    if opponent is not None and opponent not in world.spec.targets:
+        known = ", ".join(world.spec.targets)
+        raise ConfigurationError(f"opponent must be one of {known} (got {opponent!r})")
+    return world
 
 
 class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
-    """One match of the duel after the other; both agents leave it together."""
+    """One match of the duel after the other; all agents leave it together."""
 
     metadata: dict[str, Any] = {  # noqa: RUF012 declared so by pettingzoo, which reads it here
         "name": "duel_v0",
@@ -95,6 +103,7 @@ class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
         world: Any,
         difficulty: int | None,
         *,
+        opponent: str | None,
         action: ActionKind,
         aim_bins: Sequence[float] | None,
         masks: bool,
@@ -102,7 +111,7 @@ class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
     ) -> None:
         self.world, self._shows_masks = world, masks
         self.render_mode = checked_render_mode(render_mode, self.metadata)
-        self.possible_agents = list(AGENTS)
+        self.possible_agents = list(AGENTS[: seats_of(world)])
         self.agents: list[Agent] = []
         self._codec = action_codec(world.spec, action, aim_bins)
         self._hybrid = action == "hybrid"
@@ -112,10 +121,10 @@ class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
         self._buffers = step_buffers(world)
         self._actions = np.zeros((seats_of(world), len(world.spec.branches) + 1), np.float32)
         self._masks = np.zeros((seats_of(world), self._bounds[-1]), np.bool_)
-        self._spaces = {agent: self._spaces_of_one() for agent in AGENTS}
+        self._spaces = {agent: self._spaces_of_one() for agent in self.possible_agents}
         self._random, _ = seeding.np_random()
         levels = tuple(float(difficulty in (None, level)) for level in range(1, LEVELS + 1))
-        target = next(iter(world.spec.targets))
+        target = opponent or next(iter(world.spec.targets))
         world.set_scenario(Scenario({target: 1.0}, {target: levels}))
         world.keep_endings = render_mode is not None
 
@@ -150,7 +159,7 @@ class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
         if seed is not None:
             self._random, _ = seeding.np_random(seed)
         self.world.reset(int(self._random.integers(MAX_SEEDS)), self._buffers.observations)
-        self.agents = list(AGENTS)
+        self.agents = list(self.possible_agents)
         infos = self._infos()
         return self._seen(self._buffers.observations, infos), infos
 
@@ -163,7 +172,8 @@ class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
         """
         if not self.agents:
             return {}, {}, {}, {}, {}
-        for seat, agent in enumerate(AGENTS):
+        agents = self.possible_agents
+        for seat, agent in enumerate(agents):
             if agent not in actions:
                 raise ConfigurationError(f"step: there is no action of agent {agent}")
             self._codec.to_world(actions[agent], self._actions[seat : seat + 1])
@@ -174,9 +184,9 @@ class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
         self.agents = [] if over else self.agents
         return (
             self._seen(shown, infos),
-            {agent: float(buffers.rewards[seat]) for seat, agent in enumerate(AGENTS)},
-            dict.fromkeys(AGENTS, over),
-            dict.fromkeys(AGENTS, False),
+            {agent: float(buffers.rewards[seat]) for seat, agent in enumerate(agents)},
+            dict.fromkeys(agents, over),
+            dict.fromkeys(agents, False),
             infos,
         )
 
@@ -184,12 +194,13 @@ class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
         """The masks of the present state, and how the match ended, if it did."""
         self.world.action_masks(self._masks)
         infos = {}
-        for seat, agent in enumerate(AGENTS):
+        for seat, agent in enumerate(self.possible_agents):
             # When a match is over nothing is chosen any more, and nothing masked.
             row = np.ones_like(self._masks[seat]) if episodes else self._masks[seat]
             infos[agent] = {"action_mask": self._mask(row)}
             if episodes:
                 infos[agent]["outcome"] = int(episodes.outcome[seat])
+                infos[agent]["is_success"] = bool(episodes.won[seat])
                 infos[agent]["terms"] = dict(
                     zip(self.world.spec.reward_terms, episodes.terms[seat].tolist(), strict=True)
                 )
@@ -203,7 +214,8 @@ class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
         return (*parts, *(np.ones(count, np.int8) for count in self._bins))
 
     def _seen(self, observations: np.ndarray, infos: PerAgent) -> PerAgent:
-        found: PerAgent = {agent: observations[at].copy() for at, agent in enumerate(AGENTS)}
+        agents = self.possible_agents
+        found: PerAgent = {agent: observations[at].copy() for at, agent in enumerate(agents)}
         if not self._shows_masks:
             return found
         masks = {
@@ -211,7 +223,7 @@ class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
             for agent, info in infos.items()
         }
         return {
-            agent: {"observation": found[agent], "action_mask": masks[agent]} for agent in AGENTS
+            agent: {"observation": found[agent], "action_mask": masks[agent]} for agent in agents
         }
 
     def render(self) -> Picture | None:

@@ -30,6 +30,21 @@ def test_pettingzoo_finds_no_fault_with_the_agents_one_after_the_other(action: s
     seed_test(lambda: duel_v0.env(action=action, **SHORT), num_cycles=60)
 
 
+def test_an_opponent_of_the_world_leaves_home_as_the_only_agent() -> None:
+    made = duel_v0.parallel_env(opponent="greedy", action="hybrid", **SHORT)
+    assert made.possible_agents == ["home"]
+    parallel_api_test(made, num_cycles=60)
+    won = set()
+    for seed in range(3):
+        _, infos = made.reset(seed=seed)
+        while made.agents:
+            action = made.action_space("home").sample(mask=infos["home"]["action_mask"])
+            _, _, _, _, infos = made.step({"home": action})
+        won.add(infos["home"]["is_success"])
+        assert infos["home"]["is_success"] == (infos["home"]["outcome"] == 1)
+    assert won == {False}
+
+
 def test_masks_are_shown_in_the_observation_where_that_is_asked_for() -> None:
     made = duel_v0.parallel_env(masks=True, **SHORT)
     parallel_api_test(made, num_cycles=60)
@@ -61,6 +76,7 @@ def test_both_agents_leave_together_and_their_rewards_are_exact_negatives() -> N
     ("settings", "fault"),
     [
         ({"difficulty": 6}, "difficulty must be one of 1 to 5"),
+        ({"opponent": "ghost"}, "opponent must be one of still, random, greedy, aimbot"),
         ({"num_envs": 4}, "num_envs: is fixed here"),
         ({"helth": 4}, "helth"),
         ({"health": 0}, "health"),

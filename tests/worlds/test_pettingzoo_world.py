@@ -6,11 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from aimbot_lab.evaluation.episodes import play
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import COLUMNS, Scenario, step_buffers
 from aimbot_lab.foundation.world_type import RandomAgent
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.registry import make_world, type_of
+from tests.training.tiny_training import Sink
 from tests.worlds.walkers import COMES, LAST, Walkers, walkers
 
 WINS = {"info": "is_success"}
@@ -108,6 +116,23 @@ def test_several_processes_give_the_bits_of_one() -> None:
             np.testing.assert_array_equal(*(getattr(one, name) for one in batches))
     for world, _ in worlds:
         world.close()
+
+
+def test_running_episodes_go_on_to_the_bit_with_who_has_ended_and_who_comes() -> None:
+    (world, buffers), other = begun(win=WINS), walkers(win=WINS)
+    act = RandomAgent(world.spec, 0)
+    for _ in range(LAST + COMES):
+        world.step(act(buffers.observations), buffers)
+    other.restore(world.snapshot())
+    others = step_buffers(other)
+    assert not other.resume_episodes(others.observations).any()
+    np.testing.assert_array_equal(others.observations, buffers.observations)
+    for _ in range(LAST):
+        actions = act(buffers.observations)
+        batches = world.step(actions, buffers), other.step(actions, others)
+        np.testing.assert_array_equal(others.rewards, buffers.rewards)
+        np.testing.assert_array_equal(*(batch.returns for batch in batches))
+        np.testing.assert_array_equal(*(batch.running_order for batch in batches))
 
 
 def test_a_parameter_reaches_the_environment_below_a_wrapper_of_pettingzoo() -> None:
@@ -232,3 +257,69 @@ def test_infos_may_be_missing_and_types_may_be_others() -> None:
         for array, same in zip(worlds[0][1], worlds[1][1], strict=True):
             np.testing.assert_array_equal(array, same)
         np.testing.assert_array_equal(batches[0].returns, batches[1].returns)
+
+
+MASKED = """
+name: masked
+env: {world: pettingzoo, id: "tests.worlds.walkers:Walkers", num_envs: 4, ENV}
+train: {algo: ALGO, total_steps: 576, n_steps: 24, batch_size: 72, n_epochs: 2, learning_rate: 0.1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("algo", "env"),
+    [
+        ("maskable_ppo", "kwargs: {masks: observation, strict: true}"),
+        (
+            "hybrid_ppo, masks: true",
+            "kwargs: {masks: info, strict: true}, masks: {info: action_mask}",
+        ),
+    ],
+)
+def test_masks_are_heeded_in_training_and_evaluation(tmp_path: Path, algo: str, env: str) -> None:
+    """The environment raises where one is not."""
+    path = tmp_path / "c.yaml"
+    path.write_text(MASKED.replace("ALGO", algo).replace("ENV", env), encoding="utf-8")
+    config = load_curriculum(path, may_run=always).config
+    training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
+    training.learn(Sink(), SilentObserver(), lambda: False)
+    world = make_world(config.env)
+    agent = Agent(training.model.policy, world.spec, config.train)
+    random = type_of(config.env).baselines(config.env)["random"](world, 1)
+    for player in (agent.player(world), random):
+        play(world, player, Cell("task", 0), seed=1)
+
+
+def test_masks_that_are_missing_or_leave_nothing_are_told_with_the_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(RunFailedError, match=r"its reset gave no 'mask' in its info, .*walker_0\)"):
+        begun(rows=1, masks={"info": "mask"})
+    monkeypatch.setattr(Walkers, "allowed", lambda *_: np.zeros(3, np.int8))
+    with pytest.raises(RunFailedError, match=r"gave no choice for action \(agent walker_0\)"):
+        begun(rows=1, kwargs={"masks": "observation"})
+
+
+DUEL = """
+name: duel
+env:
+  world: pettingzoo
+  id: aimbot_lab.adapters.duel_v0
+  kwargs: {opponent: still, difficulty: 1, time_limit: 2.0, action: hybrid}
+  masks: {info: action_mask}
+  win: {info: is_success}
+  num_envs: 2
+train: {algo: hybrid_ppo, aim: hybrid, masks: true, total_steps: 128, n_steps: 32, batch_size: 32}
+"""
+
+
+def test_the_duel_in_pettingzoo_trains_with_its_masks(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(DUEL, encoding="utf-8")
+    config = load_curriculum(tmp_path / "c.yaml", may_run=always).config
+    world = make_world(config.env)
+    assert world.spec.agents == 1
+    assert world.spec.can("masks")
+    assert world.spec.branches == (3, 3, 2)
+    training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
+    outcome = training.learn(Sink(), SilentObserver(), lambda: False)
+    assert outcome.steps == 128

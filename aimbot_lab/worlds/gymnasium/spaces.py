@@ -1,10 +1,11 @@
 """Actions of any Gymnasium environment as named columns, and what else it gives beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason
@@ -35,11 +36,11 @@ class ActionColumns(NamedTuple):
 def flat_masks(given: Any, spec: WorldSpec) -> BoolArray:
     """The masks of each branch, or of a single one that comes without a list, as [choices].
 
-    Raises MisfitError where they do not fit.
+    Those of a Dict of actions may be a Dict, too, with None for numbers. Raises MisfitError where
+    they do not fit.
     """
     try:
-        parts = [np.ravel(part) for part in (given if isinstance(given, list | tuple) else [given])]
-        values = np.concatenate(parts)
+        values = np.concatenate(list(_mask_parts(given, spec.environment_actions)))
         masks = values.astype(np.bool_)
     except (TypeError, ValueError) as error:
         raise MisfitError(f"gave an invalid mask of its choices: {reason(error)}") from error
@@ -53,6 +54,15 @@ def flat_masks(given: Any, spec: WorldSpec) -> BoolArray:
         if not part.any():
             raise MisfitError(f"gave no choice for {name}")
     return masks
+
+
+def _mask_parts(given: Any, taken: EnvironmentActions | None) -> Iterator[npt.NDArray[Any]]:
+    if isinstance(given, Mapping) and taken is not None:
+        for key, part in zip(taken.keys, taken.parts, strict=True):
+            if part.starts:
+                yield from _mask_parts(given.get(key), part)
+    else:
+        yield from map(np.ravel, given if isinstance(given, list | tuple) else [given])
 
 
 def reward_of(given: Any) -> float:
