@@ -98,31 +98,7 @@ def unbroken(folder: Path) -> dict[str, Any]:
 LONG = "train.total_steps=500000000"
 
 
-def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(tmp_path: Path) -> None:
-    folder = new_project(tmp_path)
-    # More steps than can be made before the signal comes; how many it is to be is known after it.
-    given = ("run", "tiny.yaml", "--json", "--set")
-    code, output, messages = broken_off(folder, signal.SIGINT, *given, LONG)
-    stopped = json.loads(output)
-    assert (code, stopped["status"]) == (130, "KILLED")
-    assert stopped["resumes_at"] <= stopped["steps"]
-    assert status(folder, stopped["run_id"]) == "KILLED"
-    way = next(line for line in messages.splitlines() if line.startswith("To resume it: "))
-    assert way.endswith(f"resume {stopped['run_id'][:12]}")
-    steps = f"train.total_steps={stopped['steps'] + 4096}"
-    words = (*way[way.rindex("resume") :].split(), "--set", steps, "--json")
-    told = invoke_in(folder, *words, wanted=1)
-    resumed = told.document
-    assert f"resuming run {stopped['run_id'][:12]} (tiny)" in told.said
-    assert f"resuming run {stopped['run_id']} from step " in told.said
-    assert resumed["run_id"] == stopped["run_id"]
-    unbroken = invoke_in(folder, *given, steps, wanted=1).document
-    for key in ("steps", "state_sha256", "lessons", "cells"):
-        assert resumed[key] == unbroken[key]
-    assert status(folder, resumed["run_id"]) == "FAILED"
-
-
-def test_a_killed_run_is_resumed_by_its_file_and_a_stop_saves(
+def test_a_killed_run_is_resumed_by_its_file_and_once_stopped_ends_as_the_unbroken_one(
     folder: Path, unbroken: dict[str, Any]
 ) -> None:
     arguments = ("run", "tiny.yaml", "--seed", "8", "--set", LONG, "--resume", "--json")
@@ -137,12 +113,25 @@ def test_a_killed_run_is_resumed_by_its_file_and_a_stop_saves(
     document = json.loads(output)
     assert (code, document["status"]) == (130, "KILLED")
     assert document["run_id"] == killed.run_id
-    assert document["resumes_at"] > 0
+    assert 0 < document["resumes_at"] <= document["steps"]
     assert STOPPING in messages
     assert "Look at it: " in messages
     assert status(folder, killed.run_id) == "KILLED"
     saved = download_artifact(data_folder(folder), killed.run_id, name="agent/last")
     assert (saved / "agent.safetensors").is_file()
+    way = next(line for line in messages.splitlines() if line.startswith("To resume it: "))
+    assert way.endswith(f"resume {killed.run_id[:12]}")
+    # More steps than can be made before a signal; how many it is to be is known after it.
+    steps = ("--set", f"train.total_steps={document['steps'] + 4096}", "--json")
+    told = invoke_in(folder, *way[way.rindex("resume") :].split(), *steps, wanted=1)
+    resumed = told.document
+    assert f"resuming run {killed.run_id[:12]} (tiny)" in told.said
+    assert f"resuming run {killed.run_id} from step " in told.said
+    assert resumed["run_id"] == killed.run_id
+    again = invoke_in(folder, "run", "tiny.yaml", "--seed", "8", *steps, wanted=1).document
+    for key in ("steps", "state_sha256", "lessons", "cells"):
+        assert resumed[key] == again[key]
+    assert status(folder, killed.run_id) == "FAILED"
 
 
 def test_more_steps_are_taken_by_the_same_run(folder: Path, unbroken: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sweep_files import PLANTED, RACE, SWEEP, changed, write_sweep
+from sweep_files import RACE, SWEEP, changed, write_sweep
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.episodes import wilson
@@ -166,27 +166,6 @@ def test_what_is_not_there_is_told_in_a_line(
 ) -> None:
     (line,) = call(folder, *arguments, wanted=2).said.splitlines()
     assert told in line
-
-
-def test_a_trial_whose_values_allow_no_training_fails_alone(tmp_path: Path) -> None:
-    """Batches of 100 divide no rollout; only together with another key is that wrong."""
-    path = write_sweep(
-        tmp_path,
-        changed(
-            PLANTED,
-            ("measure: planted", "measure: win_rate"),
-            ("  optimum: {env.rewards.spin_penalty: 0.2, env.rewards.facing: 8, "
-             "env.rewards.in_area: 60}\n", ""),
-            ("  env.rewards.facing: {type: float, low: 0.03, high: 30, log: true}\n",
-             "  train.learning_rate: {type: categorical, choices: [0.001, 1.0e+30]}\n"),
-            ("trials: 8", "trials: 4"), ("seeds: 2", "seeds: 1"), ("workers: 3", "workers: 1"),
-            ("sampler: tpe", "sampler: random") if "sampler: tpe" in PLANTED else ("name", "name"),
-        ),
-    )  # fmt: skip
-    trials = call(tmp_path, "sweep", str(path), "--json").document["trials"]
-    states = {trial["state"]: trial["reason"] for trial in trials}
-    assert "diverged" in states["failed"]
-    assert states["done"] is None
 
 
 @pytest.mark.campaign

@@ -66,6 +66,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(data_folder):
         assert rows == [(step, sign * step) for step in range(len(rows))]
 
 
+@pytest.mark.campaign
 def test_several_processes_may_come_first_at_the_same_time(tmp_path):
     folder = DataFolder(tmp_path / "fresh")
     processes = [child(OPEN + LOG_AND_FINISH, folder.root) for _ in range(2)]

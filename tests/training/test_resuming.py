@@ -36,8 +36,6 @@ EVERYTHING = {
 }
 VARIANTS: Mapping[str, dict[str, Any]] = {
     "ppo": {},
-    "recurrent_ppo": {},
-    "trpo": {},
     "dqn": {"options": {"exploration_fraction": 0.9, "target_update_interval": 48 * 16}},
     "dqn, buffer overwritten": {"algo": "dqn", "options": {"buffer_size": 1300}},
     "qrdqn, running statistics": {"algo": "qrdqn", "network": RUNNING, "reward_scale": "running"},
