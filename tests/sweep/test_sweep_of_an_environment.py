@@ -81,7 +81,7 @@ train: {total_steps: 3072, n_steps: 64, batch_size: 64, n_epochs: 4, network: {l
 RATES = """
 name: rates
 base: free.yaml
-search: {train.learning_rate: {type: categorical, choices: [1e-9, 3e-3]}}
+search: {train.learning_rate: {type: categorical, choices: [1e-6, 3e-3]}}
 objective: {measure: return, episodes: 20}
 tracking: {experiment: tests}
 """
@@ -109,7 +109,7 @@ def swept(folder: Path, base: str, sweep: str) -> LoadedSweep:
 def test_by_returns_the_learning_rate_is_found_that_learns(tmp_path: Path) -> None:
     loaded = swept(tmp_path, FREE, RATES)
     found = []
-    for rate in (1e-9, 3e-3):
+    for rate in (1e-6, 3e-3):
         values = {"train.learning_rate": rate}
         score = measure(task_of(loaded, tmp_path / "data", None, values), Watch())
         assert score is not None

@@ -131,11 +131,11 @@ def library_agent(train: TrainSettings, env: WorldSettings, agent: Agent) -> Lib
     kind, policy = (_of_library(one) for one in algorithm.load())
     if kind is None or kind.__name__.lower() != train.algo.replace("_", ""):
         raise ConfigurationError(
-            f"{train.algo} has no class in stable-baselines3 or sb3-contrib, so that none of their "
-            "files can hold its agent: export it as .onnx"
+            f"{train.algo} has no class in stable-baselines3 or sb3-contrib, so none of their files "
+            "holds its agent: export it as .onnx"
         )
     if (fault := _fault(train, agent)) is not None:
-        raise ConfigurationError(f"no file of {kind.__name__} can hold this agent: {fault}")
+        raise ConfigurationError(f"no file of {kind.__name__} holds such an agent: {fault}")
     asked = type_of(env).library_observations(env)
     observations = _own_observations(agent) if asked is None else asked
     arguments = algorithm.model_arguments(train, observations.space, 1)
@@ -175,8 +175,8 @@ def check_order(theirs: Mapping[str, th.Tensor], ours: Mapping[str, th.Tensor]) 
     shapes = [[tuple(one.shape) for one in held.values()] for held in (theirs, ours)]
     if shapes[0] != shapes[1]:
         raise ConfigurationError(
-            "no file of stable-baselines3 can hold this agent: train.network has parts that the "
-            "library does not know; export it as .onnx"
+            "no file of stable-baselines3 holds such an agent: train.network has parts that the "
+            "library does not know: export it as .onnx"
         )
 
 
