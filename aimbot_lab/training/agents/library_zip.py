@@ -131,8 +131,8 @@ def library_agent(train: TrainSettings, env: WorldSettings, agent: Agent) -> Lib
     kind, policy = (_of_library(one) for one in algorithm.load())
     if kind is None or kind.__name__.lower() != train.algo.replace("_", ""):
         raise ConfigurationError(
-            f"{train.algo} has no class in stable-baselines3 or sb3-contrib, so none of their files "
-            "holds its agent: export it as .onnx"
+            f"{train.algo} has no class in stable-baselines3 or sb3-contrib, so none of their "
+            "files holds its agent: export it as .onnx"
         )
     if (fault := _fault(train, agent)) is not None:
         raise ConfigurationError(f"no file of {kind.__name__} holds such an agent: {fault}")
