@@ -33,7 +33,7 @@ from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.fused.core.arrays import Floats
 from aimbot_lab.training.fused.engine import PIECE
 from aimbot_lab.training.fused.layout import HeadShape
-from aimbot_lab.training.plain_ppo import PlainOutcome, learn_plain_ppo
+from aimbot_lab.training.plain_scripts import PlainOutcome, learn_plain_ppo
 from aimbot_lab.training.processes.exchange import rank_from_environment
 from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.run_hooks import UNLINKED, RunLinks, SilentObserver

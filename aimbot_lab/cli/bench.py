@@ -204,6 +204,29 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> Report:
     return bench_peer(plan, seeds=seeds, say=say)
 
 
+@benchmark("Compare with rl-zoo3's hyper-parameters.")
+@click.option("--row", "rows", multiple=True, metavar="NAME", help="A row; repeatable. [all]")
+@number("--seeds", 3, (1, 100), "Trainings of each side, interleaved.")
+@options.data_dir
+def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> Report:
+    """Train algorithms of ours beside plain scripts of their libraries, by rl-zoo3's numbers.
+
+    Environments from CartPole to Pong; a row needs its package (gymnasium[box2d], mujoco, minigrid,
+    ale-py). Prints the mean return of the last episodes, and the ratio of the processor's time.
+    Takes hours for all rows: results are kept in the data folder, and a row that is there is not
+    trained again.
+
+    \b
+    Example:
+      aimbot-lab bench zoo --row "cartpole ppo" --seeds 1
+    """
+    from aimbot_lab.bench.zoo import bench_zoo
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+
+    kept = locate_data_folder(data_dir).root / "bench-zoo.jsonl"
+    return bench_zoo(rows, seeds=seeds, kept=kept, say=say)
+
+
 @benchmark("Measure what the panel costs a training.")
 @number("--pairs", 30, (1, 1000), "Pairs of stretches of five seconds, one watched, one alone.")
 def panel(pairs: int) -> Report:

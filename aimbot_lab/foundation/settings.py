@@ -13,7 +13,7 @@ for every episode. With a `seed` of its own it draws the same values in every ru
 follow from the seed of the reset.
 
 Where the kinds of samplers are told apart: `worlds.parameters` and `kernels.rng` for worlds with
-kernels, `worlds.gymnasium.environments`, `worlds.arena.spec`, `training.plain_ppo`, and
+kernels, `worlds.gymnasium.environments`, `worlds.arena.spec`, `training.plain_scripts`, and
 `curriculum.settings` for the YAML.
 """
 

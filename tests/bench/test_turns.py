@@ -27,7 +27,7 @@ from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.ratings import expected_scores
-from aimbot_lab.training.plain_ppo import learn_plain_ppo
+from aimbot_lab.training.plain_scripts import learn_plain_ppo
 from aimbot_lab.training.settings import TrainingPlan
 
 

@@ -128,6 +128,11 @@ def convert_entry(path: Path, *, env: str | None, algo: str | None) -> Converted
     return Converted(head + dump(data), tuple(origins.lines(entry.notes)))
 
 
+def curriculum_of(env: str, algo: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Data of the curriculum that trains `algo` in `env` by the keys of `entry`."""
+    return _Entry(env, entry, Origins("")).curriculum(env, algo)
+
+
 def _entry(data: Mapping[str, Any], env: str | None, file: str) -> tuple[str, Mapping[str, Any]]:
     """The entry of `env`: of that id, of another version of it, of all Atari games, or default."""
     entries = {name: one for name, one in data.items() if isinstance(one, Mapping)}

@@ -1,6 +1,7 @@
-"""stable-baselines3's PPO as its own pages use it, in a Gymnasium environment: what we measure by.
+"""Scripts of stable-baselines3 as its own pages have them, in Gymnasium environments.
 
-Nothing of ours takes part but the end: episodes are tested as those of a lesson are.
+They are what we measure ourselves by. Nothing of ours takes part in them but, where the proof of a
+lesson is to be reached, the test of its episodes.
 """
 
 import time
@@ -8,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import gymnasium
@@ -15,13 +17,15 @@ import numpy as np
 import torch as th
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.env_util import make_atari_env, make_vec_env
+from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecNormalize
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import ParameterValue, Uniform
-from aimbot_lab.training.algorithms.models import ACTIVATIONS
+from aimbot_lab.training.algorithms.models import ACTIVATIONS, new_action_noise
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.settings import TrainingPlan, value_at
 from aimbot_lab.worlds.registry import type_of
 
@@ -70,6 +74,62 @@ def learn_plain_ppo(plan: TrainingPlan) -> PlainOutcome:
     with closing(envs):
         model.learn(train.total_steps, callback=_Test(progress, cell, settings.win.return_above))
     return PlainOutcome(model.num_timesteps, time.monotonic() - began, progress.finished)
+
+
+class EpisodeReturns(BaseCallback):
+    """Keeps the return of every episode that ends, and the processor's seconds of the training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.returns: list[float] = []
+
+    def _on_step(self) -> bool:
+        self.returns += [one["episode"]["r"] for one in self.locals["infos"] if "episode" in one]
+        return True
+
+
+def learn_entry(env: str, algo: str, entry: Mapping[str, Any], *, steps: int, seed: int) -> Any:
+    """(returns of its episodes, processor's seconds) of a training by the library's own class.
+
+    `entry` has hyper-parameters as rl-zoo3 writes them, with `policy_kwargs` as a mapping.
+    """
+    th.set_num_threads(1)
+    given: dict[str, Any] = dict(entry)
+    rows, normalize = given.pop("n_envs", 1), given.pop("normalize", False)
+    wrapper, policy = given.pop("env_wrapper", None), "MlpPolicy"
+    envs: VecEnv
+    if env.startswith("ALE/"):
+        fixed = {"frameskip": 1, "repeat_action_probability": 0.0}
+        envs, policy = make_atari_env(env, n_envs=rows, seed=seed, env_kwargs=fixed), "CnnPolicy"
+        envs = VecFrameStack(envs, 4)
+    else:
+        module, _, name = (wrapper or "").rpartition(".")
+        kind = getattr(import_module(module), name) if module else None
+        if module:
+            import_module(module.partition(".")[0])  # which makes its ids known
+        envs = make_vec_env(env, n_envs=rows, seed=seed, wrapper_class=kind)
+    if normalize:
+        envs = VecNormalize(envs, gamma=given.get("gamma", 0.99))
+    for key in ("learning_rate", "clip_range"):
+        if isinstance(text := given.get(key), str):
+            given[key] = partial(_falling, float(text.removeprefix("lin_")))
+    if (noise := given.pop("noise_type", None)) is not None:
+        deviation = given.pop("noise_std")
+        given["action_noise"] = new_action_noise((noise, deviation), envs.action_space, rows)
+    if of_policy := dict(given.pop("policy_kwargs", {})):
+        if "activation_fn" in of_policy:
+            of_policy["activation_fn"] = ACTIVATIONS[of_policy["activation_fn"]]
+        given["policy_kwargs"] = of_policy
+    model: Any = ALGORITHMS[algo].load().model
+    made = model(policy, envs, seed=seed, device="cpu", **given)
+    returns, begun = EpisodeReturns(), time.process_time()
+    with closing(envs):
+        made.learn(steps, callback=returns)
+    return returns.returns, time.process_time() - begun
+
+
+def _falling(start: float, left: float) -> float:
+    return start * left
 
 
 def _new_environment(

@@ -1,0 +1,42 @@
+"""`bench zoo`: rows of rl-zoo3's numbers, our side and a plain script by turns, kept in a file."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aimbot_lab.bench import zoo
+from aimbot_lab.experiment.config.checks import validate
+from aimbot_lab.experiment.conversion.rl_zoo import curriculum_of
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import always
+
+TINY = {"n_envs": 2, "n_steps": 64, "batch_size": 32, "n_epochs": 1, "learning_rate": "lin_0.001"}
+
+
+def test_both_sides_are_trained_once_and_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = zoo.Row("tiny", "CartPole-v1", "ppo", 512, {**TINY, "normalize": True})
+    monkeypatch.setattr(zoo, "known_rows", lambda: {"tiny": row})
+    kept, lines = tmp_path / "data" / "zoo.jsonl", list[str]()
+    found: Any = zoo.bench_zoo([], seeds=2, kept=kept, say=lines.append).document["rows"][0]
+    assert lines[:3] == [f"tiny, seed 1: {side}" for side in ("script", "ours", "hybrid_ppo")]
+    for side in row.sides:
+        assert 8 < found[side]["mean"] < 60
+    assert 0 < found["time_of_ours"]["mean"] < 20
+    monkeypatch.setattr(zoo, "_learned", None)  # nothing is trained again
+    monkeypatch.setattr(zoo, "learn_entry", None)
+    assert zoo.bench_zoo(["tiny"], seeds=2, kept=kept, say=lines.append).document["rows"] == [found]
+    with pytest.raises(ConfigurationError, match="--row big: the rows are tiny"):
+        zoo.bench_zoo(["big"], seeds=1, kept=kept, say=lines.append)
+
+
+def test_every_shipped_row_is_a_curriculum_of_its_algorithm() -> None:
+    rows = zoo.known_rows()
+    assert len(rows) == 13
+    for row in rows.values():
+        data = curriculum_of(row.env, row.algo, {**row.entry, "n_timesteps": row.steps})
+        assert data["train"]["algo"] == row.algo
+        if row.env in ("CartPole-v1", "MountainCarContinuous-v0", "Pendulum-v1"):
+            assert validate(data, may_run=always)[1] == []
