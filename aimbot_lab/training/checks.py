@@ -361,6 +361,10 @@ def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[Op
     for name, value in settings.options.items():
         if name in algorithm.shared:
             yield OptionFault("options", name, f"is a setting of its own: train.{name}")
+        elif name == REPLAY and name not in known:
+            able = [one for one, kind in ALGORITHMS.own.items() if kind.knows_hindsight]
+            what = f"{settings.algo} learns nothing by hindsight: use {', '.join(able)}"
+            yield OptionFault("options", name, what)
         elif name not in known:
             what, way = f"{settings.algo} has no such option", _nearest_way(name, known, ways)
             known_names = () if way else tuple(known)

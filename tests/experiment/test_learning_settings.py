@@ -147,7 +147,11 @@ RATE = "train.learning_rate"
 # Line 15 of the file, within `train`, and the lines that follow.
 WRONG = [
     ("learning_rate: 0", f"15:18: {RATE}: must be greater than 0 (got 0)"),
-    ("learning_rate: fast", f"15:18: {RATE}: must be a number or a schedule (got 'fast')"),
+    (
+        "learning_rate: fast",
+        f"15:18: {RATE}: must be a number or a schedule such as {{schedule: linear, start: 0.001, "
+        "end: 0} (got 'fast')",
+    ),
     ("learning_rate: {}", f"15:18: {RATE}.schedule: is missing"),
     (
         "learning_rate: {schedule: line, start: 1, end: 0}",

@@ -657,6 +657,23 @@ def test_what_an_algorithm_does_not_take_is_told_in_a_line(
 
 
 @pytest.mark.parametrize(
+    ("space", "algo", "what"),
+    [
+        (BOX, "crossq, options: {replay_buffer: her}", "crossq learns nothing by hindsight"),
+        (spaces.MultiDiscrete([2, 3]), "ars", "ars acts by [^\\n]* one choice [^\\n]*ppo"),
+        (spaces.Box(-np.inf, np.inf, (2,)), "ars", "ars needs two bounds"),
+    ],
+)
+def test_what_an_algorithm_can_not_do_is_told_before_it_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, space: spaces.Space[Any], algo: str, what: str
+) -> None:
+    text = FIVE_LINES.replace("NAME", registered(monkeypatch, space)).replace("ALGO", algo)
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=f"^[^\\n]*{what}[^\\n]*$"):
+        load_curriculum(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize(
     ("algo", "alone", "layers"),
     [
         ("ppo", True, ()),

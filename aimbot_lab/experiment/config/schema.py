@@ -265,7 +265,10 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
         "too_few": "must hold at least {min_length} values (got {actual_length})",
         "too_long": "must hold {max_length} values (got {actual_length})",
         "parameter_type": "must be a number or a sampler (got {got})",
-        "schedule_type": "must be a number or a schedule (got {got})",
+        "schedule_type": (
+            "must be a number or a schedule such as {{schedule: linear, start: 0.001, end: 0}} "
+            "(got {got})"
+        ),
         "reward_scale_type": "must be a number or 'running' (got {got})",
         "environment_parameter_type": "must be a number, a sampler or a curriculum (got {got})",
         "option_type": "must be a plain value, a list or a mapping (got {got})",
