@@ -98,7 +98,8 @@ $(REAL)/.ready: Makefile
 		mlagents_envs==1.1.0 mlagents==1.1.0
 	$(REAL)/bin/python -m pip install --quiet $(CLIENT) tensorboard h5py attrs 'cattrs>=1.1.0,<1.7' six \
 		onnx==1.17.0
-	$(REAL)/bin/python -m pip install --quiet --no-deps onnxscript==0.7.2 onnx_ir==1.1.0 ml_dtypes==0.5.4
+	$(REAL)/bin/python -m pip install --quiet --no-deps onnxscript==0.7.2 onnx_ir==1.1.0 ml_dtypes==0.5.4 \
+		onnxruntime==1.19.2
 	$(REAL)/bin/python -m pip install --quiet 'setuptools<81'
 	@touch $@
 

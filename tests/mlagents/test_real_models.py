@@ -1,4 +1,4 @@
-"""Our models for a scene of Unity have the inputs and outputs of those that ML-Agents writes."""
+"""Our models for a scene of Unity have the form of those that ML-Agents writes, and win by it."""
 
 import json
 import subprocess
@@ -7,12 +7,30 @@ from typing import Any
 
 import pytest
 
+from aimbot_lab.experiment.conversion.players import export_player
 from aimbot_lab.training.agents.unity_export import export_unity
-from tests.mlagents.test_real_ml_agents import PYTHON
+from tests.cli.tiny_runs import invoke, train, write
+from tests.mlagents.test_real_ml_agents import PYTHON, free_port
 from tests.mlagents.unity_agents import FORMS, agent_of_build
 from tests.mlagents.unity_loader import channels_first
 
 pytestmark = pytest.mark.real_ml_agents
+EASY = """
+name: easy
+env: {num_envs: 128, goto_win_radius: 4.0, time_limit: 12.0}
+lessons: [{name: open ground, targets: {goto: 1}, difficulty: {goto: [1, 0, 0, 0, 0]}}]
+train:
+  algo: hybrid_ppo
+  total_steps: 196_608
+  n_steps: 32
+  batch_size: 1024
+  learning_rate: 0.002
+  network: {layers: [32], memory: {size: 8}}
+  masks: true
+  aim: hybrid
+  torch_threads: 1
+"""
+AGENTS, EPISODES = 25, 4  # of each
 MEMORY = 16  # of hidden and cell together, in the form that has one
 
 
@@ -27,8 +45,8 @@ def form_of(name: str) -> dict[str, Any]:
 
 
 def test_names_shapes_types_and_opset_are_those_of_ml_agents_serializer(tmp_path: Path) -> None:
-    for name, (behavior, train) in FORMS.items():
-        saved = agent_of_build(tmp_path / f"agent-{name}", behavior, **train)
+    for name, (behavior, given) in FORMS.items():
+        saved = agent_of_build(tmp_path / f"agent-{name}", behavior, **given)
         export_unity(saved, tmp_path / f"ours-{name}.onnx", observations=100)
     command = [str(PYTHON), str(Path(__file__).with_name("serialized_forms.py")), str(tmp_path)]
     told = subprocess.run(
@@ -63,3 +81,32 @@ def interface(path: Path) -> dict[str, Any]:
     opset = [one.version for one in model.opset_import]
     head = {"opset": opset, "ir": model.ir_version, "metadata": len(model.metadata_props)}
     return {**head, **sizes}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A folder with a trained agent's model and its curriculum, and what `evaluate` says of it."""
+    folder = tmp_path_factory.mktemp("trained")
+    train(folder / "data", write(folder, "easy.yaml", EASY))
+    invoke(folder / "data", "export", "latest", "-o", folder / "agent.onnx", "--for", "unity")
+    asked = ("--episodes", AGENTS * EPISODES, "--no-baselines", "--json")
+    return folder, invoke(folder / "data", "evaluate", "latest", *asked).document["players"]
+
+
+@pytest.mark.parametrize(("kind", "player"), [("likeliest", "deterministic"), ("drawn", "sampled")])
+def test_a_trained_agents_model_wins_over_the_wire_as_often_as_evaluate_says(
+    trained: tuple[Path, dict[str, Any]], kind: str, player: str
+) -> None:
+    folder, players = trained
+    build = export_player(folder / "build").with_suffix("")
+    script, model = Path(__file__).with_name("model_calls.py"), folder / "agent.onnx"
+    command = [str(PYTHON), str(script), str(model), str(build), str(free_port()), str(EPISODES)]
+    command += [kind, "--curriculum", str(folder / "easy.yaml"), "--agents", str(AGENTS)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    told, said = json.loads(done.stdout.rpartition("\n")[2]), players[player]["overall"]
+    assert told["episodes"] == said["episodes"] == AGENTS * EPISODES
+    share = (told["won"] + said["wins"]) / (2 * said["episodes"])
+    deviation = (2 * share * (1 - share) / said["episodes"]) ** 0.5
+    assert share > 0.2
+    assert abs(told["won"] - said["wins"]) / said["episodes"] <= 4 * deviation

@@ -185,8 +185,9 @@ class BuildRows:
         totals: list[float] = []
         for name, steps in ended.items():
             rows = self._seating.rows(name, steps.agent_id)
-            unseated = steps.agent_id[rows == EMPTY].tolist()
-            self._seating.surplus.difference_update((name, one) for one in unseated)
+            if self._seating.surplus:
+                unseated = steps.agent_id[rows == EMPTY].tolist()
+                self._seating.surplus.difference_update((name, one) for one in unseated)
             places += rows.tolist()
             cut += steps.interrupted.tolist()
             # Only of a row that has not ended since it was last reported.

@@ -167,7 +167,10 @@ class UnityWorld:
     def _told(self, buffers: StepBuffers, lost: list[int]) -> EpisodeBatch:
         """Write `buffers` and give the episodes that ended; `lost` rows have no results."""
         at, results = self._at, dict[int, Result]()
-        lost += self._wait_for_agents()
+        left = None
+        if at.over.any() or at.away.any():
+            lost += self._wait_for_agents()
+            left = at.away >= AWAY
         for number, build in enumerate(self._builds):
             first = self._rows(number).start
             ended = [row for row in build.results if at.finished[first + row]]
@@ -176,7 +179,6 @@ class UnityWorld:
         buffers.finished[:] = at.finished
         np.logical_and(at.finished, at.interrupted, out=buffers.truncated)
         buffers.final_observations[at.finished] = at.final_observations[at.finished]
-        left = at.away >= AWAY
         batch = self._episodes.ended(at.finished, results, at.returns, untold=lost, left=left)
         at.returns[at.finished] = 0.0
         return batch
@@ -337,7 +339,7 @@ class EpisodeCounter:
         returns: Float32Array,
         *,
         untold: Sequence[int],
-        left: BoolArray,
+        left: BoolArray | None,
     ) -> EpisodeBatch:
         """The episodes of rows that are `finished`, in which others begin.
 
@@ -361,7 +363,9 @@ class EpisodeCounter:
             length=self._lengths[rows],
             terms=returns[rows, None].astype(np.float64),
             running_order=self._order,
-            running_scenario=np.where(left, -1, self._scenarios),
+            running_scenario=self._scenarios
+            if left is None
+            else np.where(left, -1, self._scenarios),
             columns={name: _column(found, name) for name in self._spec.episode_columns},
             unread=tuple(unread.values()),
             untold=tuple(sorted([*unread, *lost])),
