@@ -88,20 +88,22 @@ def test_an_episode_is_cut_off_after_as_many_steps_as_are_said() -> None:
     assert world.spec.max_steps == COMES + 1
 
 
-def test_pictures_are_seen_and_entries_left_out_by_their_own_names() -> None:
-    world, buffers = begun(
-        rows=2,
-        kwargs={"pictures": True},
-        observation={"drop": ["word"], "pictures": {"eye": "hwc"}},
-    )
-    assert [block.name for block in world.spec.blocks] == ["eye", "numbers"]
+@pytest.mark.parametrize("dropped", [["word"], ["word", "numbers"]])
+def test_pictures_are_seen_and_entries_left_out_by_their_own_names(dropped: list[str]) -> None:
+    parts = {"drop": dropped, "pictures": {"eye": "hwc"}}
+    given: Any = {"rows": 2, "kwargs": {"pictures": True}, "observation": parts}
+    world, buffers = begun(**given)
+    names = ["eye", "numbers"] if len(dropped) == 1 else ["eye"]
+    assert [block.name for block in world.spec.blocks] == names
     assert buffers.observations["eye"].shape == (6, 8, 9, 3)
-    for _ in range(COMES):
-        seen = buffers.observations
-        there = seen[COLUMNS][:, 2] == 2
-        shades = np.where(there, seen[COLUMNS][:, 0], 0)
-        assert (seen["eye"] == shades[:, None, None, None]).all()
-        moved(world, buffers, 1, 1, 1)
+    plain_world, plain = begun(rows=2)
+    for _ in range(LAST + COMES):
+        seen, place = buffers.observations, plain.observations[:, 0].astype(np.uint8)
+        assert (seen["eye"] == place[:, None, None, None]).all()
+        if len(names) == 2:
+            np.testing.assert_array_equal(seen[COLUMNS], plain.observations)
+        moved(world, buffers, 1, 1, 0)
+        moved(plain_world, plain, 1, 1, 0)
 
 
 def test_several_processes_give_the_bits_of_one() -> None:
@@ -323,3 +325,20 @@ def test_the_duel_in_pettingzoo_trains_with_its_masks(tmp_path: Path) -> None:
     training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
     outcome = training.learn(Sink(), SilentObserver(), lambda: False)
     assert outcome.steps == 128
+
+
+@pytest.mark.campaign
+def test_the_duel_in_pettingzoo_learns_to_beat_who_stands_still(tmp_path: Path) -> None:
+    text = DUEL.replace("time_limit: 2.0", "time_limit: 20").replace("num_envs: 2", "num_envs: 16")
+    text = text.replace(
+        "128, n_steps: 32, batch_size: 32", "150_000, n_steps: 128, batch_size: 512"
+    )
+    (tmp_path / "c.yaml").write_text(
+        text.replace("aim: hybrid", "aim: hybrid, learning_rate: 0.001")
+    )
+    config = load_curriculum(tmp_path / "c.yaml", may_run=always).config
+    training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
+    training.learn(Sink(), SilentObserver(), lambda: False)
+    world = make_world(config.env, 64)
+    player = Agent(training.model.policy, world.spec, config.train).player(world)
+    assert play(world, player, Cell("task", 0), seed=1).won.mean() > 0.9

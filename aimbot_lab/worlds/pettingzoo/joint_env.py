@@ -1,9 +1,10 @@
 """A parallel environment of PettingZoo as an environment of Gymnasium."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any
 
 import gymnasium
@@ -83,13 +84,13 @@ class JointEnv(gymnasium.Env[Any, Any]):
             self._nothing = create_zero_array(self._seen)
         count = len(self._agents)
         self._judge = None if settings.win is None else WinJudge(settings.win)
-        self._live: list[Any] = []  # agents that take part
+        self._live: Set[Any] = frozenset()  # agents that take part
         self._shown: dict[str, Any] = {}
         self._infos: dict[Any, Mapping[str, Any]] = {}  # of the last step of each
-        self._results = np.zeros((NUMBERS, count))
+        self._results = [[0.0] * count for _ in range(NUMBERS)]
         self._masks = np.ones((count, sum(self.seat_spec.branches)), np.bool_)
-        self._steps = np.zeros(count, np.int64)  # in which each took part
-        self._cut_off = np.zeros(count, np.bool_)  # by the last of these
+        self._steps = [0] * count  # in which each took part
+        self._cut_off = [False] * count  # by the last of these
         self._made = 0
 
     def _seat_spec(self) -> WorldSpec:
@@ -142,12 +143,14 @@ class JointEnv(gymnasium.Env[Any, Any]):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """What all agents see first, and an empty info."""
         observations, infos = _dicts("reset", self.env.reset(seed=seed, options=options))
-        self._results[:], self._steps[:], self._cut_off[:], self._made = 0.0, 0, False, 0
+        count = len(self._agents)
+        self._results = [[0.0] * count for _ in range(NUMBERS)]
+        self._steps, self._cut_off, self._made = [0] * count, [False] * count, 0
         self._masks[:], self._infos = True, {}
-        self._live = self._present()
+        self._live = set(self._present())
         if not self._live:
             raise MisfitError("left env.agents empty, so that no agent takes part")
-        self._show(observations, infos, [])
+        self._show(observations, infos, set())
         return self._observation(), {}
 
     def step(self, action: Mapping[str, Any]) -> tuple[dict[str, Any], float, bool, bool, Any]:
@@ -160,8 +163,9 @@ class JointEnv(gymnasium.Env[Any, Any]):
         self._made += 1
         is_last = self._made == self._settings.max_episode_steps
         over = {agent for ends in (terminations, truncations) for agent in ends if ends[agent]}
-        live = [agent for agent in self._present() if agent not in over]
-        self._results[[REWARD, CUT_OFF]] = 0.0
+        live = set(self._present()) - over
+        self._results[REWARD] = rewarded = [0.0] * len(self._agents)
+        self._results[CUT_OFF] = cut_off = [0.0] * len(self._agents)
         for place, agent in enumerate(self._agents):
             if agent not in acting:
                 continue
@@ -171,15 +175,15 @@ class JointEnv(gymnasium.Env[Any, Any]):
             terminated = bool(_entry(terminations, "termination", agent))
             truncated = bool(_entry(truncations, "truncation", agent))
             self._cut_off[place] = (truncated and not terminated) or (is_last and agent in live)
-            self._results[[REWARD, CUT_OFF], place] = gained, self._cut_off[place]
-            self._results[RETURN, place] += gained
+            rewarded[place], cut_off[place] = gained, float(self._cut_off[place])
+            self._results[RETURN][place] += gained
             self._steps[place] += 1
-        self._live = [] if is_last else live
+        self._live = set() if is_last else live
         self._show(observations, infos, acting)
         if not self._live:
             self._judge_all()
         first = self._infos.get(self._agents[0], {})
-        return self._observation(), float(self._results[REWARD, 0]), not self._live, False, first
+        return self._observation(), rewarded[0], not self._live, False, first
 
     def action_masks(self) -> list[Any]:
         """The masks of all agents, one after the other."""
@@ -201,7 +205,7 @@ class JointEnv(gymnasium.Env[Any, Any]):
                 raise MisfitError(f"has the agent {agent}, whom possible_agents does not name")
         return present
 
-    def _show(self, observations: Mapping[Any, Any], infos: Any, acted: list[Any]) -> None:
+    def _show(self, observations: Mapping[Any, Any], infos: Any, acted: Set[Any]) -> None:
         """Keep what is known to the agents that take part, or did in the episode's last step."""
         watching = self._live or acted
         for place, agent in enumerate(self._agents):
@@ -237,17 +241,17 @@ class JointEnv(gymnasium.Env[Any, Any]):
         if self._judge is None:
             return
         for place, agent in enumerate(self._agents):
-            steps = int(self._steps[place])
+            steps = self._steps[place]
             with _said_of(agent):
-                self._results[WON, place] = steps > 0 and self._judge.is_won(
+                self._results[WON][place] = steps > 0 and self._judge.is_won(
                     self._infos[agent],
-                    truncated=bool(self._cut_off[place]),
-                    total=float(self._results[RETURN, place]),
+                    truncated=self._cut_off[place],
+                    total=self._results[RETURN][place],
                     length=steps,
                 )
 
     def _observation(self) -> dict[str, Any]:
-        return {**self._shown, RESULTS: self._results.ravel()}
+        return {**self._shown, RESULTS: [*chain.from_iterable(self._results)]}
 
 
 def _parallel_env(settings: JointSettings) -> Any:

@@ -121,8 +121,9 @@ class PettingZooWorld(GymnasiumWorld):
     ) -> None:
         """Write what the agents of `rows` see, of `joint` [B], to `seats` [N]."""
         agents, width = self.spec.agents, len(self.spec.observation_names)
-        seen = columns_of(joint)[rows, : agents * width].reshape(-1, agents, width)
-        columns_of(seats).reshape(agents, -1, width)[:, rows] = seen.swapaxes(0, 1)
+        seen = columns_of(joint)[rows, : agents * width]
+        by_agent = seen.reshape(len(seen), agents, width).swapaxes(0, 1)
+        columns_of(seats).reshape(agents, self.num_envs, width)[:, rows] = by_agent
         names = iter(self._pictures)
         for agent in range(agents):
             own = slice(agent * self.num_envs, (agent + 1) * self.num_envs)
