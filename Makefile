@@ -41,10 +41,12 @@ test: setup
 # What takes too long for every change: run it before a release, and the one that a change concerns.
 campaigns: equality kills oracles races scale actors ray real-ml-agents
 
-# Each algorithm of the libraries learns the bits of its own script for 2,000 steps, also after five kills.
+# Each algorithm of the libraries learns the bits of its own script for 2,000 steps, also after five kills, and the
+# same bits with environments in one, two and four processes.
 equality: setup
 	AIMBOT_LAB_EQUALITY_STEPS=2000 $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 \
 		tests/training/test_library_equality.py -k 'learn or script or library_s or resumed'
+	$(BIN)/python -m pytest -n 0 -m campaign tests/worlds/test_gymnasium_processes.py
 	AIMBOT_LAB_LIBRARY_KILLS=5 $(BIN)/python -m pytest -n 2 -m campaign tests/experiment/test_kills.py -k libraries
 
 # Trainings and sweeps killed at random moments and resumed, alone and in several processes.

@@ -391,6 +391,8 @@ class Copies:
             for name in episode.values:
                 self._usual.setdefault(name, attribute(env, name))
             set_attributes(env, {**self._usual, **episode.values})
+        if self._games[row] is not None:  # whose reset would go on with a game that is not over
+            env.set_wrapper_attr("was_real_done", True, force=False)
         learners = self.guard.hand_over(row)
         try:
             observation, info = env.reset(seed=episode.seed, options=options)
