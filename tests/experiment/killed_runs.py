@@ -94,7 +94,7 @@ LIBRARY = {
     "sac with goals": ("Goals-v0", HINDSIGHT),
     "dqn with goals": ("GoalsOfChoices-v0", HINDSIGHT),
     "ppo with pictures": ("Pictures-v0", ROLLOUTS),
-    "dqn with pictures": ("Pictures-v0", ""),
+    "dqn with pictures": ("Pictures-v0", "options: {train_freq: 25}, "),
 }
 ENVIRONMENT = """
 name: small library
