@@ -30,7 +30,7 @@ train:
   aim: hybrid
   torch_threads: 1
 """
-AGENTS, EPISODES = 25, 4  # of each
+AGENTS, EPISODES = 100, 1  # of each: the first ones begin as those of evaluate do
 MEMORY = 16  # of hidden and cell together, in the form that has one
 
 
