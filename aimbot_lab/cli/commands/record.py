@@ -292,6 +292,7 @@ HOME = "\x1b[H"
 )
 @options.size
 @options.speed
+@options.trust
 @options.as_json
 def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_json: bool) -> None:
     """Play the episode in FILE again as its world draws it, and say how it went.
