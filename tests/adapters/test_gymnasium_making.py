@@ -96,9 +96,9 @@ def test_keywords_win_over_settings_and_the_scenario_over_the_ids() -> None:
         ({"settings": 5}, "settings must be"),
         (
             {"settings": {"world": "mars"}},
-            "world: must be arena, duel, gorge, gymnasium or unity .got 'mars'.",
+            "world: must be arena, duel, gorge, gymnasium, pettingzoo or unity .got 'mars'.",
         ),
-        ({"world": ["arena"]}, "world: must be arena, duel, gorge, gymnasium or unity"),
+        ({"world": ["arena"]}, "world: must be arena, duel, gorge, gymnasium, pettingzoo or unity"),
         ({"difficulty": {"goto": (1, 0, 0, 0, 0)}}, "difficulty: give it as scenario="),
         ({"autoreset_mode": AutoresetMode.NEXT_STEP}, "always SAME_STEP"),
         ({"presets": "mine.yaml"}, "^presets: must be a list of files"),
