@@ -12,6 +12,7 @@ HOMES = (
     "training/algorithms/",
     "training/networks/",
     "training/settings.py",
+    "training/agents/library_zip.py",  # which knows the libraries' own files
     "bench/",
     "experiment/conversion/",  # which turns trainer files into these
     "experiment/config/schema.py",  # which names what was renamed
