@@ -223,8 +223,8 @@ def replay_bytes(train: TrainSettings, env: WorldSettings) -> int:
     return steps * a_step if isinstance(steps, int) else 0  # else it is refused by its type
 
 
-def replay_remarks(train: TrainSettings, env: WorldSettings) -> Iterator[str]:
-    """What to know of the size of a replay buffer, and of steps that mean something else here."""
+def plan_remarks(train: TrainSettings, env: WorldSettings) -> Iterator[str]:
+    """What to know of a replay buffer's size, of steps that mean something else, of processes."""
     if (size := replay_bytes(train, env)) >= TOLD_BYTES:
         yield (
             f"train.options.buffer_size: the replay buffer takes {size / 1e9:.1f} GB of memory "
@@ -236,6 +236,11 @@ def replay_remarks(train: TrainSettings, env: WorldSettings) -> Iterator[str]:
         yield (
             f"train.n_steps: {train.algo} makes an update after {train.n_steps} steps of every "
             "environment; returns of several steps are train.options.n_steps"
+        )
+    if (processes := getattr(env, "processes", 1)) > env.num_envs:
+        yield (
+            f"env.processes: {processes} step {env.num_envs} of env.num_envs, so that "
+            f"{processes - env.num_envs} would have nothing to do and are not started"
         )
 
 

@@ -48,7 +48,7 @@ from aimbot_lab.training.checkpoint import (
     state_sha256,
     unpack,
 )
-from aimbot_lab.training.checks import action_remarks, own_shards, replay_remarks
+from aimbot_lab.training.checks import action_remarks, own_shards, plan_remarks
 from aimbot_lab.training.processes.exchange import Alone, Exchange
 from aimbot_lab.training.run_hooks import (
     UNLINKED,
@@ -144,7 +144,7 @@ class Training:
     def remarks(self) -> tuple[str, ...]:
         """What a user should know before it starts, each in a line."""
         of_actions = action_remarks(self.plan.train, self.env.world.spec)
-        of_replay = replay_remarks(self.plan.train, self.plan.env)
+        of_replay = plan_remarks(self.plan.train, self.plan.env)
         of_model: tuple[str, ...] = getattr(self.model, "remarks", ())
         of_actors = () if self._actors is None else self._actors.remarks
         return (*of_actions, *of_replay, *of_model, *of_actors)

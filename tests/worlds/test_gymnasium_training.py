@@ -171,3 +171,11 @@ def test_the_example_of_the_page_trains(tmp_path: Path, monkeypatch: pytest.Monk
         assert training.progress.finished
     finally:
         gymnasium.registry.pop("Reach-v0", None)
+
+
+def test_processes_without_copies_of_their_own_are_told_of(tmp_path: Path) -> None:
+    text = "name: c\nenv: {world: gymnasium, id: CartPole-v1, processes: 4}\ntrain: {algo: ALGO}\n"
+    for algo, told in (("a2c", True), ("hybrid_ppo", False)):  # which have one copy, and 16
+        (tmp_path / "c.yaml").write_text(text.replace("ALGO", algo), encoding="utf-8")
+        notes = load_curriculum(tmp_path / "c.yaml").notes
+        assert any("4 step 1 of env.num_envs, so that 3" in note for note in notes) == told

@@ -40,7 +40,7 @@ from aimbot_lab.foundation.world_type import KeptFiles
 from aimbot_lab.foundation.yaml_files import dump, yaml_files
 from aimbot_lab.shipped.named_files import CURRICULUM, find_file
 from aimbot_lab.tracking.data_folder import without_password
-from aimbot_lab.training.checks import HYPER_PARAMETERS, action_remarks, replay_remarks
+from aimbot_lab.training.checks import HYPER_PARAMETERS, action_remarks, plan_remarks
 from aimbot_lab.worlds.registry import code_of, knows_spec, named_type, spec_of, type_of
 
 Find = Callable[[str], Path | str]  # the name of a kept text to its file, or to the text itself
@@ -234,7 +234,7 @@ class LoadedCurriculum:
         if not knows_spec(self.config.env):
             return ()
         train, env = self.config.train, self.config.env
-        return (*action_remarks(train, spec_of(env)), *replay_remarks(train, env))
+        return (*action_remarks(train, spec_of(env)), *plan_remarks(train, env))
 
     @property
     def open_settings(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from aimbot_lab.training.checks import (
     action_remarks,
     check_sharing,
     engine_summary,
-    replay_remarks,
+    plan_remarks,
     shards_in,
     update_cost,
 )
@@ -328,7 +328,7 @@ def _warnings(
     yield from _batch_warnings(config.train.batch_size)
     yield from part_remarks(config.train)
     yield from action_remarks(config.train, spec_of(config.env))
-    yield from replay_remarks(config.train, config.env)
+    yield from plan_remarks(config.train, config.env)
 
 
 def _batch_warnings(batch_size: int) -> Iterator[str]:
