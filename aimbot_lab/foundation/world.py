@@ -25,7 +25,6 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import EpisodeBatch, Measure
-from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.metric_names import EVAL_RETURN
 from aimbot_lab.foundation.settings import ParameterValue
 
@@ -496,11 +495,14 @@ def close_world(world: "BatchWorld") -> None:
 
 @contextmanager
 def closed_on_failure(close: Callable[[], None]) -> Iterator[None]:
-    """Call `close` where the block ends by an exception, which is then the one that is raised."""
+    """Call `close` where the block ends by an exception, which is then the one that is raised.
+
+    Whatever `close`, which may be a user's code, raises itself.
+    """
     try:
         yield
     except BaseException:
-        with suppress(LabError):
+        with suppress(Exception, SystemExit):
             close()
         raise
 

@@ -172,6 +172,7 @@ def refused(path: Path, **env: Any) -> list[str]:
             "tests.worlds.walkers:Unequal",
             "make them equal, as supersuit's pad_action_space_v0 does",
         ),
+        ("tests.worlds.walkers:Unclosable", "have different action spaces (Discrete(3) and"),
         ("tests.worlds.walkers:nobody", "its possible_agents must name at least one, each once"),
         ("gymnasium:Env", "makes a Env that has no possible_agents; a ParallelEnv of PettingZoo"),
     ],

@@ -121,6 +121,16 @@ class Nameless(Walkers):
         del self.possible_agents
 
 
+class Unclosable(Walkers):
+    """Has different spaces, and a close that wants the window that only a reset makes."""
+
+    def action_space(self, agent: str) -> Any:
+        return spaces.Discrete(3 + (agent == self.possible_agents[1]))
+
+    def close(self) -> None:
+        self.window.close()  # type: ignore[attr-defined]
+
+
 class Unequal(Walkers):
     """The last agent can do more than others."""
 

@@ -217,8 +217,8 @@ class JointEnv(gymnasium.Env[Any, Any]):
                 self._infos[agent] = info or {}
             if agent not in self._live:
                 self._masks[place] = True
-            if agent not in watching:
-                self._shown[name] = self._nothing
+            if agent not in watching or (agent not in self._live and agent not in observations):
+                self._shown[name] = self._nothing  # some show no more to those that have just ended
                 continue
             seen = _entry(observations, "observation", agent)
             self._shown[name] = seen[SEEN] if self._is_bare else seen
