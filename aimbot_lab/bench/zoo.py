@@ -8,14 +8,14 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from aimbot_lab.bench.turns import Report, Say, Table, mean_ratio, student_interval, turns
 from aimbot_lab.experiment.config.checks import validate
-from aimbot_lab.experiment.config.yaml_reader import read_mapping
+from aimbot_lab.experiment.config.yaml_reader import read_mapping, shown_path
 from aimbot_lab.experiment.conversion.rl_zoo import curriculum_of
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import always
@@ -82,9 +82,10 @@ def _measured(row: Row, side: str, seed: int, kept: Path) -> dict[str, Any]:
     key = row.key(side, seed)
     if kept.exists():
         for line in kept.read_text(encoding="utf-8").splitlines():
-            one: dict[str, Any] = json.loads(line)
-            if one["key"] == key:
-                return one
+            with suppress(ValueError):  # of a line that was broken off
+                one: dict[str, Any] = json.loads(line)
+                if one["key"] == key:
+                    return one
     if side == SCRIPT:
         returns, seconds = learn_entry(row.env, row.algo, row.entry, steps=row.steps, seed=seed)
     else:
@@ -94,7 +95,7 @@ def _measured(row: Row, side: str, seed: int, kept: Path) -> dict[str, Any]:
     made = {"key": key, **about, "return": fmean(last) if last else None, "seconds": seconds}
     kept.parent.mkdir(parents=True, exist_ok=True)
     with kept.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(made) + "\n")
+        stream.write(f"\n{json.dumps(made)}\n")  # after one that was broken off, too
     return made
 
 
@@ -105,7 +106,9 @@ def _learned(row: Row, side: str, seed: int) -> tuple[list[float], float]:
         data["train"]["algo"] = HYBRID
     config, faults = validate(data, may_run=always)
     if config is None:
-        raise ConfigurationError(*(f"{row.name}: {fault.path}: {fault.what}" for fault in faults))
+        raise ConfigurationError(
+            *(f"{row.name}: {shown_path(fault.path)}: {fault.what}" for fault in faults)
+        )
     returns = EpisodeReturns()
     plan = TrainingPlan(seed, config.env, config.lessons, config.train)
     with closing(Training(plan, callbacks=[returns])) as training:

@@ -22,7 +22,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecNormalize
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.settings import ParameterValue, Uniform
 from aimbot_lab.training.algorithms.models import ACTIVATIONS, new_action_noise
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
@@ -77,7 +77,7 @@ def learn_plain_ppo(plan: TrainingPlan) -> PlainOutcome:
 
 
 class EpisodeReturns(BaseCallback):
-    """Keeps the return of every episode that ends, and the processor's seconds of the training."""
+    """Keeps the return of every episode that ends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,23 +91,26 @@ class EpisodeReturns(BaseCallback):
 def learn_entry(env: str, algo: str, entry: Mapping[str, Any], *, steps: int, seed: int) -> Any:
     """(returns of its episodes, processor's seconds) of a training by the library's own class.
 
-    `entry` has hyper-parameters as rl-zoo3 writes them, with `policy_kwargs` as a mapping.
+    `entry` has hyper-parameters as rl-zoo3 writes them, with `policy_kwargs` as a mapping. Raises
+    ConfigurationError where the environment can't be made.
     """
     th.set_num_threads(1)
     given: dict[str, Any] = dict(entry)
     rows, normalize = given.pop("n_envs", 1), given.pop("normalize", False)
     wrapper, policy = given.pop("env_wrapper", None), "MlpPolicy"
     envs: VecEnv
-    if env.startswith("ALE/"):
-        fixed = {"frameskip": 1, "repeat_action_probability": 0.0}
-        envs, policy = make_atari_env(env, n_envs=rows, seed=seed, env_kwargs=fixed), "CnnPolicy"
-        envs = VecFrameStack(envs, 4)
-    else:
-        module, _, name = (wrapper or "").rpartition(".")
-        kind = getattr(import_module(module), name) if module else None
-        if module:
-            import_module(module.partition(".")[0])  # which makes its ids known
-        envs = make_vec_env(env, n_envs=rows, seed=seed, wrapper_class=kind)
+    with blamed(f"{env} can't be made:", ConfigurationError):
+        if env.startswith("ALE/"):
+            import_module("ale_py")
+            fixed = {"frameskip": 1, "repeat_action_probability": 0.0}
+            envs = make_atari_env(env, n_envs=rows, seed=seed, env_kwargs=fixed)
+            envs, policy = VecFrameStack(envs, 4), "CnnPolicy"
+        else:
+            module, _, name = (wrapper or "").rpartition(".")
+            if module:
+                import_module(module.partition(".")[0])  # which makes its ids known
+            kind = getattr(import_module(module), name) if module else None
+            envs = make_vec_env(env, n_envs=rows, seed=seed, wrapper_class=kind)
     if normalize:
         envs = VecNormalize(envs, gamma=given.get("gamma", 0.99))
     for key in ("learning_rate", "clip_range"):

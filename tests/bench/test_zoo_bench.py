@@ -25,6 +25,7 @@ def test_both_sides_are_trained_once_and_compared(
     for side in row.sides:
         assert 8 < found[side]["mean"] < 60
     assert 0 < found["time_of_ours"]["mean"] < 20
+    kept.write_text(f'{kept.read_text(encoding="utf-8")}{{"key": "brok', encoding="utf-8")
     monkeypatch.setattr(zoo, "_learned", None)  # nothing is trained again
     monkeypatch.setattr(zoo, "learn_entry", None)
     assert zoo.bench_zoo(["tiny"], seeds=2, kept=kept, say=lines.append).document["rows"] == [found]

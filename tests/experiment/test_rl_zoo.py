@@ -138,6 +138,9 @@ def test_scaling_that_learns_otherwise_and_sizes_that_do_not_fit_are_told(tmp_pa
         "dict(net_arch=open('MARK', 'w'))",
         "dict(**{'a': 1})",
         "[x for x in (1,)]",
+        "{**{}}",
+        "dict(a={1, 2})",
+        "dict(a={[1]})",
         "dict(",
         "(" * 300,
     ],
@@ -163,3 +166,35 @@ def test_the_entry_and_the_algorithm_must_be_known(tmp_path: Path) -> None:
     assert "id: Pendulum-v1" in text
     path.write_text("behaviors: {Walker: {trainer_type: ppo}}\n", encoding="utf-8")
     assert not is_zoo_file(path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "what"),
+    [
+        ("n_timesteps: abc", "n_timesteps: must be a number (got 'abc')"),
+        ("n_envs: [1]", "n_envs: must be a number"),
+        ("env_wrapper: [{}]", "env_wrapper: must be a class with arguments"),
+        ("env_wrapper: {a.B: 3}", "env_wrapper: must be a class with arguments"),
+        ("env_kwargs: 5", "env_kwargs: must be a mapping (got 5)"),
+        ("policy_kwargs: [1]", "policy_kwargs: must be a mapping"),
+        ("replay_buffer_kwargs: 5", "replay_buffer_kwargs: must be a mapping"),
+        ("learning_rate: lin_x", "learning_rate: must be a number"),
+        ("tau: '${seed}'", "holds ${, which refers to a key"),
+    ],
+)
+def test_a_value_of_another_form_is_a_fault_in_a_line(
+    tmp_path: Path, entry: str, what: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        converted(tmp_path, f"  {entry}\n")
+    (line,) = str(caught.value).splitlines()
+    assert what in line
+
+
+def test_a_file_without_entries_and_sizes_without_end_are_no_hang(tmp_path: Path) -> None:
+    path = tmp_path / "ppo.yml"
+    path.write_text("a: 1\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"has no entry X-v0 \(nearest: it has none\)"):
+        convert_entry(path, env="X-v0", algo=None)
+    data, _ = converted(tmp_path, "  n_envs: 1000000000000\n  n_steps: 999983\n  batch_size: 7\n")
+    assert data["train"]["batch_size"] == 7

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from aimbot_lab.experiment.config.checks import nearest_divisor
+from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS, nearest_divisor
 from aimbot_lab.experiment.config.yaml_reader import (
     Diagnostic,
     KeyPath,
@@ -24,6 +24,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
     shown_value,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.yaml_files import dump
 from aimbot_lab.training.algorithms.algorithm import (
     HER,
@@ -88,6 +89,7 @@ LOST: Mapping[str, str] = MappingProxyType(
 )
 """Keys without a counterpart, each with what is done instead."""
 SCHEDULES = "learning_rate", "clip_range"
+MAPPINGS = POLICY_KWARGS, HER_ARGUMENTS, "env_kwargs"
 PYTHON_TEXTS = (POLICY_KWARGS, HER_ARGUMENTS, "env_kwargs", "normalize", "monitor_kwargs")
 
 
@@ -124,8 +126,11 @@ def convert_entry(path: Path, *, env: str | None, algo: str | None) -> Converted
     data = entry.curriculum(env or name, _algorithm(algo, path, given))
     if entry.faults:
         raise ConfigurationError(*origins.lines(entry.faults))
-    head = f"# Converted from the entry {name} of {Path(file).name} (rl-zoo3).\n\n"
-    return Converted(head + dump(data), tuple(origins.lines(entry.notes)))
+    if "${" in (text := dump(data)):
+        raise ConfigurationError(f"{file}: {name} holds ${{, which refers to a key in a curriculum")
+    entry_name = shortened(one_line(name), 60)
+    head = f"# Converted from the entry {entry_name} of {Path(file).name} (rl-zoo3)."
+    return Converted(f"{head}\n\n{text}", tuple(origins.lines(entry.notes)))
 
 
 def curriculum_of(env: str, algo: str, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,8 +151,8 @@ def _entry(data: Mapping[str, Any], env: str | None, file: str) -> tuple[str, Ma
     for name in (env, *sorted(alike, reverse=True), fallback):
         if name in entries:
             return name, entries[name]
-    near = get_close_matches(env, entries, n=1, cutoff=0.0)
-    raise ConfigurationError(f"{file}: has no entry {env} (nearest: {near[0]})")
+    near = ", ".join(get_close_matches(env, entries, n=1, cutoff=0.0)) or "it has none"
+    raise ConfigurationError(f"{file}: has no entry {env} (nearest: {near})")
 
 
 def _algorithm(algo: str | None, path: Path, entry: Mapping[str, Any]) -> str:
@@ -185,6 +190,10 @@ class _Entry:
             if isinstance(text := self._given.get(key), str):
                 self._given[key] = self._parsed(key, text)
         self._given = {key: value for key, value in self._given.items() if value is not None}
+        for key in MAPPINGS:
+            if not isinstance(value := self._given.get(key, {}), Mapping):
+                self._fault(key, f"must be a mapping (got {shown_value(value)})")
+                del self._given[key]
         train: dict[str, Any] = {"algo": algo}
         if (steps := self._take(STEPS)) is not None:
             train["total_steps"] = self._number(STEPS, steps, int)
@@ -209,12 +218,14 @@ class _Entry:
 
     def _minibatches(self, train: dict[str, Any], rows: int, algorithm: Algorithm) -> None:
         """A `batch_size` that divides a rollout, as is asked of it here."""
-        size = train.get("batch_size")
-        if not {"n_steps", "batch_size"} <= algorithm.shared.keys() or type(size) is not int:
-            return
         usual = algorithm.of_own_worlds.get("n_steps", algorithm.settings().n_steps)
-        rollout = rows * train.get("n_steps", usual)
-        if type(rollout) is int and rollout > 1 and rollout % size:
+        size, steps = train.get("batch_size"), train.get("n_steps", usual)
+        if not {"n_steps", "batch_size"} <= algorithm.shared.keys():
+            return
+        if type(size) is not int or type(steps) is not int:
+            return  # which the check refuses, as it does a rollout without an end
+        rollout = rows * steps
+        if size > 0 and 1 < rollout <= MAX_ROLLOUT_STEPS and rollout % size:
             train["batch_size"] = fitting = nearest_divisor(rollout, size)
             what = f"{fitting} is taken in the place of {size}: a rollout has {rollout} samples"
             self._note("batch_size", what)
@@ -257,8 +268,15 @@ class _Entry:
         given = self._take("env_wrapper")
         found: list[Any] = []
         for one in given if isinstance(given, list) else [given] * (given is not None):
-            name, kwargs = next(iter(one.items())) if isinstance(one, Mapping) else (one, None)
-            module, _, kind = str(name).rpartition(".")
+            name, kwargs = (
+                next(iter(one.items())) if isinstance(one, Mapping) and one else (one, None)
+            )
+            if not isinstance(name, str) or not isinstance(kwargs, Mapping | None):
+                self._fault(
+                    "env_wrapper", f"must be a class with arguments (got {shown_value(one)})"
+                )
+                continue
+            module, _, kind = name.rpartition(".")
             if kind == "AtariWrapper":
                 found.append(ATARI)
                 if kwargs:
@@ -322,7 +340,7 @@ class _Entry:
         if isinstance(layers, list) and len(layers) == 1 and isinstance(layers[0], Mapping):
             given["net_arch"] = layers[0]  # the form of stable-baselines3 before 1.8
         if (optimizer := given.pop("optimizer_class", None)) is not None:
-            given["optimizer"] = OPTIMIZERS_BY_CLASS.get(optimizer, optimizer)
+            given["optimizer"] = OPTIMIZERS_BY_CLASS.get(str(optimizer), optimizer)
         for key in ("features_extractor_class", "features_extractor_kwargs"):
             if key in given:
                 what = f"{key} is left out: network.picture says which encoder"
@@ -351,7 +369,7 @@ class _Entry:
             return text
         try:
             return _literal(ast.parse(text.strip(), mode="eval").body)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
             self._fault(key, f"can't be read: {str(error).splitlines()[0]:.100}")
             return None
 
@@ -376,7 +394,9 @@ def _literal(node: ast.expr) -> Any:
                 raise ValueError("** has no place here")
             return {str(pair.arg): _literal(pair.value) for pair in pairs}
         case ast.Dict(keys=keys, values=values):
-            named = [None if key is None else ast.literal_eval(key) for key in keys]
+            if None in keys:
+                raise ValueError("** has no place here")
+            named = [ast.literal_eval(key) for key in keys if key is not None]
             return {str(key): _literal(value) for key, value in zip(named, values, strict=True)}
         case ast.List(elts=inner) | ast.Tuple(elts=inner):
             return [_literal(one) for one in inner]
@@ -384,4 +404,7 @@ def _literal(node: ast.expr) -> Any:
             return next((ours for ours, kind in ACTIVATIONS.items() if kind == name), name)
         case ast.Name(id=name):
             return name
-    return ast.literal_eval(node)
+    value = ast.literal_eval(node)
+    if not isinstance(value, bool | int | float | str | None):
+        raise ValueError(f"must be plain values (got a {type(value).__name__})")
+    return value
