@@ -534,8 +534,9 @@ def new_log(kind: type[L], rows: int, *, terms: int) -> L:
 
 
 def _dtype(array: Any) -> np.dtype[Any]:
-    """That of the array type `npt.NDArray[...]`."""
-    dtype: np.dtype[Any] = np.dtype(get_args(get_args(array)[1])[0])
+    """That of the array type `npt.NDArray[...]`: an array of a dtype before numpy 2.5, then an alias."""
+    scalar = get_args(array)[-1]
+    dtype: np.dtype[Any] = np.dtype((get_args(scalar) or (scalar,))[0])
     return dtype
 
 
