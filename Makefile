@@ -1,4 +1,4 @@
-# The one vocabulary: setup, run, test, lint, types, check, bench, size, followed, and campaigns: equality, kills,
+# The one vocabulary: setup, run, test, lint, types, check, bench, size, followed, pictures, and campaigns: equality, kills,
 # oracles, races, scale, actors, ray, real-ml-agents.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -9,7 +9,7 @@ REAL_OLD := .venv-ml-agents-0.30
 CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
 WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
-.PHONY: setup run test lint types check bench size followed campaigns equality kills oracles races scale actors ray real-ml-agents
+.PHONY: setup run test lint types check bench size followed pictures campaigns equality kills oracles races scale actors ray real-ml-agents
 
 setup: $(READY)
 
@@ -129,5 +129,8 @@ size:
 
 followed: setup
 	@$(BIN)/python .ci/followed.py
+
+pictures: setup
+	$(BIN)/python .ci/pictures.py
 
 check: test lint types

@@ -118,9 +118,11 @@ def test_a_broken_page_is_found(tmp_path: Path) -> None:
 
 
 def test_pictures_of_the_pages_are_small() -> None:
-    pictures = [file for name in FOLDERS for file in (ROOT / name).rglob("*.png")]
-    assert pictures
-    assert [str(file) for file in pictures if file.stat().st_size > 150_000] == []
+    limits = {"png": 150_000, "gif": 1_500_000}  # bytes
+    for kind, most in limits.items():
+        pictures = [file for name in FOLDERS for file in (ROOT / name).rglob(f"*.{kind}")]
+        assert pictures
+        assert [str(file) for file in pictures if file.stat().st_size > most] == []
 
 
 def test_the_changelog_has_each_group_once_a_version() -> None:

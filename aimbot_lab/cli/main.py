@@ -41,6 +41,14 @@ class Commands(click.Group):
             # streams are guarded: this was a pipe or a connection to somewhere else.
             raise LabError("a connection was closed from its other side") from error
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by what they are for, with a line each."""
+        del ctx
+        width = max(map(len, self.commands))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{one.name:{width}}", one.short_help or "") for one in group])
+
 
 def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked and not context.resilient_parsing:
@@ -58,35 +66,26 @@ def _show_version(context: click.Context, _option: click.Parameter, asked: bool)
     help="Show the version, and a hash of the code, and exit.",
 )
 def cli() -> None:
-    """Train game agents by curriculum on very fast vectorised worlds, and compare them in MLflow.
+    """Train game agents by curriculum: on Gymnasium environments, builds of Unity and fast worlds.
 
     \b
     Begin with:
-      aimbot-lab run goto
-      aimbot-lab ui
+      aimbot-lab run goto       train an agent
+      aimbot-lab panel          start, watch and steer runs on a page
     """
 
 
-COMMANDS = (
-    *(init, run, resume, sweep, runs, ui, check, schema, convert),
-    *(
-        evaluate,
-        compare,
-        league,
-        plot,
-        record,
-        replay,
-        export,
-        explain,
-        weights,
-        presets,
-        bench,
-        delete,
-    ),
-    *(maps, play, panel, player, export_player, completion),
-)
-for command in COMMANDS:
-    cli.add_command(command)
+GROUPS = {
+    "Train": (init, check, run, resume, weights, sweep),
+    "Judge": (evaluate, compare, league, explain, plot),
+    "Look": (panel, ui, record, replay),
+    "Worlds": (play, presets, maps),
+    "ML-Agents and other tools": (convert, export, player, export_player),
+    "Keep house": (runs, delete, schema, completion, bench),
+}
+for group in GROUPS.values():
+    for command in group:
+        cli.add_command(command)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from aimbot_lab.cli.main import cli
+from aimbot_lab.cli.main import GROUPS, cli
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "aimbot_lab" / "cli" / "README.md").read_text(encoding="utf-8")
@@ -125,10 +125,27 @@ def test_help_names_every_command() -> None:
     assert all(f"\n  {name} " in output for name in cli.commands)
 
 
+def test_the_page_has_the_groups_of_the_help() -> None:
+    parts = re.split(r"(?m)^## ", README)[1:]
+    rows = r"(?m)^\| `aimbot-lab ([\w-]+)"
+    told = {
+        part.splitlines()[0]: list(dict.fromkeys(re.findall(rows, part)))
+        for part in parts
+        if re.search(rows, part)
+    }
+    assert told == {title: [one.name for one in group] for title, group in GROUPS.items()}
+
+
 @pytest.mark.parametrize("group", [[], ["presets"], ["bench"]])
 def test_every_command_is_listed_in_one_whole_line(group: list[str]) -> None:
     output = CliRunner().invoke(cli, [*group, "--help"], terminal_width=60).output
-    listed = output.split("Commands:\n")[1].splitlines()
+    beginning = "Commands:\n" if group else "this message and exit.\n\n"
+    listed = [
+        line
+        for line in output.split(beginning)[1].splitlines()
+        if line.strip(": ") and line[0] == " "
+    ]
+    assert len(listed) == len(command_at(tuple(group)).commands)  # type: ignore[attr-defined]
     assert all(line.endswith(".") and not line.endswith("...") for line in listed), listed
 
 

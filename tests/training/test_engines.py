@@ -28,7 +28,7 @@ from aimbot_lab.training.networks.settings import (
 from aimbot_lab.training.settings import TrainSettings
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "aimbot_lab" / "training" / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "aimbot_lab" / "training" / "EXTENDING.md").read_text(encoding="utf-8")
 
 
 def code_of(heading: str, language: str) -> list[str]:
