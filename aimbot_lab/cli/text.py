@@ -367,7 +367,7 @@ def resume_command(result: "RunResult", data_dir: Path | None) -> str:
     if result.resumes_at is None:
         return ""
     arguments = ["resume", result.run_id[:SHORT_ID]]
-    if result.status == "FAILED":  # its steps are spent
+    if result.spent_steps:
         arguments += ["--set", f"train.total_steps={2 * result.steps}"]
     return _command(arguments, data_dir)
 

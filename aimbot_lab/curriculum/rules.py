@@ -731,7 +731,10 @@ class CompletionCriteria:
         for word, limit in self.rule_type.bounds(self.measured):
             what, holds = _BOUND_CHECKS[word]
             if not holds(self.threshold, limit):
-                yield f"threshold must be {what} {float(limit)} (got {self.threshold})"
+                fault = f"threshold must be {what} {float(limit)} (got {self.threshold})"
+                if self.measure == "progress" and self.threshold == 1.0:
+                    fault += "; a last lesson without completion_criteria takes all steps"
+                yield fault
 
 
 def new_rule(

@@ -19,7 +19,7 @@ from aimbot_lab.shipped.named_files import is_path
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate, ConfirmSchedule, SearchSchedule
 from aimbot_lab.sweep.settings import SweepFile
-from aimbot_lab.sweep.space import also_params, default_params
+from aimbot_lab.sweep.space import also_params, default_params, outside_space
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
 from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder, without_password
@@ -103,8 +103,8 @@ class SweepRecord:
 
     def unconfirmed(self, confirming: Sequence[FrozenTrial]) -> list[Unconfirmed]:
         """Those of the `confirming` trials that failed."""
-        has_defaults = default_params(self.config.search, self.base) is not None
         failed = [one for one in confirming if one.state == TrialState.FAIL]
+        has_defaults = not outside_space(self.config.search, self.base)
         labels = {0: "0 (defaults)"} if has_defaults else {}
         candidates = [one.user_attrs[SEARCH_TRIAL] for one in failed]
         return [

@@ -13,7 +13,7 @@ from aimbot_lab.foundation.episodes import are_alike, student_errors, wilson
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import SweepRecord, Unconfirmed, counted, ranked
 from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate
-from aimbot_lab.sweep.space import default_params
+from aimbot_lab.sweep.space import outside_space
 from aimbot_lab.sweep.storage import is_worked_at
 from aimbot_lab.sweep.trial import MEAN, score_key
 from aimbot_lab.sweep.trial_queue import DEATHS, LEASE, REASON
@@ -93,6 +93,7 @@ class SweepReport:
     to_confirm: int = 0  # values that are confirmed in all, once the search is over
     confirm_ended: int = 0  # of these
     unconfirmed: Sequence[Unconfirmed] = ()  # of these again
+    outside: Sequence[str] = ()  # the curriculum's own values that the search does not hold
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
@@ -131,6 +132,7 @@ def report(record: SweepRecord) -> SweepReport:
         to_confirm=planned,
         confirm_ended=sum(trial.state.is_finished() for trial in again),
         unconfirmed=record.unconfirmed(again),
+        outside=outside_space(record.config.search, record.base),
     )
 
 
@@ -142,8 +144,13 @@ def _status(record: SweepRecord, *, is_done: bool, searched: bool) -> str:
     return "confirming" if searched else "running"
 
 
+NO_DEFAULTS = "nothing is compared with the defaults, which lie outside the search:"
+
+
 def verdict(report: SweepReport) -> str | None:
     """What the confirmation found, in a sentence; None where it compares nothing (yet)."""
+    if report.confirmed and report.outside:
+        return f"{NO_DEFAULTS} {', '.join(report.outside)}"
     if report.status != "done" or not any(map(_is_compared, report.confirmed)):
         return None
     better = [one for one in report.confirmed if is_better(one, maximizes=report.maximizes)]
@@ -232,7 +239,7 @@ def _confirmed(
     comparisons: int,
 ) -> list[Confirmed]:
     done = [trial for trial in again if trial.state == TrialState.COMPLETE]
-    has_defaults = default_params(record.config.search, record.base) is not None
+    has_defaults = not outside_space(record.config.search, record.base)
     defaults = next((trial for trial in done if has_defaults and _candidate(trial) == 0), None)
     sign = -1 if record.config.maximizes else 1
     found = [_one_confirmed(trial, defaults, trials, comparisons=comparisons) for trial in done]
@@ -334,9 +341,11 @@ def search_cost(record: SweepRecord, *, left: int) -> str:
         text += f", {steps:,} steps at most"
     if not config.confirm.best:
         return text
-    count = config.confirm.best + 1 + len(config.confirm.also)
+    outside = outside_space(config.search, record.base)
+    count = config.confirm.best + (not outside) + len(config.confirm.also)
     fresh = f"up to {count} sets of values on {config.confirm.seeds} fresh seeds"
-    return f"{text}; then {fresh} to confirm the best"
+    text += f"; then {fresh} to confirm the best"
+    return f"{text}; {NO_DEFAULTS} {', '.join(outside)}" if outside else text
 
 
 def confirmation_cost(record: SweepRecord, now: SweepReport, *, workers: int) -> str:

@@ -54,14 +54,18 @@ def default_params(
     search: Mapping[str, Dimension], base: LoadedCurriculum
 ) -> dict[str, Any] | None:
     """The curriculum's own values, None where any of them lies outside of the space."""
-    found = {}
-    for key, dimension in search.items():
-        value = _kept(dimension, _at(asdict(base.config), key))
-        distribution = _distribution(dimension)
-        if not _holds(distribution, value):
-            return None
-        found[key] = _as_number(dimension, value)
-    return found
+    if outside_space(search, base):
+        return None
+    own = asdict(base.config)
+    return {key: _as_number(one, _kept(one, _at(own, key))) for key, one in search.items()}
+
+
+def outside_space(search: Mapping[str, Dimension], base: LoadedCurriculum) -> list[str]:
+    """The keys whose value in the curriculum lies outside of the space, each with that value."""
+    values = asdict(base.config)
+    own = {key: _kept(one, _at(values, key)) for key, one in search.items()}
+    outside = [key for key, one in search.items() if not _holds(_distribution(one), own[key])]
+    return [f"{key} = {own[key]}" for key in outside]
 
 
 def search_diagnostics(

@@ -350,7 +350,7 @@ def _settle(
         if folder.hold is not None:
             folder.release()
         raise
-    folder.settle(ending.status)
+    folder.settle()
     is_news = not had_ended or ending.status == "KILLED"
     return [run_id] if folder.owner.pid is not None and is_news else []
 

@@ -324,14 +324,16 @@ class JournalTracker:
         self._disk.end(f"what is tracked is kept again; lost in between: {self._dropped} entries")
         return True
 
-    def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
+    def finish(
+        self, status: RunStatus, *, wait_seconds: float = 20.0, resumable: bool = False
+    ) -> FinishReport:
         """End the run, wait until all has arrived, and give the run folder back.
 
         A run that was taken over is left to the process that has it.
         """
         if self._report is None:
             try:
-                delivered = self._end(status, wait_seconds)
+                delivered = self._end(status, wait_seconds, resumable=resumable)
             except RunLostError:
                 self._sender.stop()
                 delivered = False
@@ -346,7 +348,7 @@ class JournalTracker:
             )
             self._journal.close()
             if delivered:
-                self._folder.settle(self._report.status)
+                self._folder.settle()
             else:
                 self._folder.release()
             self._finish_too()
@@ -357,7 +359,7 @@ class JournalTracker:
         self._finish_too = too
         return self
 
-    def _end(self, status: RunStatus, wait_seconds: float) -> bool:
+    def _end(self, status: RunStatus, wait_seconds: float, *, resumable: bool) -> bool:
         """Whether the store has all of the run, its end included."""
         if self._journal.ending is None:
             self.check_owner()
@@ -368,7 +370,8 @@ class JournalTracker:
             last: list[Entry] = [TagsEntry(self._tags)] if self._tags else []
             last.append(EndEntry(status, now_ms()))
             self._last = [entry for entry in last if not self._append_with_reserve(entry)]
-            if status == "FINISHED":  # before any wait, in which this process may be killed
+            # Before any wait, in which this process may be killed.
+            if status == "FINISHED" and not resumable:
                 self._folder.forget_checkpoints()
         return self._sender.finish(wait_seconds, last=self._last)
 

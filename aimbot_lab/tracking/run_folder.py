@@ -34,7 +34,6 @@ from aimbot_lab.foundation.errors import ConfigurationError, RunLostError
 from aimbot_lab.foundation.files import disk_error, replace_file, sync_file
 from aimbot_lab.tracking.data_folder import DataFolder, without_password
 from aimbot_lab.tracking.journal import JOURNAL_NAME, RESERVE_NAME, count_waiting, detach_growing
-from aimbot_lab.tracking.tracker import RunStatus
 
 OWNER_TAG = "mlflow.lab.owner"  # the page shows no tag that begins with mlflow
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -406,15 +405,15 @@ class RunFolder:
                 self._forget_lock()
         self._let_go()
 
-    def settle(self, status: RunStatus) -> None:
-        """Note that the store has everything of the run, which ended with `status`.
+    def settle(self) -> None:
+        """Note that the store has everything of the run, its end included.
 
         What is left is deleted, unless the run can be resumed.
         """
         if self._was_taken_over():
             self._let_go()
             return
-        if status == "FINISHED" or not self.checkpoints.is_dir():
+        if not self.checkpoints.is_dir():
             self.remove()
             return
         # Where the disk refuses, a reaper finds nothing left to send and tries again.

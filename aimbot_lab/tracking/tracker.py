@@ -278,10 +278,13 @@ class Tracker(Protocol):
         With `anew` the owner file is read, else the last known state counts, which costs nothing.
         """
 
-    def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
+    def finish(
+        self, status: RunStatus, *, wait_seconds: float = 20.0, resumable: bool = False
+    ) -> FinishReport:
         """End the run and wait at most `wait_seconds` until all has arrived.
 
-        A second call does not change the status; it reports again.
+        A FINISHED run keeps its checkpoints, as others do, where it is `resumable`. A second call
+        does not change the status; it reports again.
         """
 
 
@@ -419,7 +422,13 @@ class MemoryTracker:
     def check_owner(self, *, anew: bool = True) -> None:
         """It always belongs to this process."""
 
-    def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:  # noqa: ARG002
+    def finish(
+        self,
+        status: RunStatus,
+        *,
+        wait_seconds: float = 20.0,  # noqa: ARG002
+        resumable: bool = False,  # noqa: ARG002
+    ) -> FinishReport:
         """End the run; there is nothing to wait for."""
         self.status = self.status or status
         return FinishReport(self.status)

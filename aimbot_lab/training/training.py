@@ -242,7 +242,7 @@ class Training:
                 self._back_to_mark(links.record)
             else:
                 callbacks.evaluation.finish()
-                if not self.progress.goal_reached:
+                if not self.progress.finished:
                     keep()  # more steps go on here
         return TrainingOutcome(
             steps=self.model.num_timesteps,

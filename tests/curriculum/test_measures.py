@@ -25,7 +25,7 @@ REWARD = {"measure": "reward", "threshold": 2.0, "reward_range": (-10.0, 10.0)}
     [
         ({"threshold": 1.0}, "threshold must be less than 1.0"),
         ({"threshold": 0.0}, "threshold must be greater than 0.0"),
-        ({"measure": "progress", "threshold": 1.0}, "threshold must be less than 1.0"),
+        ({"measure": "progress", "threshold": 1.0}, "less than 1.0 .*; a last lesson without com"),
         ({"measure": "progress", "threshold": -0.1}, "threshold must be at least 0.0"),
         ({"measure": "reward", "threshold": 1.0}, "reward_range is missing.*rule: ml-agents"),
         ({**REWARD, "threshold": 10.0}, "reward_range must hold the threshold, 10,"),

@@ -7,7 +7,7 @@ import pytest
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs import run_record
 from aimbot_lab.experiment.runs.result import RunResult
-from aimbot_lab.experiment.runs.resume import check_resume, find_resumable
+from aimbot_lab.experiment.runs.resume import check_resume, find_resumable, newest_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.experiment.runs.run_record import RunRequest, note_spent_steps
 from aimbot_lab.foundation import metric_names as names
@@ -100,6 +100,25 @@ def test_a_run_whose_process_died_at_its_end_ends_once_more_and_trains_nothing(
     assert logged() == before
     with pytest.raises(ConfigurationError, match="has spent its 500 steps"):
         extended(data_folder, ended.run_id, 500)
+
+
+def test_a_finished_run_without_lessons_is_given_more_steps_and_ends_as_if_it_had_had_them(
+    data_folder: DataFolder, tmp_path: Path
+) -> None:
+    file = tmp_path / "free.yaml"
+    text = "".join(line for line in POLE.splitlines(keepends=True) if "lessons" not in line)
+    file.write_text(text.replace("{schedule: linear, start: 3e-3, end: 1e-5}", "1e-3"))
+    curriculum = load_curriculum(file)
+    longer = load_curriculum(file, ["train.total_steps=1000"])
+    whole, _ = trained(RunRequest(longer, data_folder))
+    ended, _ = trained(RunRequest(curriculum, data_folder))
+    assert (ended.status, ended.steps, ended.resumes_at) == ("FINISHED", 512, 512)
+    with pytest.raises(ConfigurationError, match="has spent its 500 steps; give it more, for exam"):
+        extended(data_folder, ended.run_id, 500)
+    assert newest_resumable(curriculum, data_folder) is None  # `run --resume` begins a new one
+    result, _ = extended(data_folder, ended.run_id, 1000)
+    assert (result.status, result.steps) == ("FINISHED", 1024)
+    assert result.state_sha256 == whole.state_sha256
 
 
 def test_an_end_without_a_checkpoint_is_told(data_folder: DataFolder, ended: RunResult) -> None:

@@ -226,7 +226,7 @@ def test_a_folder_kept_for_a_resumption_alone_goes_with_its_checkpoints(
     folder = create_run_folder(data_folder, this_process("trial", None)).named("a" * 32)
     folder.checkpoints.mkdir()
     if settled:
-        folder.settle("FAILED")
+        folder.settle()
     else:
         folder.release()  # with something left for the store
     (found,) = run_folders(data_folder)

@@ -322,7 +322,7 @@ def test_the_cost_of_an_update_counts_its_products() -> None:
 
 
 def test_more_steps_for_a_run_still_fit_a_chart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aimbot_lab.training.callbacks.assembly.MAX_POINTS", 20)
+    monkeypatch.setattr("aimbot_lab.training.callbacks.assembly.PLANNED_POINTS", 20)
     monkeypatch.setattr("aimbot_lab.training.callbacks.report_callback.MAX_POINTS", 24)
     monkeypatch.setattr(
         "aimbot_lab.training.callbacks.lesson_callback.MAX_SHARE", 1.0

@@ -247,6 +247,17 @@ def test_agents_that_are_not_there_or_not_known_are_told_of(
     world._copies._envs[0].env.agents.append("stranger")
     with pytest.raises(RunFailedError, match="its step has the agent stranger, whom possible_ag"):
         moved(world, buffers, 0, 0, 0)
+    own = Walkers.step
+
+    def leaving(self: Walkers, actions: Any) -> Any:
+        given = own(self, actions)
+        self.agents = self.agents[1:]
+        return given
+
+    monkeypatch.setattr(Walkers, "step", leaving)
+    world, buffers = begun(rows=1)
+    with pytest.raises(RunFailedError, match=r"its step took walker_0 out of env.agents with neith"):
+        moved(world, buffers, 0, 0, 0)
     nobody = property(lambda self: [], lambda self, given: None)
     monkeypatch.setattr(Walkers, "agents", nobody, raising=False)
     with pytest.raises(RunFailedError, match=r"its reset left env.agents empty, so that no agent"):

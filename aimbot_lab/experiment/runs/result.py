@@ -76,9 +76,16 @@ class RunResult:
     entries_dropped: int = 0  # tracked numbers and files that the disk had no room for
     agent_folder: str | None = None  # where the agents lie that the run could not keep
     init_from: str | None = None  # the run, or the folder, whose agent it began with
-    resumes_at: int | None = None  # the step it would go on from; None: finished, or can't be
+    resumes_at: int | None = (
+        None  # the step it would go on from; None: all lessons passed, or can't be
+    )
     missing: str = ""  # what the last lesson begun lacks, where that is not `held_back_by`
     has_wins: bool = True  # whether an episode could be won; else there are no win rates
+
+    @property
+    def spent_steps(self) -> bool:
+        """Whether all its steps ended it, not the last lesson: more can be given to it."""
+        return self.status != "KILLED" and any(one.ended_at_step is None for one in self.lessons)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
@@ -189,7 +196,7 @@ def _start(result: RunResult) -> Iterator[str]:
 
 def _resume_hint(result: RunResult) -> Iterator[str]:
     if result.resumes_at is not None:
-        more = " --set train.total_steps=N" if result.status == "FAILED" else ""
+        more = " --set train.total_steps=N" if result.spent_steps else ""
         yield f"`aimbot-lab resume {result.run_id}{more}` resumes it."
 
 

@@ -29,6 +29,7 @@ from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.tracking.data_folder import DataFolder, choose_address, without_password
 from aimbot_lab.tracking.history import find_run
+from aimbot_lab.tracking.journal import stored_ending
 from aimbot_lab.tracking.journal_tracker import check_reopening, claim_run, reopen_run
 from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME, refuse_unless_free
 from aimbot_lab.tracking.tracker import Notify, RunSummary, Tracker, silent
@@ -186,8 +187,10 @@ def _match(run: ResumableRun, config: CurriculumFile) -> tuple[bool, bool] | Non
     if begun_with.seed != config.seed:
         return None
     changes = configuration_changes(begun_with, config)
-    same = _may_be_made(changes, config)
-    return same, (run.record.spent_steps or 0) < config.train.total_steps
+    has_steps = (run.record.spent_steps or 0) < config.train.total_steps
+    if not has_steps and stored_ending(run.folder.path) == "FINISHED":
+        return None  # it is over, as one that passed its last lesson
+    return _may_be_made(changes, config), has_steps
 
 
 def configuration_changes(before: CurriculumFile, after: CurriculumFile) -> tuple[Change, ...]:

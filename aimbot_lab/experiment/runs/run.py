@@ -272,15 +272,15 @@ def _conclude(
     rescued: Path | None,
 ) -> RunResult:
     """End the run, and report what is missing of it."""
-    if result.status != "FINISHED":
+    if result.status == "KILLED" or result.spent_steps:
         result = replace(result, resumes_at=_resumes_at(checkpoints))
     tracker.log_text(json.dumps(result.kept(), indent=1) + "\n", RESULT_NAME)
     tracker.set_note(note(result))
     tracker.set_tags({**outcome_tags(result), "lab.state_sha256": result.state_sha256})
-    if result.status == "FAILED":  # last, after all that would be missing if this process died now
+    if result.spent_steps:  # last, after all that would be missing if this process died now
         with suppress(OSError):
             note_spent_steps(checkpoints.path, result.steps)
-    report = tracker.finish(result.status)
+    report = tracker.finish(result.status, resumable=result.spent_steps)
     return replace(
         result,
         entries_waiting=report.waiting,

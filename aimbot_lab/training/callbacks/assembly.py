@@ -49,6 +49,7 @@ from aimbot_lab.training.callbacks.lesson_callback import (
 )
 from aimbot_lab.training.callbacks.own_callbacks import OwnCallbacks
 from aimbot_lab.training.callbacks.report_callback import (
+    PLANNED_POINTS,
     BestAgentCallback,
     EpisodeTally,
     MetricSink,
@@ -316,7 +317,6 @@ class SelfPlayCallback(BaseCallback):
             self._sink.log_metrics(step, metrics)
 
 
-MAX_POINTS = 2000  # of a metric over a whole training; charts draw at most 2,500
 KEPT: Mapping[type[BaseCallback], str] = MappingProxyType(
     {
         ReportCallback: "report",
@@ -369,7 +369,7 @@ class TrainingCallbacks:
         plan, sink = learner.plan, listeners.sink
         place = learner.env, learner.progress
         self._total_steps = plan.train.total_steps
-        every_steps = self._total_steps // MAX_POINTS
+        every_steps = self._total_steps // PLANNED_POINTS
         self._checkpoints = CheckpointCallback(mark, keep)
         self.report = ReportCallback(
             *place,

@@ -249,6 +249,7 @@ class LessonChanges:
 
 
 MAX_POINTS = 2_400  # of a metric; charts draw at most 2,500
+PLANNED_POINTS = 2_000  # of a training; the others are for steps that it is given later
 GLANCE_SECONDS = 1.0
 
 

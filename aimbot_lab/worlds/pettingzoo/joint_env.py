@@ -174,6 +174,10 @@ class JointEnv(gymnasium.Env[Any, Any]):
                 raise MisfitError(f"gave {agent} a reward of {gained:g}")
             terminated = bool(_entry(terminations, "termination", agent))
             truncated = bool(_entry(truncations, "truncation", agent))
+            if not (terminated or truncated or agent in live):
+                raise MisfitError(
+                    f"took {agent} out of env.agents with neither termination nor truncation"
+                )
             self._cut_off[place] = (truncated and not terminated) or (is_last and agent in live)
             rewarded[place], cut_off[place] = gained, float(self._cut_off[place])
             self._results[RETURN][place] += gained

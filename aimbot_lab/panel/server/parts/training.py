@@ -133,9 +133,7 @@ async def resume(session: Session, asked: OfRun) -> Done:
     line = await in_thread(lab.run_list.line, asked.run)
     if line is None or not line.resumable:
         raise ConfigurationError("that run can't be resumed: it is over, or it trains")
-    words = ["resume", line.run_id]
-    if line.state == "FAILED":
-        words += await in_thread(lab.more_steps, line.run_id)
+    words = ["resume", line.run_id, *await in_thread(lab.more_steps, line.run_id)]
     title = line.name or line.run_id[:12]
     await in_thread(lab.trainings.start, words, title=title, run_id=line.run_id)
     await lab.started.look_now()
