@@ -534,7 +534,7 @@ def new_log(kind: type[L], rows: int, *, terms: int) -> L:
 
 
 def _dtype(array: Any) -> np.dtype[Any]:
-    """That of the array type `npt.NDArray[...]`: an array of a dtype before numpy 2.5, then an alias."""
+    """That of an `npt.NDArray[...]`: the array of a dtype before numpy 2.5, an alias from there."""
     scalar = get_args(array)[-1]
     dtype: np.dtype[Any] = np.dtype((get_args(scalar) or (scalar,))[0])
     return dtype

@@ -305,9 +305,9 @@ class WorldType(ABC):
             return None
         return f"a world whose states are numbered ({self.name} has none)"
 
-    def warm_up(self, settings: Any) -> None:
-        """Compile, or read from a cache, what a first step would have to."""
-        del settings
+    def warm_up(self, settings: Any, scenario: Scenario) -> None:
+        """Compile, or read from a cache, what a first step of `scenario` would have to."""
+        del settings, scenario
 
     def spread_episodes(
         self, world: Any, scenario: Scenario, *, seed: int, play: Callable[[int], object]

@@ -11,6 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.shown_text import shortened
@@ -82,7 +83,9 @@ class Training:
         self._shards = own_shards(plan, self._exchange.place)
         self._own = OwnCallbacks(plan.train, callbacks)
         th.set_num_threads(plan.train.torch_threads)
-        type_of(plan.env).warm_up(plan.env)
+        world_type = type_of(plan.env)
+        first = lesson_scenario(plan.lessons[0], world_type.targets(plan.env))
+        world_type.warm_up(plan.env, first)
         seed = derive_seed(plan.seed, "learner")
         self.self_play = None
         if plan.self_play is not None:

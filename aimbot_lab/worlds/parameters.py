@@ -183,10 +183,10 @@ class KernelType(WorldType):
         """The largest of the reward weights."""
         return float(max(map(abs, asdict(settings.rewards).values())))
 
-    def warm_up(self, settings: Any) -> None:
+    def warm_up(self, settings: Any, scenario: Scenario) -> None:
         """Take a step of a single row, which compiles the kernels or reads them from the cache."""
         world = self.make(replace(settings, num_envs=1))
-        world.set_scenario(Scenario(dict.fromkeys(self.targets(settings), 1.0)))
+        world.set_scenario(scenario)
         buffers = step_buffers(world)
         world.reset(0, buffers.observations)
         shape = len(buffers.rewards), len(world.spec.action_names)

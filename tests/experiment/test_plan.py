@@ -9,6 +9,8 @@ from broken_curriculum import GOOD
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import CurriculumPlan, cell_shares, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import spec_of
 
 SHIPPED = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
@@ -36,6 +38,13 @@ def test_the_shares_of_a_mix_sum_to_one(path: Path) -> None:
     for lesson in config.lessons:
         shares = [cell.share for cell in cell_shares(lesson, spec_of(config.env).difficulties)]
         assert sum(shares) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_a_training_of_each_shipped_curriculum_can_begin(path: Path) -> None:
+    config = load_curriculum(path).config
+    parts = config.seed, config.env, config.lessons, config.train
+    Training(TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)).close()
 
 
 def test_a_share_is_that_of_the_target_times_that_of_the_difficulty() -> None:
