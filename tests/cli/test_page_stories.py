@@ -31,7 +31,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data folder beside curricula of the pages' names, in the working directory."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "curricula").mkdir()
-    for name in ("goto", "attack"):
+    for name in ("goto", "attack", "short"):
         text = CURRICULUM.replace("name: tiny", f"name: {name}").replace("tests", name)
         (tmp_path / "curricula" / f"{name}.yaml").write_text(text, encoding="utf-8")
     return tmp_path / "data"
