@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from aimbot_lab.api import compare, evaluate, load, train
 
 __all__ = ["__version__", "compare", "evaluate", "load", "train"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

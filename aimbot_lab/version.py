@@ -28,7 +28,7 @@ def code_hash() -> str:
 
 
 def full_version() -> str:
-    """The version with the hash, as in `0.1.0 (3f2a9c01)`."""
+    """The version with the hash, as in `0.2.0 (3f2a9c01)`."""
     return f"{aimbot_lab.__version__} ({code_hash()})"
 
 
