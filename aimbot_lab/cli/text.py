@@ -504,9 +504,10 @@ def shown(value: float | None, lower: float | None, upper: float | None) -> str:
         return "-"
     if lower is None or upper is None:
         return f"{value:,.0f}" if abs(value) >= MANY else f"{value:,.6g}"
-    if abs(upper) >= MANY:  # steps
+    if max(-lower, upper) >= MANY:  # steps, or returns
         return f"{value:,.0f} [{lower:,.0f}, {upper:,.0f}]"
-    return shown_rate(value, lower, upper)
+    is_rate = lower >= 0 and upper <= 1
+    return (shown_rate if is_rate else shown_return)(value, lower, upper)
 
 
 def fresh(one: "Confirmed") -> str:
@@ -572,7 +573,8 @@ def gain(one: "Confirmed") -> str:
     """The difference to the defaults with its interval over the pairs of trainings."""
     if one.gain is None:
         return "-"
-    counts_steps, seeds = abs(one.gain) >= MANY, len(one.trainings)
+    seeds, ends = len(one.trainings), (one.gain_lower or 0.0, one.gain_upper or 0.0)
+    counts_steps = max(abs(one.gain), *map(abs, ends)) >= MANY
     if one.gain_lower is None or one.gain_upper is None:
         found = f"{one.gain:+,.0f}" if counts_steps else f"{one.gain:+.3f}"
         return f"{found} ({seeds} seeds, all alike)" if seeds > 1 else f"{found} (1 seed)"

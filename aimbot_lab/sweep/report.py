@@ -144,7 +144,7 @@ def _status(record: SweepRecord, *, is_done: bool, searched: bool) -> str:
     return "confirming" if searched else "running"
 
 
-NO_DEFAULTS = "nothing is compared with the defaults, which lie outside the search:"
+NO_DEFAULTS = "nothing is compared with the file's own values, which lie outside the search:"
 
 
 def verdict(report: SweepReport) -> str | None:

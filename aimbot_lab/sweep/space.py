@@ -65,7 +65,7 @@ def outside_space(search: Mapping[str, Dimension], base: LoadedCurriculum) -> li
     values = asdict(base.config)
     own = {key: _kept(one, _at(values, key)) for key, one in search.items()}
     outside = [key for key, one in search.items() if not _holds(_distribution(one), own[key])]
-    return [f"{key} = {own[key]}" for key in outside]
+    return [f"{key} ({'not set' if own[key] is None else own[key]})" for key in outside]
 
 
 def search_diagnostics(

@@ -245,15 +245,14 @@ class ReplayParts:
             find_episodes(buffer, self._spans, state["is_whole"])
 
     def _cover(self, first: int, end: int, longest: int) -> None:
-        """Have the spans cover the steps from `first` to `end`."""
+        """Have the spans cover the steps from `first` to `end`, each at most `longest` of them."""
         self._spans = [span for span in self._spans if span.end > first]
         done = self._spans[-1].end if self._spans else first
-        if done == end:
-            return
-        new = StepSpan(done, end)
-        while self._spans and _length(self._spans[-1]) <= _length(new) <= longest // 2:
-            new = StepSpan(max(self._spans.pop().first, first), end)
-        self._spans.append(new)
+        for begin in range(done, end, longest):
+            new = StepSpan(begin, min(begin + longest, end))
+            while self._spans and _length(self._spans[-1]) <= _length(new) <= longest // 2:
+                new = StepSpan(max(self._spans.pop().first, first), new.end)
+            self._spans.append(new)
 
 
 def find_episodes(
@@ -283,7 +282,7 @@ def _length(span: StepSpan) -> int:
 
 
 def _longest_span(buffer: ReplayBuffer) -> int:
-    """Steps that may be merged into one part."""
+    """Steps that a part may hold, which is copied in memory before it is written."""
     a_step = sum(array[0].nbytes for array in _arrays(buffer).values())
     return max(MAX_PART // int(a_step), 1)
 

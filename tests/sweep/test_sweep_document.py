@@ -10,7 +10,7 @@ from aimbot_lab.experiment.config.document import with_overrides
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.document import is_sweep_file, load_sweep
 from aimbot_lab.sweep.record import begin, fingerprint, load
-from aimbot_lab.sweep.space import default_params, overrides
+from aimbot_lab.sweep.space import default_params, outside_space, overrides
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
 from tests.cli.tiny_runs import invoke_in
@@ -148,6 +148,7 @@ def test_the_curriculums_own_values_are_known_unless_they_lie_outside(tmp_path: 
     }
     outside = load_sweep(write_sweep(tmp_path, changed(SWEEP, ("low: 0.5", "low: 6"))))
     assert default_params(outside.config.search, outside.base) is None
+    assert outside_space(outside.config.search, outside.base) == ["env.rewards.in_area (5.0)"]
 
 
 @pytest.mark.parametrize("key", ["search: {}", "base: goto.yaml", "objective: {}", "trials: 4"])

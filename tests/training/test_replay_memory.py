@@ -159,6 +159,16 @@ def test_parts_of_a_checkpoint_bring_the_samples_back(
             assert_same_samples(ours, again, number)
 
 
+def test_parts_are_as_short_as_said_however_many_steps_came_at_once() -> None:
+    parts = checkpoint.ReplayParts(Holder(None))  # type: ignore[arg-type]
+    for end in (3, 50, 51, 52, 60, 200):
+        parts._cover(max(0, end - 100), end, 8)
+    spans = parts._spans
+    assert max(span.end - span.first for span in spans) == 8
+    assert spans[0].first <= 100 < spans[0].end
+    assert [one.end for one in spans] == [*(one.first for one in spans[1:]), 200]
+
+
 class Seen(gymnasium.Env[Any, Any]):
     observation_space = spaces.Box(0, 255, (84, 84, 4), np.uint8)
     action_space = ACTIONS
