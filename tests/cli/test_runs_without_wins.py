@@ -37,6 +37,8 @@ def test_a_run_tracks_mean_returns_in_the_place_of_win_rates(data: Path) -> None
     note = run.tags["mlflow.note.content"]
     assert "mean return" in note
     assert "win rate |" not in note
+    shown = f"return {run.metrics[names.EVAL_RETURN]:.4g}  eval"
+    assert invoke(data, "runs").output.splitlines()[-1].rstrip().endswith(shown)
 
 
 def test_an_evaluation_tells_mean_returns_with_their_intervals(data: Path) -> None:

@@ -13,7 +13,7 @@ from aimbot_lab.cli.options import complete_runs
 from aimbot_lab.cli.text import SHORT_ID, duration, print_json, table
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.foundation.shown_text import one_line, shown_return
 from aimbot_lab.tracking.control_channel import ControlChannel
 from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
 from aimbot_lab.tracking.history import Deletion, delete_run, plan_deletion
@@ -68,7 +68,8 @@ def runs(
 
     A --filter is KEY=VALUE: KEY is name, experiment, status or a tag, VALUE may hold * for any
     letters, and several must all hold. A win rate is of evaluation (eval) or training episodes
-    (learning), whichever has the narrower interval. Runs whose process died are closed, and what
+    (learning), whichever has the narrower interval; where nothing can be won, a mean return of
+    either (eval, rollout). Runs whose process died are closed, and what
     waits is delivered; `aimbot-lab resume` resumes them.
 
     \b
@@ -158,6 +159,10 @@ def _document(run: RunSummary) -> dict[str, Any]:
 
 def _row(run: RunSummary) -> tuple[str, ...]:
     lesson, rate = run.metrics.get(names.LESSON_NUMBER), run.win_rate
+    result = ("-", "-") if rate is None else (f"{rate.value:.3f}", rate.measure)
+    earned = [key for key in (names.EVAL_RETURN, names.EPISODE_RETURN) if key in run.metrics]
+    if rate is None and earned:
+        result = f"return {shown_return(run.metrics[earned[0]])}", earned[0]
     return (
         run.run_id,
         run.name,
@@ -166,8 +171,8 @@ def _row(run: RunSummary) -> tuple[str, ...]:
         f"{run.started:%Y-%m-%d %H:%M}",
         "-" if run.seconds is None else duration(run.seconds),
         "-" if lesson is None else f"{lesson:.0f}",
-        "-" if rate is None else f"{rate.value:.3f}",
-        "-" if rate is None else rate.measure.partition("/")[0],
+        result[0],
+        result[1].partition("/")[0],
     )
 
 
