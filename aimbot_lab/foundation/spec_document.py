@@ -16,6 +16,7 @@ from aimbot_lab.foundation.world import (
     EnvironmentActions,
     Float32Array,
     ObservationBlock,
+    OwnForm,
     SpaceKind,
     StateTable,
     WorldSpec,
@@ -57,6 +58,12 @@ class _EnvironmentActions(TypedDict):
     high: _Ends
     parts: NotRequired[Annotated[tuple["_EnvironmentActions", ...], Field(max_length=MAX_NAMES)]]
     keys: NotRequired[Annotated[tuple[_Name | _Index, ...], Field(max_length=MAX_NAMES)]]
+
+
+class _OwnForm(TypedDict):
+    shape: Annotated[tuple[_Side, ...], Field(max_length=32)]
+    choices: Annotated[tuple[tuple[_Index, _Side], ...], Field(max_length=MAX_COLUMNS)]
+    shades: tuple[_Number, _Number] | None
 
 
 class _States(TypedDict):
@@ -101,6 +108,7 @@ class _Document(TypedDict):
         ]
     ]
     channels_first: NotRequired[_Names]
+    own: NotRequired[Annotated[tuple[_OwnForm | None, ...], Field(max_length=MAX_NAMES)]]
     observation_names: NotRequired[Annotated[tuple[_Name, ...], Field(max_length=MAX_COLUMNS)]]
     continuous_bounds: Annotated[
         tuple[tuple[_Number | None, _Number | None], ...], Field(max_length=MAX_CHOICES)
@@ -133,6 +141,8 @@ def spec_document(spec: WorldSpec) -> dict[str, Any]:
         document["paths"] = [list(one.path) for one in spec.observation_blocks]
     if first := [one.name for one in spec.pictures if one.channels_first]:
         document["channels_first"] = first
+    if any(one.own for one in spec.observation_blocks):
+        document["own"] = [one.own and one.own._asdict() for one in spec.observation_blocks]
     if spec.observation_names != tuple(_usual_names(spec.observation_blocks)):
         document["observation_names"] = list(spec.observation_names)
     document["continuous_bounds"] = [[*map(_finite, pair)] for pair in spec.continuous_bounds]
@@ -158,12 +168,15 @@ def spec_from(document: Any) -> WorldSpec:
     form: dict[str, Any] = {**_FORM.validate_python(document)}
     blocks = tuple(ObservationBlock(*block) for block in form["blocks"])
     first, paths = form.get("channels_first", ()), form.get("paths", ((),) * len(blocks))
-    if len(paths) != len(blocks):
-        raise ValueError("another number of paths than of blocks")
+    own = form.get("own", (None,) * len(blocks))
+    if not len(paths) == len(own) == len(blocks):
+        raise ValueError("another number of paths or forms than of blocks")
     blocks = tuple(
-        replace(block, path=path, channels_first=block.name in first)
-        for block, path in zip(blocks, paths, strict=True)
+        replace(block, path=path, channels_first=block.name in first, own=of and OwnForm(**of))
+        for block, path, of in zip(blocks, paths, own, strict=True)
     )
+    if not all(map(_fits, blocks)):
+        raise ValueError("a block of another size than its own form")
     if not all(len(block.shape) == _DIMENSIONS[block.kind] for block in blocks):
         raise ValueError("a block of another shape than its kind has")
     width = sum(block.columns for block in blocks)
@@ -194,6 +207,15 @@ def spec_from(document: Any) -> WorldSpec:
         environment_actions=taken,
         states=None if states is None else _states(states),
     )
+
+
+def _fits(block: ObservationBlock) -> bool:
+    """Whether a block has as many numbers as the own form that it says it has."""
+    if block.own is None:
+        return True
+    choices, size = block.own.choices, prod(block.own.shape)
+    sizes = sum(count for _, count in choices) if choices else size
+    return prod(block.shape) == sizes and len(choices) in (0, size)
 
 
 def _states(form: Mapping[str, Any]) -> StateTable:

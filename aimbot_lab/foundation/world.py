@@ -111,6 +111,8 @@ class ObservationBlock:
     which decides the last bits of a convolution."""
     path: tuple[str | int, ...] = ()
     """Keys that lead to it in an environment's own observation; (): it is the whole."""
+    own: "OwnForm | None" = None
+    """How an environment of a user's own shows it; None: it is not from one."""
 
     @property
     def columns(self) -> int:
@@ -118,6 +120,14 @@ class ObservationBlock:
         if self.kind == "image":
             return 0
         return prod(self.shape) + (self.shape[0] if self.kind == "units" else 0)
+
+
+class OwnForm(NamedTuple):
+    """How an environment's own observation holds what a block shows."""
+
+    shape: tuple[int, ...]
+    choices: tuple[tuple[int, int], ...] = ()  # least value and number of each; of numbers none
+    shades: tuple[float, float] | None = None  # of a picture, where these are not 0 and 255
 
 
 ABILITIES = ("snapshot", "masks", "draw", "replay", "paired", "parts", "goals")
@@ -195,7 +205,7 @@ class EnvironmentActions:
         """World actions [B, A] in the environment's units and type [B, A], within its bounds."""
         count, kind = len(self.starts), np.dtype(self.dtype)
         if self.parts:
-            flat = [part.flat(given) for part, given in self._by_part(actions)]
+            flat = [part.flat(given) for part, given in self.by_part(actions)]
             counts = [len(part.starts) for part in self.parts]
             pairs = [*zip(flat, counts, strict=True)]
             choices, numbers = [one[:, :k] for one, k in pairs], [one[:, k:] for one, k in pairs]
@@ -212,7 +222,7 @@ class EnvironmentActions:
         """World actions [B, A] as the environment takes them: [B, *shape], or a list of B."""
         if self.kind not in ("dict", "tuple"):
             return self.flat(actions).reshape(len(actions), *self.shape)
-        columns = [part.each(given) for part, given in self._by_part(actions)]
+        columns = [part.each(given) for part, given in self.by_part(actions)]
         rows = zip(*columns, strict=True) if columns else ((),) * len(actions)
         if self.kind == "tuple":
             return list(rows)
@@ -228,7 +238,7 @@ class EnvironmentActions:
         given = self.of(actions)
         return given if isinstance(given, list) else [one[...] for one in given]
 
-    def _by_part(
+    def by_part(
         self, actions: npt.NDArray[Any]
     ) -> Iterator[tuple["EnvironmentActions", npt.NDArray[Any]]]:
         """Each part with its columns of world `actions` [B, A]."""
@@ -353,6 +363,14 @@ class WorldSpec:
         whole = ObservationBlock("observation", "vector", (len(self.observation_names),))
         return self.blocks or (whole,)
 
+    @property
+    def columns_by_block(self) -> Iterator[tuple[ObservationBlock, slice]]:
+        """Each block that is no picture, with its columns of an observation."""
+        first = 0
+        for block in self.observation_blocks:
+            if block.kind != "image":
+                yield block, slice(first, first := first + block.columns)
+
     def can(self, ability: str) -> bool:
         """Whether the world has one of `ABILITIES`."""
         return ability in self.abilities
@@ -433,14 +451,12 @@ def as_observations(given: Any, spec: WorldSpec) -> Observations:
     if not spec.pictures or (isinstance(given, np.ndarray) and given.dtype.names is not None):
         return np.asarray(given)
     parts = given if isinstance(given, Mapping) else {spec.pictures[0].name: given}
-    rows, first = len(next(iter(parts.values()))), 0
+    rows = len(next(iter(parts.values())))
     found = np.zeros(rows, spec.observation_dtype)
-    for block in spec.observation_blocks:
-        if block.kind == "image":
-            found[block.name] = parts[block.name]
-        else:
-            columns = slice(first, first := first + block.columns)
-            found[COLUMNS][:, columns] = np.reshape(parts[block.name], (rows, -1))
+    for block in spec.pictures:
+        found[block.name] = parts[block.name]
+    for block, columns in spec.columns_by_block:
+        columns_of(found)[:, columns] = np.reshape(parts[block.name], (rows, -1))
     return found
 
 

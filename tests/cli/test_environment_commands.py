@@ -173,9 +173,11 @@ def test_a_curriculum_that_goes_on_from_it_takes_its_weights(
     assert len(broken.said.strip().splitlines()) == 1
 
 
-def test_an_exported_file_is_said_to_choose_aim_and_remember_within_so_much() -> None:
+def test_an_exported_file_is_said_to_choose_act_and_remember_within_so_much() -> None:
     check = OnnxCheck(10_000, 0, 2.34e-6, steps=100, memory_difference=5e-7)
     assert shown_differences(check) == (
-        "0 other choices, mouse within 2e-06, memory at the end within 5e-07"
+        "0 other choices, numbers within 2e-06 of their range, memory at the end within 5e-07"
     )
-    assert shown_differences(OnnxCheck(10_000, 0, 0.0)) == "0 other choices, mouse within 0"
+    apart = "0 other choices, numbers within 3e-05 of their range"
+    rounded = f"{apart} (single precision rounds by 2e-05)"
+    assert shown_differences(OnnxCheck(10_000, 0, 3e-5, rounding=2e-5)) == rounded

@@ -74,6 +74,8 @@ def test_runs_are_compared_by_mean_returns_in_the_same_episodes(data: Path) -> N
     by_seed = invoke(data, "compare", *runs, "--by", "config", "--episodes", 20, "--json").document
     values = {one["label"]: one["mean"]["value"] for one in by_seed["configurations"]}
     assert [*values.values()] == pytest.approx(means)
+    less = by_seed["configurations"][1]["difference"]
+    assert less == {"value": pytest.approx(means[1] - means[0]), "lower": None, "upper": None}
     assert "mean return" in invoke(data, "compare", *runs, "--by", "config", "--episodes", 5).said
 
 

@@ -1,6 +1,7 @@
 """`run --seeds` and `compare --by config`: several seeds as one result."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -66,6 +67,7 @@ def test_the_summary_is_that_of_the_runs_compared_by_configuration(
         found.pop("seconds")
     assert again[0]["runs"] == one["runs"]
     assert again[0]["mean"] == one["mean"]
+    assert again[0]["difference"] is None
 
 
 def test_configurations_are_told_apart_and_compared(
@@ -78,6 +80,8 @@ def test_configurations_are_told_apart_and_compared(
     assert "train.gamma" in told.output
     rows = [line for line in told.output.splitlines() if line.startswith(("pair  ", "tiny  "))]
     assert [row.split()[:2] for row in rows] == [["pair", "2"], ["tiny", "1"]]
+    assert "less the first [95 %]" in told.output
+    assert re.search(r" [-+]0\.\d{3}$", rows[1])  # of a single run: no interval
     pages = list((data / "comparisons").glob("*.html"))
     assert any("beats the first" in page.read_text() for page in pages)
 

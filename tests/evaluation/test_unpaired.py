@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 
 from aimbot_lab.evaluation.episodes import CellEpisodes
 from aimbot_lab.experiment.analysis.comparison import Wins, differences
-from aimbot_lab.foundation.episodes import Cell, difference_of_means
+from aimbot_lab.foundation.episodes import Cell, difference_of_means, welch
 
 
 def drawn(times: int, n: int, first: float, second: float) -> list[Wins]:
@@ -82,6 +83,14 @@ def test_the_difference_of_independent_means_covers_the_truth() -> None:
         inside += low <= 1 <= high
     assert 0.92 <= inside / 500 <= 0.98
     assert difference_of_means([1.0], [2.0, 3.0]) == (1.5, None, None)
+
+
+def test_the_means_of_few_runs_differ_by_welch_s_interval() -> None:
+    first, second = [-140.0, -152.0, -149.0], [-210.0, -160.0, -480.0, -155.0]
+    wanted = ttest_ind(second, first, equal_var=False).confidence_interval()
+    assert welch(first, second) == pytest.approx((np.mean(second) - np.mean(first), *wanted))
+    assert welch([500.0, 500.0], [500.0, 500.0]) == (0.0, None, None)
+    assert welch([500.0], [480.0, 500.0]) == (-10.0, None, None)
 
 
 def test_a_player_against_itself_in_other_episodes_is_no_pair() -> None:

@@ -16,7 +16,7 @@ from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.network import network_of
 from aimbot_lab.training.settings import NetworkSettings
-from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, ObservationParts
 from aimbot_lab.worlds.registry import spec_of
 
 NUMBERS = spaces.Box(-float("inf"), float("inf"), (3,))
@@ -65,10 +65,12 @@ def unlearned(
     *,
     seen: spaces.Space[Any] = NUMBERS,
     shake: float = 1.0,
+    flatten: tuple[str, ...] = (),
     **given: Any,
 ) -> SavedAgent:
     """An agent with random weights for an environment with these spaces, written to `folder`."""
-    env = GymnasiumSettings(id=registered(monkeypatch, seen, taken), num_envs=2)
+    name = registered(monkeypatch, seen, taken)
+    env = GymnasiumSettings(id=name, num_envs=2, observation=ObservationParts(flatten=flatten))
     spec = spec_of(env)
     train = ALGORITHMS[algo].settings(
         algo=algo, total_steps=1000, **{"network": NetworkSettings(layers=(8,)), **given}

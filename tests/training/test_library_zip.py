@@ -41,6 +41,7 @@ PARTS = spaces.Dict(
 BESIDE = spaces.Dict({"image": PICTURE, "tile": spaces.Discrete(4)})
 Case = tuple[str, spaces.Space[Any], spaces.Space[Any], dict[str, Any]]
 CHOICES = spaces.Discrete(3)
+TINY = spaces.Box(0, 255, (7, 7, 3), np.uint8)
 CASES: list[Case] = [
     ("ppo", EXACT, BOX, {"options": {"use_sde": True}}),
     ("ppo", spaces.Discrete(16), CHOICES, {"learning_rate": Linear(start=1e-3, end=0.0)}),
@@ -132,12 +133,13 @@ def pickled(path: Path) -> dict[str, bytes]:
         ("ppo", NUMBERS, spaces.Discrete(3, start=2), {}, "begin at 2, the library's at 0"),
         ("dqn", NUMBERS, spaces.MultiDiscrete([3, 2]), {}, "has no such actions"),
         ("ppo", NUMBERS, spaces.Tuple([CHOICES, BOX]), {}, "has no such actions"),
+        ("ars", PARTS, BOX, {}, "no observation of several entries: train with env.wrappers"),
         (
             "ppo",
-            spaces.Box(0, 255, (7, 7, 3), np.uint8),
+            TINY,
             BOX,
             {"picture": PictureSettings(encoder="small")},
-            "no encoder of pictures like small: train with [^\n]*nature",
+            r"no encoder of pictures like small: train with env.observation: \{flatten: \[obs\]\}",
         ),
     ],
     ids=str,
@@ -156,6 +158,14 @@ def test_an_agent_that_the_library_has_no_class_for_is_refused_in_a_line(
     with pytest.raises(ConfigurationError, match=f"^[^\n]*{what}[^\n]*$"):
         export_zip(saved, tmp_path / "a.zip")
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_small_picture_that_is_flattened_as_the_line_says_fits_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"network": NetworkSettings(layers=(8,), scaling="none"), "seen": TINY}
+    saved = unlearned(tmp_path / "a", "ppo", CHOICES, monkeypatch, flatten=("obs",), **given)
+    assert export_zip(saved, tmp_path / "a.zip").algorithm == "PPO"
 
 
 class Marks:

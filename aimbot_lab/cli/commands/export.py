@@ -143,7 +143,11 @@ def export(
 
 def shown_differences(check: "OnnxCheck") -> str:
     """How far the two were apart."""
-    apart = f"{check.other_choices} other choices, mouse within {check.mouse_difference:.1g}"
+    apart = (
+        f"{check.other_choices} other choices, numbers within {check.largest:.1g} of their range"
+    )
+    if check.rounding:
+        apart += f" (single precision rounds by {check.rounding:.1g})"
     if check.steps == 1:
         return apart
     return f"{apart}, memory at the end within {check.memory_difference:.1g}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import cycle, islice
-from math import isfinite
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,14 +34,17 @@ from aimbot_lab.experiment.analysis.learning_curve import (
 )
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name, config_hash, settings_that_differ
-from aimbot_lab.foundation.episodes import wilson
-from aimbot_lab.foundation.shown_text import shown_rate, shown_return
+from aimbot_lab.foundation.episodes import welch, wilson
+from aimbot_lab.foundation.shown_text import shown_difference, shown_rate, shown_return
 from aimbot_lab.worlds.registry import spec_of
 
 TAG_LETTERS = 6
 CONFIG_TAG = "lab.config"
 SEED_HEAD = ("seed", "run", "status", "steps", "took, s", "score [95 %]")
-HEAD = ("configuration", "runs", "mean [95 %]", "interquartile mean [95 %]", "beats the first")
+HEAD = (
+    *("configuration", "runs", "mean [95 %]", "interquartile mean [95 %]", "beats the first"),
+    "less the first [95 %]",
+)
 
 
 class NamedRun(NamedTuple):
@@ -96,6 +99,7 @@ class Configuration:
     mean: Estimate
     iqm: Estimate
     improvement: Estimate | None  # probability of being better than the first; None of the first
+    difference: Estimate | None  # of mean scores, less that of the first; None of the first
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class ComparedConfigurations:
         """Plain values, ready for one JSON document; an interval that is not known is null."""
         document = {"schema": 1, **asdict(self)}
         for one in document["configurations"]:
-            for key in ("mean", "iqm", "improvement"):
+            for key in ("mean", "iqm", "improvement", "difference"):
                 one[key] = one[key] and _interval_json(one[key])
             for run in one["runs"]:
                 if not self.has_wins:
@@ -203,7 +207,15 @@ def _configuration(
         mean=_mean(runs, scores) if has_wins else estimate(mean, scores),
         iqm=estimate(interquartile_mean, scores),
         improvement=better,
+        difference=None if first is None else _difference(scores, first),
     )
+
+
+def _difference(scores: Scores, first: Scores) -> Estimate:
+    found = welch(*(one.mean(axis=1).tolist() for one in (first, scores)))
+    if found.lower is None or found.upper is None:
+        return Estimate(found.mean, nan, nan)
+    return Estimate(found.mean, found.lower, found.upper)
 
 
 def _mean(runs: Sequence[SeedRun], scores: Scores) -> Estimate:
@@ -256,7 +268,15 @@ def configuration_row(one: Configuration, *, has_wins: bool = True) -> tuple[str
         shown(one.mean, is_rate=has_wins),
         shown(one.iqm, is_rate=has_wins),
         shown(one.improvement),
+        _shown_difference(one.difference, has_wins=has_wins),
     )
+
+
+def _shown_difference(found: Estimate | None, *, has_wins: bool) -> str:
+    if found is None or not has_wins:
+        return shown(found, is_rate=False)
+    ends = (found.lower, found.upper) if isfinite(found.lower) else (None, None)
+    return shown_difference(found.value, *ends)
 
 
 def configuration_rows(found: ComparedConfigurations) -> list[tuple[str, ...]]:
@@ -280,7 +300,8 @@ def method(found: ComparedConfigurations) -> str:
         "whole runs; where these are all alike, the mean's is over their episodes and the "
         "others have none). The interquartile mean is that of the middle half of all scores. "
         "'Beats the first' is how probable it is that a run of this configuration has a "
-        f"higher {worth} than one of the first.{warning}"
+        f"higher {worth} than one of the first; 'less the first' is the difference of their means "
+        f"with Welch's interval over runs.{warning}"
     )
 
 

@@ -42,7 +42,7 @@ from aimbot_lab.training.algorithms.models import (
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.algorithms.replay import LIBRARY
 from aimbot_lab.training.networks.encoders import EgocentricFeatures
-from aimbot_lab.training.networks.settings import resolved_picture
+from aimbot_lab.training.networks.settings import map_sizes, resolved_picture
 from aimbot_lab.training.settings import Linear, TrainSettings, value_at
 from aimbot_lab.worlds.registry import spec_of, type_of
 
@@ -154,6 +154,11 @@ def library_agent(train: TrainSettings, env: WorldSettings, agent: Agent) -> Lib
             "features_dim" if alone else "cnn_output_dim": size
         }
     elif isinstance(observations.space, spaces.Dict):
+        if train.algo == "ars":
+            raise ConfigurationError(
+                "no file of ARS holds such an agent: the library's takes no observation of several "
+                "entries: train with env.wrappers: [FlattenObservation], or export it as .onnx"
+            )
         of_policy["features_extractor_class"] = CombinedExtractor
     made: Any = kind
     model = made(policy, None, policy_kwargs=of_policy, _init_setup_model=False, **arguments)
@@ -197,11 +202,13 @@ def _fault(train: TrainSettings, agent: Agent) -> str | None:
     if spec.pictures:
         encoder = resolved_picture(train.network, spec).encoder  # type: ignore[arg-type]
         if encoder != "nature":
-            return (
-                f"the library has no encoder of pictures like {encoder}: train with "
-                "train.network.picture.encoder: nature, with env.observation.flatten where "
-                f"pictures are too small for it, or {onnx}"
-            )
+            sizes = {one.name: map_sizes("nature", *one.shape[:2])[-1] for one in spec.pictures}
+            small = [name for name, size in sizes.items() if min(size) < 1]
+            way = "train.network.picture: {encoder: nature}"
+            if small:
+                way = f"env.observation: {{flatten: [{', '.join(small)}]}}"
+            what = f"the library has no encoder of pictures like {encoder}"
+            return f"{what}: train with {way}, or {onnx}"
     if taken is not None:
         combined = algorithm_of(train).ranks_actions and len(spec.branches) > 1
         if combined or taken.kind in ("dict", "tuple"):

@@ -3,24 +3,29 @@
 import json
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
+from copy import deepcopy
 from dataclasses import dataclass
 from io import StringIO
-from math import isfinite
+from itertools import count
+from math import isfinite, prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch as th
+from torch import nn
 
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import (
     COLUMNS,
     BoolArray,
+    EnvironmentActions,
     Float32Array,
+    ObservationBlock,
     Observations,
     WorldSpec,
     columns_of,
@@ -30,17 +35,15 @@ from aimbot_lab.training.agents.export_policy import DeployedPolicy
 from aimbot_lab.training.networks.settings import NetworkSettings, encoded_blocks, target_blocks
 
 PICTURE = "picture_"  # how the names of inputs begin that are pictures
-OUTPUTS = ("action", "scores")
-MEMORY_OUTPUTS = ("memory_h_out", "memory_c_out")
-CLOSE = 1e-5  # of scores that count as equal, and of cumulated probabilities
-MOUSE_CLOSE = 1e-4  # share of a column's range, which float32 keeps to where logits are large
+CLOSE = 1e-5  # of scores that count as equal, of cumulated probabilities, of a number's range
+ROUNDINGS = 4  # of the agent's own, by which a number may differ where these are larger
 HALF = 1e-3  # how near to a half a number counts as between two whole ones
 FARTHEST = 1e6  # from which a bound of observations counts as unbounded
 UNBOUNDED = 20.0  # width from which values of an unbounded column are drawn
 SMALLEST = 1e-30  # range of a column whose bounds are equal
 STEPS = 100  # of an episode in which an agent remembers
 Memories = dict[str, Float32Array]
-Played = tuple[Float32Array, Float32Array, Memories]  # actions, scores, what is remembered
+Played = tuple[npt.NDArray[Any], Float32Array, Memories]  # actions, scores, what is remembered
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,12 @@ class OnnxCheck:
 
     observations: int
     other_choices: int  # rows with another choice, ties within CLOSE left out
-    mouse_difference: float
-    """The largest of continuous columns, where choices agree; in a share of the first's range."""
+    largest: float  # difference of a number where choices agree, as a share of its range
     steps: int = 1  # of each episode, in which the agent remembered
     memory_difference: float = 0.0  # the largest after the last step
+    rounding: float = 0.0
+    """By how much the agent's own numbers move with the last bits of what it sees and learned, as
+    a share of their range, where `largest` is above CLOSE; a file can't be nearer."""
 
 
 class Given(NamedTuple):
@@ -67,7 +72,7 @@ def sample(spec: WorldSpec, rows: int, *, seed: int = 1, columns: int | None = N
     """Observations drawn evenly from their declared ranges, masks and `columns` of noise.
 
     A range without an end is `UNBOUNDED` wide. No branch is masked as a whole. Without `columns`
-    there are as many as an action has.
+    there are as many as an action has. One of the columns of each choice is 1.
     """
     random = np.random.default_rng(seed)
     low, high = spec.observation_low, spec.observation_high
@@ -75,6 +80,8 @@ def sample(spec: WorldSpec, rows: int, *, seed: int = 1, columns: int | None = N
     first = np.where(from_below, low, np.where(from_above, high - UNBOUNDED, -UNBOUNDED / 2))
     last = np.where(from_above, high, np.where(from_below, low + UNBOUNDED, UNBOUNDED / 2))
     drawn = random.uniform(first, last, (rows, len(low))).astype(np.float32)
+    for block, its_columns in spec.columns_by_block:
+        _draw_choices(random, block, drawn[:, its_columns])
     observations: Observations = drawn
     if spec.pictures:
         observations = np.zeros(rows, spec.observation_dtype)
@@ -88,22 +95,173 @@ def sample(spec: WorldSpec, rows: int, *, seed: int = 1, columns: int | None = N
     return Given(observations, masks, random.random((rows, wide), np.float32))
 
 
-def inputs_of(
-    deployed: DeployedPolicy, given: Given, memory: dict[str, Float32Array] | None = None
-) -> dict[str, Any]:
-    """Those of what is `given` that `deployed` takes, by name, and its `memory`.
+def _draw_choices(random: np.random.Generator, block: ObservationBlock, drawn: Any) -> None:
+    """Fill the columns [N, C] of `block` with ones and zeros, where it shows choices."""
+    first, rows = 0, np.arange(len(drawn))
+    for _, size in block.own.choices if block.own else ():
+        drawn[:, first : first + size] = 0.0
+        drawn[rows, first + random.integers(0, size, len(drawn))] = 1.0
+        first += size
 
-    Each picture is an input of its own, after all others.
+
+class ActionPart(NamedTuple):
+    """An action, or a part of one that is a Dict or Tuple."""
+
+    form: EnvironmentActions | None  # None: the world's columns as they are
+    columns: list[int]  # that it takes of these
+
+
+class PlainPolicy(nn.Module):
+    """`deployed` by named inputs and outputs, which programs without this package understand.
+
+    Of an environment of a user's own each entry of its observation is an input [N, *its shape] in
+    float32, choices as their numbers, and the action, or each of its parts, an output [N, *its
+    shape] of its own type. Other worlds show `observation` [N, D] and `picture_NAME` [N, H, W, C]
+    in uint8, and take `action` [N, A].
     """
-    columns, masks, noise = columns_of(given.observation), given.action_masks, given.noise
-    named: dict[str, Any] = {"observation": columns} if columns.shape[1] else {}
-    named |= {"action_masks": masks} if deployed.masked else {}
-    named |= {"noise": noise} if deployed.noisy else {}
-    shown = {
-        f"{PICTURE}{block.name}": given.observation[block.name] for block in deployed.spec.pictures
-    }
-    found = {**named, **(memory or {}), **shown}
-    return {name: np.ascontiguousarray(array) for name, array in found.items()}
+
+    def __init__(self, deployed: DeployedPolicy) -> None:
+        super().__init__()
+        self.deployed, spec = deployed, deployed.spec
+        taken, width = spec.environment_actions, len(spec.branches) + spec.continuous
+        names = _Names((*INPUTS, *SCORES_AND_MEMORY))
+        self.seen: dict[str, ObservationBlock] = {}
+        if all(block.own for block in spec.observation_blocks):
+            self.seen |= {names.of(block.path): block for block in spec.observation_blocks}
+        else:
+            if spec.observation_names:
+                shape = (len(spec.observation_names),)
+                self.seen[OBSERVATION] = ObservationBlock(OBSERVATION, "vector", shape)
+            self.seen |= {f"{PICTURE}{block.name}": block for block in spec.pictures}
+        self.taken = {
+            names.of(path, ACTION): part for path, part in _action_parts(taken, [*range(width)], ())
+        }
+        memory = deployed.memory is not None
+        has = (deployed.masked, deployed.noisy, memory, memory)
+        self.inputs = [*self.seen, *(name for name, one in zip(INPUTS, has, strict=True) if one)]
+        self.outputs = [*self.taken, *SCORES_AND_MEMORY[: 3 if memory else 1]]
+
+    def forward(self, *given: th.Tensor) -> tuple[th.Tensor, ...]:
+        """All outputs, in order, of all inputs in order."""
+        named = dict(zip(self.inputs, given, strict=True))
+        shown = [(block, named[name]) for name, block in self.seen.items()]
+        columns = [_columns(block, part) for block, part in shown if block.kind != "image"]
+        pictures = tuple(_picture(block, part) for block, part in shown if block.kind == "image")
+        observation = th.cat(columns, dim=1) if columns else None
+        rest = (named.get(name) for name in INPUTS)
+        actions, *others = self.deployed(observation, *rest, pictures)
+        return (*(_part(actions, one) for one in self.taken.values()), *others)
+
+    def inputs_of(self, given: Given, memory: Memories) -> dict[str, Any]:
+        """What is `given` as the inputs, by name, with what is remembered."""
+        columns, first = columns_of(given.observation), 0
+        found: dict[str, Any] = {}
+        for name, block in self.seen.items():
+            if block.kind == "image":
+                found[name] = _own_picture(block, given.observation[block.name])
+            else:
+                part = columns[:, first : first + block.columns]
+                found[name], first = _own_numbers(block, part), first + block.columns
+        found |= {"action_masks": given.action_masks, "noise": given.noise, **memory}
+        return {name: np.ascontiguousarray(found[name]) for name in self.inputs}
+
+    def actions_of(self, outputs: Sequence[Any]) -> npt.NDArray[np.float64]:
+        """The columns [N, A] of an action in `outputs`, in the environment's units."""
+        given = list(zip(self.taken.values(), outputs, strict=False))
+        count = sum(len(part.columns) for part, _ in given)
+        actions = np.zeros((len(outputs[0]), count))
+        for part, output in given:
+            actions[:, part.columns] = np.reshape(output, (len(actions), -1))
+        return actions
+
+
+INPUTS = ("action_masks", "noise", "memory_h", "memory_c")  # beside what is seen
+SCORES_AND_MEMORY = ("scores", "memory_h_out", "memory_c_out")
+OBSERVATION, ACTION = "observation", "action"
+
+
+class _Names:
+    """Names of inputs and outputs, each given once."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = {*taken}
+
+    def of(self, path: Sequence[str | int], prefix: str = "") -> str:
+        """The keys that lead to a part, joined: `observation` is a whole one."""
+        keys = [prefix or OBSERVATION] if prefix or not path or isinstance(path[0], int) else []
+        name = "_".join(map(str, (*keys, *path)))
+        while name in self._taken:
+            name += "'"
+        self._taken.add(name)
+        return name
+
+
+def _action_parts(
+    taken: EnvironmentActions | None, columns: list[int], path: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], ActionPart]]:
+    """Each part of an action with the keys that lead to it, of the `columns` of a whole one."""
+    if taken is None or taken.kind not in ("dict", "tuple"):
+        yield path, ActionPart(taken, columns)
+        return
+    parts = taken.by_part(np.array([columns]))
+    for key, (part, inner) in zip(taken.keys or count(), parts, strict=False):
+        yield from _action_parts(part, inner[0].tolist(), (*path, key))
+
+
+def _part(actions: th.Tensor, part: ActionPart) -> th.Tensor:
+    """`part` [N, *shape] of `actions` [N, A], which are in the environment's units."""
+    if part.form is None:
+        return actions
+    chosen = actions[:, part.columns].reshape(-1, *part.form.shape)
+    return chosen.to(getattr(th, part.form.dtype))
+
+
+def _columns(block: ObservationBlock, given: th.Tensor) -> th.Tensor:
+    """The columns [N, C] of `block`, whose own form is `given` [N, ...]."""
+    if block.own is None:
+        return given
+    flat = given.reshape(-1, prod(block.own.shape))
+    if not block.own.choices:
+        return flat
+    marked = [
+        flat[:, [place]] == th.arange(least, least + size)
+        for place, (least, size) in enumerate(block.own.choices)
+    ]
+    return th.cat(marked, dim=1).to(flat.dtype)
+
+
+def _own_numbers(block: ObservationBlock, columns: Float32Array) -> Float32Array:
+    """The opposite of `_columns`."""
+    if block.own is None:
+        return columns
+    if block.own.choices:
+        ends = np.cumsum([size for _, size in block.own.choices])[:-1]
+        marked = np.split(columns, ends, axis=1)
+        pairs = zip(marked, block.own.choices, strict=True)
+        columns = np.column_stack([one.argmax(axis=1) + least for one, (least, _) in pairs])
+    return columns.reshape(-1, *block.own.shape).astype(np.float32)
+
+
+def _picture(block: ObservationBlock, given: th.Tensor) -> th.Tensor:
+    """The picture [N, H, W, C] in uint8 whose own form is `given`."""
+    if block.own is None:
+        return given
+    if block.own.shades is not None:
+        low, high = block.own.shades
+        given = ((given.double() - low) * (255.0 / (high - low))).clamp(0.0, 255.0).round()
+    last = given.permute(0, 2, 3, 1) if block.channels_first else given
+    return last.reshape(-1, *block.shape).to(th.uint8)
+
+
+def _own_picture(block: ObservationBlock, picture: Any) -> Any:
+    """The opposite of `_picture`."""
+    if block.own is None:
+        return picture
+    if block.own.shades is not None:
+        low, high = block.own.shades
+        picture = picture * ((high - low) / 255.0) + low
+    first = np.moveaxis(picture, 3, 1) if block.channels_first else picture
+    return first.reshape(-1, *block.own.shape).astype(np.float32)
 
 
 def session_of(path: Path) -> Any:
@@ -119,14 +277,14 @@ def compare_onnx(
     saved: SavedAgent, path: Path, given: Given, *, temperature: Temperature
 ) -> OnnxCheck:
     """The file at `path` in onnxruntime against the agent in torch, at `temperature`."""
-    deployed, session = DeployedPolicy(saved, temperature), session_of(path)
-    names = [*OUTPUTS, *(MEMORY_OUTPUTS if deployed.memory else ())]
+    policy, session = PlainPolicy(DeployedPolicy(saved, temperature)), session_of(path)
 
     def play(now: Given, memory: Memories) -> Played:
-        actions, scores, *after = session.run(names, inputs_of(deployed, now, memory))
-        return actions, scores, dict(zip(memory, after, strict=True))
+        outputs = session.run(policy.outputs, policy.inputs_of(now, memory))
+        scores, *after = outputs[len(policy.taken) :]
+        return policy.actions_of(outputs), scores, dict(zip(memory, after, strict=True))
 
-    return compare(saved, deployed, given, play)
+    return compare(saved, policy.deployed, given, play)
 
 
 def compare(
@@ -152,13 +310,48 @@ def compare(
         checks.append(
             _compared(saved, deployed, actions, scores=scores, wanted=wanted, drawn_ties=tied)
         )
+    largest = max(one.largest for one in checks)
+    begun = Given._make(array[:rows] for array in given)
     return OnnxCheck(
         observations=steps * rows,
         other_choices=sum(one.other_choices for one in checks),
-        mouse_difference=max(one.mouse_difference for one in checks),
+        largest=largest,
         steps=steps,
         memory_difference=_apart(memory, deployed.as_memory(state)) if memory else 0.0,
+        rounding=_rounding(deployed, begun) if largest > CLOSE else 0.0,
     )
+
+
+def _rounding(deployed: DeployedPolicy, given: Given) -> float:
+    """How far numbers move with the last bits of what is seen and learned, in shares of a range.
+
+    Large where a network takes away what it has added, as running statistics of a column do that
+    hardly varied. No file in single precision can be nearer (backward errors, Higham 2002,
+    Accuracy and Stability of Numerical Algorithms).
+    """
+    random, moved = th.Generator().manual_seed(1), deepcopy(deployed)
+    for one in (*moved.parameters(), *moved.buffers()):
+        if one.dtype == th.float32:
+            one.data = _last_bits_moved(one, random)
+    seen = given.observation.copy()
+    columns = columns_of(seen)
+    columns[:] = _last_bits_moved(th.from_numpy(columns.copy()), random).numpy()
+    found = []
+    for policy, shown in ((deployed, given), (moved, given._replace(observation=seen))):
+        plain = PlainPolicy(policy)
+        inputs = plain.inputs_of(shown, deployed.nothing(len(seen)))
+        with th.no_grad():
+            outputs = plain(*map(th.from_numpy, inputs.values()))
+        found.append(plain.actions_of([one.numpy() for one in outputs]))
+    spec, (some, others) = deployed.spec, found
+    count = len(spec.branches)
+    same = (some[:, :count] == others[:, :count]).all(axis=1)
+    return float(_shares_apart(spec, some[same, count:], others[same, count:]).max(initial=0.0))
+
+
+def _last_bits_moved(values: th.Tensor, random: th.Generator) -> th.Tensor:
+    """`values`, each up or down to the next number of its precision."""
+    return th.nextafter(values, th.inf * th.randn(values.shape, generator=random).sign())
 
 
 def _apart(memory: dict[str, Float32Array], other: dict[str, Float32Array]) -> float:
@@ -190,7 +383,7 @@ def _wanted(
 def _compared(
     saved: SavedAgent,
     deployed: DeployedPolicy,
-    actions: Float32Array,
+    actions: npt.NDArray[Any],
     *,
     scores: Float32Array,
     wanted: Float32Array,
@@ -206,20 +399,16 @@ def _compared(
     other = (actions[:, :count] != exact[:, :count]).any(axis=1)
     apart = _shares_apart(spec, actions[:, count:], exact[:, count:])
     if deployed.heads.limits is None and deployed.aimed is None:  # other bins are other choices
-        other |= (apart > MOUSE_CLOSE).any(axis=1)
-    largest = apart[~other & ~tied].max(initial=0.0) * _ranges(spec)[:1].sum()
+        other |= (apart > CLOSE).any(axis=1)
+    largest = apart[~other & ~tied].max(initial=0.0)
     return OnnxCheck(len(actions), int((other & ~tied).sum()), float(largest))
-
-
-def _ranges(spec: WorldSpec) -> npt.NDArray[np.float64]:
-    """From where to where each continuous column [C] goes, in the environment's units."""
-    low, high = (end.astype(np.float64) for end in spec.action_ranges)
-    return np.maximum(high - low, SMALLEST)
 
 
 def _shares_apart(spec: WorldSpec, some: Any, others: Any) -> npt.NDArray[np.float64]:
     """How far continuous columns [N, C] are apart, as shares of what each may be."""
-    apart: npt.NDArray[np.float64] = np.abs(np.asarray(some, np.float64) - others) / _ranges(spec)
+    low, high = (end.astype(np.float64) for end in spec.action_ranges)
+    ranges = np.maximum(high - low, SMALLEST)
+    apart: npt.NDArray[np.float64] = np.abs(np.asarray(some, np.float64) - others) / ranges
     return apart
 
 
@@ -262,11 +451,6 @@ def drawn_actions(
         columns.extend(numbers.clip(*ends).T)
     chosen = np.column_stack(columns).reshape(-1, *(agent.space.shape or ()))
     return agent.world_actions(chosen, given.observation), tied, state
-
-
-def mouse_tolerance(spec: WorldSpec) -> float:
-    """By how much a continuous column may differ: this share of the first's range; 0 without."""
-    return float(MOUSE_CLOSE * _ranges(spec)[:1].sum())
 
 
 def _tied(deployed: DeployedPolicy, scores: Float32Array) -> BoolArray:
@@ -316,19 +500,19 @@ def export_onnx(
         _write(deployed, saved, fresh)
         given = sample(deployed.spec, observations, columns=deployed.columns)
         check = compare_onnx(saved, fresh, given, temperature=deployed.temperature)
-        refuse_difference(check, mouse=mouse_tolerance(saved.agent.spec))
+        refuse_difference(check)
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
     return check
 
 
-def refuse_difference(check: OnnxCheck, *, mouse: float) -> None:
-    """Raise LabError where the file plays otherwise, its mouse by more than `mouse`."""
-    if check.other_choices or check.mouse_difference > mouse:
+def refuse_difference(check: OnnxCheck) -> None:
+    """Raise LabError where the file plays otherwise than the agent."""
+    if check.other_choices or not check.largest <= max(CLOSE, ROUNDINGS * check.rounding):
         raise LabError(
             f"the ONNX file plays otherwise than the agent: {check.other_choices} of "
-            f"{check.observations} choices, mouse by up to {check.mouse_difference:g}"
+            f"{check.observations} choices, numbers by up to {check.largest:.2g} of their range"
         )
     if check.memory_difference > STATE_CLOSE:
         raise LabError(
@@ -353,34 +537,28 @@ def require_libraries() -> None:
 def _write(deployed: DeployedPolicy, saved: SavedAgent, path: Path) -> None:
     import onnx
 
+    policy = PlainPolicy(deployed)
     few = sample(deployed.spec, 2, columns=deployed.columns)
-    given = inputs_of(deployed, few, deployed.nothing(2))
+    given = policy.inputs_of(few, deployed.nothing(2))
     rows = th.export.Dim("rows", min=1)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(), redirect_stdout(StringIO()):
         warnings.simplefilter("ignore")
         program = th.onnx.export(
-            deployed,
-            kwargs=arguments({name: th.from_numpy(array) for name, array in given.items()}),
+            policy,
+            tuple(map(th.from_numpy, given.values())),
             dynamo=True,
             opset_version=OPSET,
-            input_names=list(given),
-            output_names=OUTPUTS if deployed.memory is None else (*OUTPUTS, *MEMORY_OUTPUTS),
-            dynamic_shapes=arguments({name: {0: rows} for name in given}),
+            input_names=policy.inputs,
+            output_names=policy.outputs,
+            dynamic_shapes=(({0: rows},) * len(given),),
         )
     assert program is not None
     model = program.model_proto
     strip(model)
-    onnx.helper.set_model_props(model, _about(deployed, saved))
+    onnx.helper.set_model_props(model, _about(policy, saved))
     onnx.checker.check_model(model)
     path.write_bytes(model.SerializeToString())
-
-
-def arguments(named: dict[str, Any]) -> dict[str, Any]:
-    """`named` inputs as `DeployedPolicy.forward` takes them: pictures as a tuple."""
-    shown = tuple(one for name, one in named.items() if name.startswith(PICTURE))
-    rest = {name: one for name, one in named.items() if not name.startswith(PICTURE)}
-    return {**rest, "pictures": shown} if shown else rest
 
 
 def strip(model: Any) -> None:
@@ -393,15 +571,16 @@ def strip(model: Any) -> None:
         del weight.metadata_props[:]
 
 
-def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
+def _about(policy: PlainPolicy, saved: SavedAgent) -> dict[str, str]:
     """What a user of the file should know of its columns."""
-    spec, train = saved.agent.spec, saved.train
+    spec, train, deployed = saved.agent.spec, saved.train, policy.deployed
     about: dict[str, Any] = {
         "made_by": "aimbot-lab",
         "algo": train.algo,
         "observation_names": list(spec.observation_names),
-        "observations": _described_observations(spec),
-        **({"pictures": _described_pictures(spec)} if spec.pictures else {}),
+        "observations": [
+            {"input": name, "path": list(block.path)} for name, block in policy.seen.items()
+        ],
         "action_names": list(spec.action_names),
         "actions": _described_actions(spec),
         "scores": "values" if deployed.heads.flat else "logits",
@@ -424,33 +603,6 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
     return {
         key: value if isinstance(value, str) else json.dumps(value) for key, value in about.items()
     }
-
-
-def _described_pictures(spec: WorldSpec) -> list[dict[str, Any]]:
-    """The input of each picture, [rows, height, width, channels] of shades from 0 to 255."""
-    return [
-        {"name": one.name, "input": f"{PICTURE}{one.name}", "shape": list(one.shape)}
-        for one in spec.pictures
-    ]
-
-
-def _described_observations(spec: WorldSpec) -> list[dict[str, Any]]:
-    """The input of each entry of an observation, in order, with the keys that lead to it.
-
-    `axes` put those of a picture into the order of its input; of the rest all numbers and choices,
-    one after the other as by `gymnasium.spaces.flatten`, are the columns of one input.
-    """
-    first, last = [1, 2, 0], [0, 1, 2]
-    return [
-        {"path": list(one.path), "input": "observation"}
-        if one.kind != "image"
-        else {
-            "path": list(one.path),
-            "input": f"{PICTURE}{one.name}",
-            "axes": first if one.channels_first else last,
-        }
-        for one in spec.observation_blocks
-    ]
 
 
 def _described_actions(spec: WorldSpec) -> dict[str, Any]:

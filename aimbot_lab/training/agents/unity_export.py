@@ -24,11 +24,9 @@ from aimbot_lab.training.agents.onnx_export import (
     Given,
     Memories,
     OnnxCheck,
+    PlainPolicy,
     Played,
-    arguments,
     compare,
-    inputs_of,
-    mouse_tolerance,
     refuse_difference,
     require_libraries,
     sample,
@@ -177,7 +175,7 @@ def export_unity(
     try:
         _write(policy, algo, fresh)
         check = compare_unity(saved, fresh, sample(deployed.spec, observations))
-        refuse_difference(check, mouse=mouse_tolerance(saved.agent.spec))
+        refuse_difference(check)
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
@@ -187,7 +185,8 @@ def export_unity(
 def compare_unity(saved: SavedAgent, path: Path, given: Given) -> OnnxCheck:
     """The likeliest actions of the file at `path` against those of the agent in torch."""
     deployed, session = DeployedPolicy(saved, LIKELIEST).eval(), session_of(path)
-    policy, taken = UnityPolicy(deployed), {one.name for one in session.get_inputs()}
+    policy, plain = UnityPolicy(deployed), PlainPolicy(deployed)
+    taken = {one.name for one in session.get_inputs()}
 
     def play(now: Given, memory: Memories) -> Played:
         named = dict(zip(policy.inputs, _inputs(policy, now, memory), strict=True))
@@ -198,9 +197,8 @@ def compare_unity(saved: SavedAgent, path: Path, given: Given) -> OnnxCheck:
         numbers = outputs.get(LIKELIEST_OF + NUMBERS, np.zeros((rows, 0)))
         units = numbers * policy.reach.numpy() + policy.middle.numpy()
         with th.no_grad():
-            inputs = inputs_of(deployed, now, memory)
-            tensors = {name: th.from_numpy(array) for name, array in inputs.items()}
-            scores = deployed(**arguments(tensors))[1].numpy()
+            inputs = plain.inputs_of(now, memory)
+            scores = plain(*map(th.from_numpy, inputs.values()))[1].numpy()
         after = np.split(outputs[MEMORY_OUT][:, 0], 2, axis=1) if memory else []
         actions = np.concatenate([choices, units], axis=1).astype(np.float32)
         return actions, scores, dict(zip(memory, after, strict=True))

@@ -5,6 +5,7 @@ them, in the smallest of three, or two axes of these; others where the settings 
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from aimbot_lab.foundation.world import (
     COLUMNS,
     Float32Array,
     ObservationBlock,
+    OwnForm,
     StateTable,
     WorldSpec,
     columns_of,
@@ -70,15 +72,14 @@ class ObservationReader:
             if layout is None:
                 names += islice(_names(leaf, name), MAX_COLUMNS + 1)
                 bounds.append(_bounds(leaf))
-                blocks.append(ObservationBlock(unique, "vector", (len(names) - first,), path=path))
+                block = ObservationBlock(unique, "vector", (len(names) - first,))
             else:
-                shape, comes_first = _last(leaf.shape, layout), layout == "chw"
-                picture = ObservationBlock(
-                    unique, "image", shape, channels_first=comes_first, path=path
-                )
-                blocks.append(picture)
-            at, scale = slice(first, len(names)), _scale(leaf, layout)
-            entries.append(Entry(unique, path, leaf, layout, at, scale, _choices(leaf)))
+                block = ObservationBlock(unique, "image", _last(leaf.shape, layout))
+            own = OwnForm(leaf.shape or (), _choices(leaf), _scale(leaf, layout))
+            comes_first = layout == "chw"
+            blocks.append(replace(block, channels_first=comes_first, path=path, own=own))
+            at = slice(first, len(names))
+            entries.append(Entry(unique, path, leaf, layout, at, own.shades, own.choices))
         _check_size(names, blocks)
         self._entries, self.blocks, self.names = entries, tuple(blocks), tuple(names)
         low, high = np.concatenate(bounds, axis=1)
