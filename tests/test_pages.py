@@ -73,6 +73,85 @@ def missing_modules(page: Path) -> list[str]:
     return [name for name in dict.fromkeys(names) if not resolves(name)]
 
 
+# The blocks of code of the pages, by page and heading. YAML is read in
+# tests/experiment/test_shipped_curricula.py; tests/cli/test_commands.py knows all commands.
+PACKAGE, LONG, OTHERS = (
+    "aimbot_lab/",
+    "takes minutes or more",
+    "needs programs that are not installed here",
+)
+RUN = {
+    "tests/adapters/test_sb3_adapter.py": ["worlds/arena/README.md#Interfaces"],
+    "tests/arena/test_arena_page.py": [
+        *("worlds/arena/README.md#Interfaces", "worlds/arena/README.md#Arrays in, arrays out"),
+        *("worlds/arena/README.md#What can be read", "worlds/arena/README.md#What can be edited"),
+        *("worlds/arena/README.md#A picture", "worlds/arena/README.md#What can be set"),
+    ],
+    "tests/cli/test_page_stories.py": [
+        *("README.md#From Python", "evaluation/README.md#Several seeds"),
+        "tracking/README.md#Find and delete runs",
+        "training/README.md#Start from another run's agent",
+        *("worlds/duel/README.md#In PettingZoo", "worlds/gorge/data/README.md#Maps of your own"),
+        "worlds/gorge/data/README.md#The best walk",
+    ],
+    "tests/experiment/test_own_presets.py": ["worlds/arena/data/README.md#In a curriculum"],
+    "tests/mlagents/test_lab_environment.py": ["mlagents/README.md#ML-Agents"],
+    "tests/training/test_engines.py": [
+        *("training/EXTENDING.md#Add a network", "training/EXTENDING.md#Add an algorithm"),
+        "training/EXTENDING.md#Add an engine",
+    ],
+    "tests/training/test_onnx_export.py": ["evaluation/README.md#Export"],
+    "tests/worlds/test_gymnasium_training.py": ["worlds/README.md#An environment of your own"],
+}
+NOT_RUN = {
+    LONG: [
+        *("#Start", "#Eight commands", "#Your own environment", "sweeps/README.md#Sweeps"),
+        *("bench/README.md#Trainings", "bench/README.md#Free needs bins", "README.md#Develop"),
+        *("cluster/README.md#A training", "training/processes/README.md#One machine"),
+        *("panel/README.md#The panel", "tracking/README.md#Resume a run"),
+        *("worlds/unity/README.md#Builds of Unity", "mlagents/README.md#A world as a build"),
+        *("worlds/arena/data/README.md#Target blocks of your own", "cluster/README.md#Ray"),
+        "worlds/gorge/README.md#Play it yourself",
+    ],
+    OTHERS: [
+        *("cluster/README.md#A sweep", "cluster/README.md#Kubernetes"),
+        *("mlagents/README.md#ML-Agents' trainer", "tracking/README.md#TensorBoard"),
+        *("sweeps/README.md#Several machines", "sweeps/README.md#On a cluster of Ray"),
+        *("training/processes/README.md#torchrun", "training/processes/README.md#SLURM"),
+        "training/README.md#Callbacks",  # one of stable-baselines3's, with rich's bar, and wandb's
+        "tracking/README.md#MLflow's page, and who gets in",
+    ],
+    "names files of the reader": [
+        "experiment/conversion/README.md#ML-Agents' trainer files",
+        *("worlds/README.md#From rl-zoo3", "worlds/README.md#Add a world"),
+    ],
+    "is a part of a function, or what a command prints": [
+        *("panel/README.md#Add a tab", "curricula/README.md#When a lesson ends"),
+        "curricula/README.md#Plan, explain and change a training",
+        "curricula/README.md#Errors and references",
+    ],
+}
+
+
+def blocks_of_code(page: Path) -> set[str]:
+    """The page and heading of every block of `page` but YAML."""
+    name, found, heading = str(page.relative_to(ROOT)).removeprefix(PACKAGE), set(), ""
+    text = page.read_text(encoding="utf-8")
+    for title, language in re.findall(r"(?ms)^#+ ([^\n]+)$|^```(\w*)\n.*?^```", text):
+        heading = title or heading
+        if not title and language != "yaml":
+            found.add(f"{'' if page == PAGES[0] else name}#{heading}")
+    return found
+
+
+def test_every_block_of_code_is_run_by_a_test_or_listed_with_the_reason() -> None:
+    listed = [block for blocks in (*RUN.values(), *NOT_RUN.values()) for block in blocks]
+    assert set(listed) == set().union(*map(blocks_of_code, PAGES))
+    for test, blocks in RUN.items():
+        text = (ROOT / test).read_text(encoding="utf-8")
+        assert all(Path(block.partition("#")[0]).stem in text for block in blocks), test
+
+
 def test_the_readme_has_at_most_150_lines() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 

@@ -203,7 +203,7 @@ def test_what_the_arena_has_not_is_refused(target: str, difficulty: int, reason:
 
 
 def test_the_example_of_the_arenas_page_learns(capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, rest = PAGE.read_text(encoding="utf-8").partition("`make_vec_env` gives a `VecEnv`")
+    _, _, rest = PAGE.read_text(encoding="utf-8").partition("`make_vec_env` returns a `VecEnv`")
     block = re.search(r"```python\n(.*?)```", rest, re.DOTALL)
     assert block
     names: dict[str, object] = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_runs import CURRICULUM, invoke
+from tiny_runs import CURRICULUM, invoke, invoke_plainly
 
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
@@ -75,3 +75,18 @@ def test_the_example_from_python_runs(
     assert capsys.readouterr().out.startswith("FAILED 2048 ")
     assert names["actions"].shape == (1, 4)
     assert len(names["both"].configurations[0].runs) == 2
+
+
+def test_maps_are_made_checked_and_drawn(data: Path) -> None:
+    for line in story(PACKAGE / "worlds" / "gorge" / "data" / "README.md", "# Maps of your own"):
+        invoke_plainly(*shlex.split(line, comments=True)[1:])
+    assert Path("my.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"), [("duel", "## In PettingZoo"), ("gorge/data", "## The best walk")]
+)
+def test_code_of_worlds_runs(page: str, heading: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [*story(PACKAGE / "worlds" / page / "README.md", heading, "python")]
+    exec("\n".join(lines), {})
+    assert capsys.readouterr().out.strip() in lines[-1]
