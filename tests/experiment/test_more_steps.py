@@ -98,7 +98,7 @@ def test_a_run_whose_process_died_at_its_end_ends_once_more_and_trains_nothing(
         ("FAILED", ended.steps, ended.state_sha256)
     )
     assert logged() == before
-    with pytest.raises(ConfigurationError, match="has spent its 500 steps"):
+    with pytest.raises(ConfigurationError, match="has spent its 512 steps"):
         extended(data_folder, ended.run_id, 500)
 
 
@@ -113,11 +113,15 @@ def test_a_finished_run_without_lessons_is_given_more_steps_and_ends_as_if_it_ha
     whole, _ = trained(RunRequest(longer, data_folder))
     ended, _ = trained(RunRequest(curriculum, data_folder))
     assert (ended.status, ended.steps, ended.resumes_at) == ("FINISHED", 512, 512)
-    with pytest.raises(ConfigurationError, match="has spent its 500 steps; give it more, for exam"):
+    with pytest.raises(ConfigurationError, match="has spent its 512 steps; give it more, for exam"):
         extended(data_folder, ended.run_id, 500)
     assert newest_resumable(curriculum, data_folder) is None  # `run --resume` begins a new one
     result, _ = extended(data_folder, ended.run_id, 1000)
     assert (result.status, result.steps) == ("FINISHED", 1024)
+    with pytest.raises(ConfigurationError, match=r"its 1,024 steps; .*total_steps=2048"):
+        check_resume(
+            run := find_resumable(ended.run_id, data_folder), run.curriculum(), data_folder
+        )
     assert result.state_sha256 == whole.state_sha256
 
 

@@ -166,7 +166,7 @@ def test_from_any_checkpoint_the_table_ends_as_the_unbroken_ones(
     monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
     keeper = Keeper()
     unbroken = learned(Training(plan()), keeper)
-    assert [one.step for one in keeper.checkpoints] == list(range(0, 2048, 256))
+    assert [one.step for one in keeper.checkpoints] == list(range(0, 2049, 256))
     for checkpoint in (keeper.checkpoints[0], keeper.checkpoints[5]):
         training = Training(plan())
         training.resume(checkpoint.state)

@@ -192,7 +192,7 @@ def test_any_number_of_processes_learns_and_keeps_what_one_does(variant: str) ->
     one, kept = learned(made, 1)
     assert len(one.sha256) == 1
     assert '"kind": "lesson"' in one.files["events.jsonl"]  # a lesson was passed
-    assert [checkpoint.step for checkpoint in kept.checkpoints] == [0, 512, 1024, 1536]
+    assert [checkpoint.step for checkpoint in kept.checkpoints] == [0, 512, 1024, 1536, 2048]
     states = [*map(without_times, kept.checkpoints)]
     for processes in (3, 8) if variant == "plain" else (3,):
         several, others = learned(made, processes)
