@@ -52,9 +52,9 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[
 @click.command(short_help="Print a shell's completion script.")
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print the script by which SHELL completes commands, options, names, files and run ids.
+    """Print a script with which SHELL completes commands, options, names, files and run ids.
 
-    For good, put one of these lines into ~/.bashrc, ~/.zshrc or ~/.config/fish/config.fish:
+    To keep it, add one of these lines to ~/.bashrc, ~/.zshrc or ~/.config/fish/config.fish:
 
     \b
       eval "$(aimbot-lab completion bash)"
@@ -117,8 +117,8 @@ MAX_DIGITS = 18  # which Python reads at once
 data_dir = click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
-    help="Folder of the tracking store and its files. [env: AIMBOT_LAB_DATA_DIR; default: "
-    ".aimbot-lab in the project's folder]",
+    help="Folder of the runs and their files. [env: AIMBOT_LAB_DATA_DIR; default: .aimbot-lab "
+    "in the project's folder]",
 )
 
 
@@ -139,8 +139,7 @@ tracking_uri = click.option(
     "--tracking-uri",
     metavar="ADDRESS",
     callback=_without_password,
-    help="An MLflow tracking server to use in place of the data folder's store. "
-    "[env: MLFLOW_TRACKING_URI]",
+    help="An MLflow tracking server to use instead of the data folder. [env: MLFLOW_TRACKING_URI]",
 )
 
 
@@ -340,17 +339,17 @@ def launch(command: Callable[..., Result]) -> Callable[..., Result]:
         type=SpanType(MAX_PROCESSES),
         default=ONE,
         show_default="1",
-        help="Train in N processes of this machine, each on rows of its own: the result is "
-        "the same, to the bit. When one is lost, all begin again from the newest checkpoint. Not "
-        "more than the training has shards (train.shards). MIN:MAX, with --on ray: as many as "
+        help="Train in N processes on this machine, each on rows of its own; the result is the "
+        "same, to the bit. If one is lost, all restart from the newest checkpoint. At most as "
+        "many as the training has shards (train.shards). MIN:MAX, with --on ray: as many as "
         "there is room for.",
     )
     @click.option(
         "--on",
         type=click.Choice(["ray"]),
-        help="Where the processes run, or the actors of train.actors: ray has Ray place them, on "
-        "the cluster of RAY_ADDRESS, else on this machine; needs pip install 'aimbot-lab[ray]'. "
-        "[default: this machine]",
+        help="Where to run the processes, or the actors of train.actors. ray: on the cluster of "
+        "RAY_ADDRESS, else on this machine; needs pip install 'aimbot-lab[ray]'. [default: "
+        "this machine]",
     )
     @wraps(command)
     def launched(processes: Span, on: str | None, **others: Any) -> Result:
@@ -384,7 +383,7 @@ trust = click.option(
     expose_value=False,
     is_eager=True,
     callback=_trust,
-    help="Run what the files that are read name, such as the module of an environment. Without it "
+    help="Run code that the files name, such as the module of an environment. Without this, "
     "only code that a training in this data folder began with is run.",
 )
 
@@ -410,7 +409,7 @@ def output(text: str, **given: Any) -> Callable[[Callable[..., Result]], Callabl
     )
 
 
-written = output("The file to write, replaced where it exists. [default: standard output]")
+written = output("The file to write; an existing one is replaced. [default: stdout]")
 overrides = click.option(
     "--set",
     "overrides",
@@ -422,7 +421,7 @@ allow_env = click.option(
     "--allow-env",
     metavar="NAME",
     multiple=True,
-    help="Let the file read the environment variable NAME by ${oc.env:NAME}; the run keeps its "
+    help="Let the file read the environment variable NAME as ${oc.env:NAME}; the run keeps its "
     "value. Repeatable.",
 )
 filters = click.option(
@@ -430,7 +429,8 @@ filters = click.option(
     "filters",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Only runs with this name, experiment, status or tag, * for any letters; repeatable.",
+    help="Only runs with this name, experiment, status or tag; * matches any characters. "
+    "Repeatable.",
 )
 tags = click.option(
     "--tag",
@@ -444,15 +444,15 @@ agent = click.option(
     type=AgentNameType(),
     default=LAST,
     show_default=True,
-    help="The agent at the end of the training (last), that of its best win rate, or step-N for "
-    "one that was saved on request at step N.",
+    help="Which agent of the run: the last one, the best one (by win rate), or step-N, saved on "
+    "request at step N.",
 )
 temperature = click.option(
     "--temperature",
     type=TemperatureType(),
-    help="How actions are drawn: logits divided by this, a continuous mouse's standard deviation "
-    "multiplied by it. 1: sampled as in training, 0: the likeliest action. [default: 1; 0 for "
-    "algorithms that only rank actions]",
+    help="How actions are drawn: logits are divided by this, the standard deviation of a "
+    "continuous mouse is multiplied by it. 1: as in training; 0: the likeliest action. "
+    "[default: 1; 0 for algorithms that only rank actions]",
 )
 episodes = click.option(
     "--episodes",
@@ -464,28 +464,27 @@ episodes = click.option(
 max_steps = click.option(
     "--max-steps",
     type=click.IntRange(min=1),
-    help="Steps after which an episode that has not ended is an error. [default: that of the "
-    "curriculum's evaluation; else twice the world's longest episode, or 30000 where that is not "
-    "known]",
+    help="Steps after which an unfinished episode is an error. [default: from the curriculum's "
+    "evaluation, else twice the world's longest episode, or 30000 if that is unknown]",
 )
 seed = click.option(
     "--seed",
     default=1,
     show_default=True,
     type=click.IntRange(min=0),
-    help="Which episodes; no training ever meets those of an evaluation.",
+    help="Which episodes to play; no training uses them.",
 )
 size = click.option(
     "--size",
     type=click.IntRange(120, 2000),
-    help="Pixels of a picture's side. [default: 480; in a GIF or a grid 320]",
+    help="Side length of the picture in pixels. [default: 480; in a GIF or a grid 320]",
 )
 speed = click.option(
     "--speed",
     default=1.0,
     show_default=True,
     type=NumberRange(0.1, 20),
-    help="How many times as fast as it was.",
+    help="Playback speed, as a multiple of real time.",
 )
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 HEAD = ("episodes", "step", "evidence", "needed", "")
 
 
-@click.command(short_help="Explain why lessons ended or did not.")
+@click.command(short_help="Explain why lessons ended, or did not.")
 @click.argument("run", shell_complete=complete_runs)
-@click.option("--threshold", type=float, help="Also show what this threshold would have done.")
+@click.option("--threshold", type=float, help="Also show the effect of this threshold.")
 @click.option("--all", "every", is_flag=True, help="Every check, not only the informative ones.")
 @options.trust
 @options.data_dir
@@ -39,11 +39,10 @@ def explain(
 ) -> None:
     """Explain why each lesson of RUN (its id, or the beginning of it) ended or did not.
 
-    Reads the episodes that the run recorded, also while it runs, and asks the lesson's rule about
-    them once more. `evidence` is that the win rate exceeds the threshold: the odds against luck,
-    which pass at 1 / alpha. Rules without a test compare the measure itself. What another
-    threshold would have done is computed on the same episodes; what the agent would have learned
-    then is unknown.
+    Replays the lesson's rule on the episodes that the run recorded, also while it still trains.
+    `evidence` is the odds against luck that the win rate exceeds the threshold; a lesson passes at
+    1 / alpha. Rules without a test compare the measure itself. Another threshold is applied to the
+    same episodes; what the agent would have learned with it is unknown.
 
     \b
     Example:

@@ -31,7 +31,7 @@ AS_UNITY = {
 }
 
 
-@click.command(short_help="Write a run's agent for other programs.")
+@click.command(short_help="Export a run's agent for other programs.")
 @click.argument("run", shell_complete=complete_runs)
 @options.output(
     "An .onnx file, a .zip file for stable-baselines3, or a folder for agent.safetensors and "
@@ -43,8 +43,8 @@ AS_UNITY = {
     "--for",
     "form",
     type=click.Choice(["unity", "plain"]),
-    help="Of an .onnx file: for Behavior Parameters of a Unity scene, or for programs of your own. "
-    "[default: unity for world unity, else plain]",
+    help="What an .onnx file is for: Behavior Parameters in a Unity scene, or programs of your "
+    "own. [default: unity for world unity, else plain]",
 )
 @options.temperature
 @options.trust
@@ -59,20 +59,19 @@ def export(
 ) -> None:
     """Write the agent of RUN for use elsewhere: its id, the beginning of it, or "latest".
 
-    An ONNX file takes raw observations [N, D] and gives actions [N, A] in the environment's units,
-    with all scaling inside; its metadata say what bounds they have. To draw actions at a
-    temperature above 0 it takes noise [N, A] as well: random numbers from 0 to 1. What an agent
-    remembers is an input and an output. It is written only where onnxruntime plays 10,000
-    observations as torch does. It needs pip install 'aimbot-lab[onnx]'. A folder gets the weights
-    and their description, which run no code when they are read and play at any temperature.
+    An ONNX file takes raw observations [N, D] and returns actions [N, A] in the environment's
+    units, with all scaling inside; its metadata hold their bounds. To draw actions at a temperature
+    above 0 it also takes noise [N, A]: random numbers from 0 to 1. An agent's memory is an input
+    and an output. The file is written only if onnxruntime plays 10,000 observations as torch does.
+    Needs pip install 'aimbot-lab[onnx]'. A folder gets the weights and their description, which run
+    no code when they are read and play at any temperature.
 
-    A .zip file is read by `load` of the algorithm's class in stable-baselines3 or sb3-contrib,
-    such as PPO.load, which needs nothing of Aimbot Lab. It holds the weights and the
-    hyper-parameters, and the environment's own spaces.
+    A .zip file is for `load` of the algorithm's class in stable-baselines3 or sb3-contrib, such as
+    PPO.load, which needs nothing of aimbot-lab. It holds the weights, the hyper-parameters and the
+    environment's own spaces.
 
-    With --for unity the file has the inputs and outputs of those that mlagents-learn writes: drop
-    it on the Model of Behavior Parameters. Its sensors are those of the build, or of `aimbot-lab
-    player`.
+    With --for unity the file has the inputs and outputs of mlagents-learn's files: drop it on the
+    Model of Behavior Parameters. Its sensors are those of the build, or of `aimbot-lab player`.
 
     \b
     Examples:
@@ -178,27 +177,33 @@ def shown_as(rays: str | None, camera: tuple[int, int] | None, *, rgb: bool) -> 
 
 
 CURRICULUM = click.option(
-    "--curriculum", metavar="FILE", help="What is played, a file or a shipped name. [default: goto]"
+    "--curriculum",
+    metavar="FILE",
+    help="The curriculum to play: a file or a shipped name. [default: goto]",
 )
 BEHAVIOR = click.option(
     "--behavior", metavar="NAME", help="Name of the behavior. [default: AimbotLab]"
 )
 LOG_ID = click.option(
-    "--log-id", metavar="UUID", type=click.UUID, help="The side channel of result lines."
+    "--log-id", metavar="UUID", type=click.UUID, help="Id of the side channel for result lines."
 )
 
 
-@click.command(short_help="Play a world for a trainer of ML-Agents.", context_settings=AS_UNITY)
+@click.command(short_help="Play a world for an ML-Agents trainer.", context_settings=AS_UNITY)
 @click.option(
     "--mlagents-port",
     "port",
     type=click.IntRange(1, 65535),
     required=True,
-    help="Port of this machine on which the trainer listens; 5004 where it was told no file.",
+    help="Local port on which the trainer listens; 5004 for a trainer without a file.",
 )
 @CURRICULUM
 @click.option(
-    "--lesson", default=1, show_default=True, type=click.IntRange(1), help="Lesson of it."
+    "--lesson",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Lesson of the curriculum.",
 )
 @click.option("--agents", type=click.IntRange(1), help="Rows of the world. [default: as in FILE]")
 @click.option(
@@ -206,8 +211,8 @@ LOG_ID = click.option(
     type=click.Choice(["auto", "on", "off"]),
     default="auto",
     show_default=True,
-    help="Whether result lines are sent as text; auto: unless -logFile is given, as "
-    "mlagents-learn does, which reads none.",
+    help="Whether to send result lines as text; auto: unless -logFile is given, as by "
+    "mlagents-learn, which reads none.",
 )
 @LOG_ID
 @click.option(
@@ -215,39 +220,41 @@ LOG_ID = click.option(
     type=click.Choice(["full", "plain"]),
     default="full",
     show_default=True,
-    help="Lines with target, difficulty and so on, or Warning|Result|Win alone.",
+    help="full: with target, difficulty and so on; plain: only Warning|Result|Win.",
 )
 @click.option(
     "--stats",
     type=click.Choice(["on", "off"]),
     default="on",
     show_default=True,
-    help="Whether results are sent as numbers.",
+    help="Whether to send results as numbers.",
 )
 @click.option(
     "--actions",
     type=click.Choice(["scaled", "raw"]),
     default="scaled",
     show_default=True,
-    help="What a continuous action is: from -1 to 1 for the world's bounds, or the world's own "
-    "number, as the arena's mouse of 0.08 radians a unit.",
+    help="Unit of continuous actions: -1 to 1, scaled to the world's bounds, or the world's own "
+    "unit, such as the arena's mouse of 0.08 radians.",
 )
 @BEHAVIOR
 @click.option(
     "--rays",
     type=click.Choice(["plain", "ml-agents"]),
-    help="How the arena's rays are told: among all other numbers, or as a sensor of their own in "
+    help="How to send the arena's rays: among all other numbers, or as a sensor of their own in "
     "the layout of RayPerceptionSensor. [default: as in FILE]",
 )
 @click.option(
     "--camera",
     metavar="WxH",
     callback=size,
-    help="A picture of the arena as a sensor, in pixels. [default: as in FILE]",
+    help="Send a picture of the arena, of this size in pixels. [default: as in FILE]",
 )
-@click.option("--rgb", is_flag=True, help="The picture has colours.")
-@click.option("--png", is_flag=True, help="Pictures are sent compressed.")
-@click.option("-logFile", "log_file", type=click.Path(path_type=Path), help="Where its log goes.")
+@click.option("--rgb", is_flag=True, help="Send the picture in colour.")
+@click.option("--png", is_flag=True, help="Send pictures compressed.")
+@click.option(
+    "-logFile", "log_file", type=click.Path(path_type=Path), help="File to write the log to."
+)
 def player(
     port: int,
     curriculum: str | None,
@@ -258,8 +265,8 @@ def player(
 ) -> None:
     """Play a lesson of a curriculum for a trainer of ML-Agents, as a Unity build does.
 
-    The trainer is `UnityEnvironment` of mlagents_envs or `mlagents-learn`. It starts the player by
-    itself where `aimbot-lab export-player` has written one. Other options of Unity are ignored.
+    The trainer is `UnityEnvironment` of mlagents_envs, or `mlagents-learn`. It starts a player that
+    `aimbot-lab export-player` wrote by itself. Other options of Unity are ignored.
 
     \b
     Example:
@@ -314,13 +321,13 @@ def logged(file: Path | None) -> Iterator[None]:
         handler.close()
 
 
-@click.command("export-player", short_help="Write a build for ML-Agents.")
+@click.command("export-player", short_help="Write a build for ML-Agents' trainers.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
     "--original",
     is_flag=True,
-    help="For clients of Aimbot-ParallelEnv: one agent, the mouse as it is, plain result lines, no "
-    "numbers.",
+    help="For clients of Aimbot-ParallelEnv: one agent, the mouse unscaled, plain result lines, "
+    "no numbers.",
 )
 @CURRICULUM
 @BEHAVIOR
@@ -328,8 +335,8 @@ def logged(file: Path | None) -> Iterator[None]:
 def export_player(folder: Path, original: bool, **told: Any) -> None:
     """Write DIR/AimbotLab.x86_64, which trainers of ML-Agents start like a Unity build.
 
-    It runs `aimbot-lab player` of this installation with these options; the trainer's arguments for
-    the build, such as `--agents 64 --curriculum goto`, are the player's, too.
+    It runs this installation's `aimbot-lab player` with these options. Arguments that the trainer
+    passes to the build, such as `--agents 64 --curriculum goto`, go to the player.
 
     \b
     Examples:

@@ -54,15 +54,11 @@ def file_commands(key: str, *, noun: str, heading: str, rules: str) -> click.Gro
         f"the shipped {many}.{example('list')}"
     )
     group = click.Group(many, help=about, short_help=heading)
-    listing = f"List the {many} of FILES, or the shipped ones: what they are called and what they "
-    checking = (
-        f"Check the {many} of FILES, or the shipped ones, and list every fault with its place."
-    )
+    listing = f"List the {many} of FILES, or the shipped ones, with their contents."
+    checking = f"Report every mistake in the {many} of FILES, or the shipped ones, with its place."
     drawing = f"Draw the {many} of FILES, or the shipped ones, on one sheet."
 
-    @group.command(
-        "list", short_help=f"List {many}.", help=f"{listing}hold.{example('list --json')}"
-    )
+    @group.command("list", short_help=f"List {many}.", help=listing + example("list --json"))
     @any_files
     @options.as_json
     def show(files: tuple[Path, ...], as_json: bool) -> None:
@@ -73,8 +69,8 @@ def file_commands(key: str, *, noun: str, heading: str, rules: str) -> click.Gro
             click.echo(table(found.head, found.rows))
 
     @group.command(
-        short_help=f"List the faults of {noun} files.",
-        help=f"{checking}\n\nExit code 0 when {rules}{example(f'check my_{many}/')}",
+        short_help=f"Check {noun} files for mistakes.",
+        help=f"{checking}\n\nExit code 0 if {rules}{example(f'check my_{many}/')}",
     )
     @any_files
     def check(files: tuple[Path, ...]) -> None:
@@ -86,7 +82,7 @@ def file_commands(key: str, *, noun: str, heading: str, rules: str) -> click.Gro
         help=drawing + example(f"draw my_{many}/ -o sheet.png"),
     )
     @any_files
-    @options.output("The PNG file to write; one that exists is replaced.", default=f"{many}.png")
+    @options.output("The PNG file to write; an existing one is replaced.", default=f"{many}.png")
     def draw(files: tuple[Path, ...], output: Path) -> None:
         sheet = _kept(key).draw(files)
         try:
@@ -102,14 +98,14 @@ presets = file_commands(
     PRESETS,
     noun="preset",
     heading="List, check or draw target blocks.",
-    rules="every preset obeys the rules and none has the name of another, the shipped ones among "
-    "them; 2 otherwise.",
+    rules="every preset is valid and no two presets, shipped ones included, share a name; 2 "
+    "otherwise.",
 )
 maps = file_commands(
     MAP,
     noun="map",
     heading="List, check, draw or make maps.",
-    rules="every map obeys the rules, 2 otherwise.",
+    rules="every map is valid, 2 otherwise.",
 )
 
 
@@ -119,7 +115,7 @@ maps = file_commands(
     default=1,
     show_default=True,
     type=click.IntRange(0, MAX_SEED),
-    help="Another seed makes another map.",
+    help="Each seed makes another map.",
 )
 @click.option(
     "--obstacle-share",
@@ -137,7 +133,7 @@ maps = file_commands(
 )
 @options.written
 def make_map(seed: int, obstacle_share: float, sites: int, output: Path | None) -> None:
-    """Write the map that the generator makes of a seed, the same everywhere.
+    """Write the map that the generator makes from a seed, the same on every machine.
 
     \b
     Example:
@@ -165,7 +161,7 @@ def unwritten(output: Path, error: OSError) -> ConfigurationError:
 MADE_SECONDS = 120  # that a world may take to be made
 
 
-@click.command(short_help="List the faults of curricula and sweeps.")
+@click.command(short_help="Check curricula and sweeps for mistakes.")
 @click.argument(
     "files",
     nargs=-1,
@@ -177,7 +173,7 @@ MADE_SECONDS = 120  # that a world may take to be made
 @click.option(
     "--make",
     is_flag=True,
-    help="Also make the worlds that files of folders name: run their modules, start their builds.",
+    help="Also create the worlds named by files in folders: run their modules, start their builds.",
 )
 @options.as_json
 def check(
@@ -187,15 +183,14 @@ def check(
     make: bool,
     as_json: bool,
 ) -> int:
-    """Check curriculum and sweep FILES and list every fault with its place; nothing is created.
+    """Report every mistake in curriculum and sweep FILES with its place; nothing is created.
 
-    A folder stands for its *.yaml and *.yml files, a name for a file of your own or a shipped one,
-    `-` for a curriculum from the standard input. Without FILES those in the folders curricula and
-    sweeps are checked. --set and --allow-env are for curricula. Exit code 0 when all are fit to
-    run, 2 otherwise.
+    A folder means its *.yaml and *.yml files, a name one of your files or a shipped one, and `-` a
+    curriculum from stdin. Without FILES, the folders curricula and sweeps are checked. --set and
+    --allow-env apply to curricula. Exit code 0 if all files are valid, 2 otherwise.
 
-    Files of folders are only read: a world of code that they name, such as the module of an
-    environment, is made where you name the file itself or say --make, in a process of its own.
+    Files in folders are only read. Code that a file names, such as the module of an environment,
+    runs if you name the file itself or pass --make, in a process of its own.
 
     \b
     Example:
@@ -365,13 +360,13 @@ def _fault(line: str, file: str) -> dict[str, Any]:
     return {**place, "message": message}
 
 
-@click.command(short_help="Print the JSON Schema of our files.")
+@click.command(short_help="Print the JSON Schema for editors.")
 @click.argument("kind", type=click.Choice(["curriculum", "sweep"]), default="curriculum")
 @options.written
 def schema(kind: str, output: Path | None) -> None:
     """Print the JSON Schema of a KIND of file (by default: curriculum).
 
-    An editor that speaks YAML completes and checks with it a file whose first line names it:
+    An editor with YAML support uses it to complete and check files whose first line names it:
     # yaml-language-server: $schema=curriculum.schema.json
 
     \b
@@ -389,7 +384,7 @@ def schema(kind: str, output: Path | None) -> None:
     write_output(schema_text(document_schema(Form, title=f"aimbot-lab: a {kind}")), output)
 
 
-@click.command(short_help="Make a curriculum of an ML-Agents file.")
+@click.command(short_help="Convert an ML-Agents or rl-zoo3 file.")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @options.written
 @click.option(
@@ -397,17 +392,17 @@ def schema(kind: str, output: Path | None) -> None:
     "targets",
     multiple=True,
     type=options.TargetType(lambda world: world.default_target()),
-    help="What its lessons play; repeatable, then in equal parts. [default: goto]",
+    help="Target of the lessons; repeatable, with equal weights. [default: goto]",
 )
-@click.option("--behavior", metavar="NAME", help="Which behavior is meant. [default: the first]")
+@click.option("--behavior", metavar="NAME", help="Which behavior to convert. [default: the first]")
 @click.option(
     "--world",
     type=options.WorldChoice(),
-    help="Where it learns. [default: unity for a build or parameters of your own, a world with "
-    "self-play where the file has it, else the arena]",
+    help="World to train in. [default: unity for a build or parameters of your own, duel for "
+    "self-play, else the arena]",
 )
-@click.option("--file-name", metavar="BUILD", help="The build that world unity plays.")
-@click.option("--env", metavar="ID", help="rl-zoo3: which entry is meant, by its environment.")
+@click.option("--file-name", metavar="BUILD", help="The build that the world unity runs.")
+@click.option("--env", metavar="ID", help="rl-zoo3: which entry to convert, by its environment.")
 @click.option("--algo", metavar="NAME", help="rl-zoo3: the algorithm. [default: the file's name]")
 def convert(
     file: Path,
@@ -419,11 +414,11 @@ def convert(
     env: str | None,
     algo: str | None,
 ) -> None:
-    """Write the curriculum that does what FILE (`-`: standard input) says.
+    """Convert FILE (`-`: stdin) to a curriculum.
 
-    FILE is a trainer file of ML-Agents, whose lessons end by ML-Agents' own rule, or one of
-    rl-zoo3's hyperparams/ALGO.yml. What has no counterpart or had to change is listed on standard
-    error, a line each, the important ones first.
+    FILE is an ML-Agents trainer file, whose lessons keep ML-Agents' own rule, or one of rl-zoo3's
+    hyperparams/ALGO.yml. Whatever has no counterpart or had to change is listed on stderr, one line
+    each, the important ones first.
 
     \b
     Examples:
@@ -446,12 +441,12 @@ def convert(
     write_output(text, output)
 
 
-@click.command(short_help="Write a project to begin with.")
+@click.command(short_help="Create a project to begin with.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def init(folder: Path) -> None:
     """Write a project into DIR: a curriculum, a sweep over it, a README and a .gitignore.
 
-    Refuses a folder that has one of these files already, and then writes nothing.
+    If the folder already has one of these files, nothing is written.
 
     \b
     Example:

@@ -43,7 +43,7 @@ DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return [95 %]"
     "--baselines/--no-baselines",
     default=True,
     show_default=True,
-    help="Whether the world's scripted players play as well.",
+    help="Whether the world's scripted players play, too.",
 )
 @options.as_json
 @options.trust
@@ -57,12 +57,12 @@ def evaluate(
 ) -> None:
     """Evaluate the agent of RUN on new seeds: its id, the beginning of it, or "latest".
 
-    Plays every target and difficulty of the run's last lesson, on seeds that no training uses:
-    the agent at the temperature at which record, compare and export play it as well (1: sampled
-    as in training), at 0.5, with its likeliest action each time, and the world's scripted
-    players, of which one acts at random. All meet episodes of the same seeds. The agent of a run by
-    self-play also plays matches against scripts, the run's first snapshot and its best agent.
-    The run keeps the result: numbers under test/, a file, and a section of its note.
+    Every target and difficulty of the run's last lesson is played on seeds that no training uses:
+    by the agent at temperature 1 (sampled as in training, as in record, compare and export), at
+    0.5 and at 0 (always the likeliest action), and by the world's scripted players, one of which
+    acts at random. All play the same seeds. The agent of a run by self-play also plays matches
+    against scripts, the run's first snapshot and its best agent. The run keeps the result: numbers
+    under test/, a file, and a section of its note.
 
     \b
     Example:
@@ -168,7 +168,7 @@ ARTIFACT_FOLDER = "comparisons"
 IDS_IN_A_NAME = 4
 
 
-@click.command(short_help="Compare runs in the same episodes.")
+@click.command(short_help="Compare runs on the same episodes.")
 @click.argument("runs", nargs=-1, metavar="RUN RUN...", shell_complete=complete_runs)
 @options.filters
 @options.agent
@@ -181,17 +181,18 @@ IDS_IN_A_NAME = 4
     default=0.05,
     show_default=True,
     type=options.NumberRange(0.001, 0.5),
-    help="Difference of win rates, or share of mean returns, within which two agents are alike.",
+    help="Difference in win rates, or relative difference in mean returns, within which agents "
+    "count as equal.",
 )
 @click.option(
     "--by",
     type=click.Choice(["run", "config"]),
     default="run",
     show_default=True,
-    help="Each run against the first; or runs that differ in their seed alone as one, with the "
-    "mean, the interquartile mean and intervals over runs.",
+    help="run: each run against the first. config: runs that differ only in their seed as one, "
+    "with the mean, the interquartile mean and intervals over runs.",
 )
-@options.output("Where the page is saved.")
+@options.output("Where to save the page.")
 @options.as_json
 @options.trust
 @options.place
@@ -205,13 +206,12 @@ def compare(
 ) -> None:
     """Compare each RUN with the first: ids, their beginnings, or "latest".
 
-    Every agent plays the same episodes of the cells that all curricula end on, or as many,
-    unpaired, where an environment ignores its seed; by mean returns where nothing can be won there.
-    It reports the difference in each cell with
-    its interval and p-value, how many more episodes a clear answer would need, the mean win rate
-    while learning, steps and seconds to each lesson, and the settings that differ. In a world of
-    two sides each also plays matches against the first. A page with charts is saved; every run
-    keeps it, and the numbers as JSON.
+    All agents play the same episodes of the cells that all curricula end on (the same number of
+    other episodes if an environment ignores its seed). The report has the difference in win rate,
+    or in mean return where nothing can be won, in each cell with its interval and p-value; how many
+    more episodes a clear answer would need; the mean win rate while learning; steps and seconds to
+    each lesson; and the settings that differ. In worlds of two sides each agent also plays matches
+    against the first. A page with charts is saved; every run keeps it, and the numbers as JSON.
 
     \b
     Example:
@@ -350,7 +350,7 @@ def show_configurations(found: "ComparedConfigurations") -> None:
 FOLDER = "league"  # among the artifacts of each run
 
 
-@click.command(short_help="Rate runs and snapshots by their matches.")
+@click.command(short_help="Rate agents by matches against each other.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_runs)
 @click.option(
     "--games",
@@ -364,11 +364,13 @@ FOLDER = "league"  # among the artifacts of each run
     default=8,
     show_default=True,
     type=click.IntRange(2, 64),
-    help="Snapshots of each run, evenly spaced; the first and the last always.",
+    help="How many snapshots of each run, evenly spaced; always the first and the last.",
 )
-@click.option("--difficulty", type=click.IntRange(min=1), help="Of all matches. [default: all]")
+@click.option(
+    "--difficulty", type=click.IntRange(min=1), help="Difficulty of all matches. [default: all]"
+)
 @options.seed
-@options.output("Save a page here, too.")
+@options.output("Also save a page here.")
 @options.as_json
 @options.trust
 @options.place
@@ -381,10 +383,11 @@ def league(
 ) -> None:
     """Rate the agents of each RUN: ids, their beginnings, or "latest".
 
-    Players are the last and the best agent of each run, snapshots of its self-play, and the
-    scripted players of the world. Ratings are of all games at once (Bradley-Terry, a draw is half a
-    win), with 95 % intervals; greedy has 1200. It says whether there are cycles that ratings can't
-    tell, and the weights of the mixture that no player beats. Each run keeps page and numbers.
+    The players are the last and the best agent of each run, snapshots of its self-play, and the
+    world's scripted players. Ratings come from all games at once (Bradley-Terry, a draw is half a
+    win), with 95 % intervals; greedy has 1200. The report also says whether there are cycles, which
+    ratings can't express, and gives the mixture that no player beats. Each run keeps the page and
+    the numbers.
 
     \b
     Example:
@@ -438,11 +441,10 @@ def _show_league(found: "League") -> None:
 def plot(
     runs: tuple[str, ...], output: Path, filters: tuple[str, ...], place: options.StorePlace
 ) -> None:
-    """Draw the win rate while learning of each RUN, and of the runs that every --filter takes.
+    """Draw the win rate while learning of each RUN, and of the runs that match every --filter.
 
-    Where nothing can be won, the mean return.
-    Runs that differ in their seed alone are one line: their mean, with its 95 % interval over
-    runs (bootstrap).
+    If nothing can be won, the mean return is drawn. Runs that differ only in their seed are one
+    line: their mean, with its 95 % interval over runs (bootstrap).
 
     \b
     Examples:

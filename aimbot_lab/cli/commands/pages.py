@@ -174,17 +174,17 @@ class RunningServer:
     type=click.IntRange(1, 65535),
     help="Port to listen on.",
 )
-@click.option("--open/--no-open", "opens", default=True, help="Whether a browser is opened.")
+@click.option("--open/--no-open", "opens", default=True, help="Whether to open a browser.")
 @options.place
 def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.StorePlace) -> int:
     """Open the runs in MLflow's web page, until Ctrl-C.
 
-    Of one RUN (an id, its beginning, or "latest") its own page, of several the charts of these
-    alone, of none the charts of the newest run's experiment.
+    With one RUN (an id, its beginning, or "latest"): its own page. With several: the charts of
+    these runs. Without: the charts of the newest run's experiment.
 
     Anyone who has the printed address can read, change and delete all runs and write files as you.
-    It holds a token that is new at each start. Requests without the token are refused, from other
-    accounts of this machine and from other pages in your browser alike. A program sets
+    It contains a token, which each start makes anew. Requests without the token are refused, from
+    other accounts of this machine and from other pages in your browser alike. Programs set
     MLFLOW_TRACKING_URI=http://127.0.0.1:5000 and MLFLOW_TRACKING_TOKEN to the token. Beyond this
     machine (--host) the address travels unencrypted.
 
@@ -260,16 +260,16 @@ def _refuse_taken_port(host: str, port: int) -> None:
     default=5100,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="Port to listen on; 0: any that is free.",
+    help="Port to listen on; 0: any free port.",
 )
-@click.option("--browser/--no-browser", "opens", default=True, help="Whether a browser is opened.")
+@click.option("--browser/--no-browser", "opens", default=True, help="Whether to open a browser.")
 @options.trust
 @options.place
 def panel(run: str | None, host: str, port: int, opens: bool, place: options.StorePlace) -> int:
     """Open a page to start, watch and steer runs, until Ctrl-C.
 
-    With RUN (an id, its beginning, or "latest") the page begins with that run. Runs that are
-    started on the page go on when the page or the panel is closed.
+    With RUN (an id, its beginning, or "latest") the page begins with that run. Runs started on the
+    page continue when the page or the panel is closed.
 
     \b
     Example:

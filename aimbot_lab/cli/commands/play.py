@@ -48,20 +48,20 @@ HELP = ("arrows, m fog", "r again, n new, q ends")
 @click.command(short_help="Play a world yourself.")
 @click.option("--world", help="The world. [default: the first that can be played]")
 @click.option("--map", "place", metavar="MAP", help="A shipped map or a map file.")
-@click.option("--treasures", "objects", help="How many, or at which sites: 5, or 0,3,4.")
-@click.option("--target", help="What is to be done. [default: the game itself]")
-@click.option("--difficulty", type=click.IntRange(1), help="How hard. [default: the hardest]")
+@click.option("--treasures", "objects", help="How many treasures (5), or at which sites (0,3,4).")
+@click.option("--target", help="The task. [default: the game itself]")
+@click.option("--difficulty", type=click.IntRange(1), help="How difficult. [default: the hardest]")
 @click.option(
     "--seed",
     default=1,
     show_default=True,
     type=click.IntRange(0, MAX_SEED),
-    help="Another seed is another game.",
+    help="Each seed is another game.",
 )
-@click.option("--fog/--no-fog", default=True, help="Whether what was never seen is hidden.")
+@click.option("--fog/--no-fog", default=True, help="Whether to hide cells that were never seen.")
 @click.option("--commands", type=click.Path(path_type=Path), help="Play the commands in a file.")
-@click.option("--visualize", is_flag=True, help="Print what is seen after each command.")
-@options.print_document("Print the raw data of each step as a line.")
+@click.option("--visualize", is_flag=True, help="Print the view after each command.")
+@options.print_document("Print the raw data of each step, one line each.")
 @click.option("--save", type=click.Path(path_type=Path), help="Keep the game as a replay.")
 def play(
     world: str | None,
@@ -72,10 +72,10 @@ def play(
     **given: Any,
 ) -> None:
     """Play a world yourself: arrow keys or WASD move, r plays the same game again, n a new one, m
-    lifts the fog, q ends.
+    lifts the fog, q quits.
 
-    With --commands, or where the standard input is not a terminal, one command is read from each
-    line: up, down, left, right, or 0 to 3; blank lines and # comments are skipped.
+    With --commands, or if stdin is not a terminal, one command is read from each line: up, down,
+    left, right, or 0 to 3; blank lines and # comments are skipped.
 
     \b
     Examples:

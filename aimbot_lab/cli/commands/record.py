@@ -55,8 +55,7 @@ class GridType(click.ParamType[Any]):
 @click.option(
     "--demo",
     is_flag=True,
-    help="Write a demonstration instead, FILE.demo, which ML-Agents learns from by behaviour "
-    "cloning and GAIL.",
+    help="Write a demonstration (.demo) for ML-Agents' behaviour cloning and GAIL instead.",
 )
 @click.option(
     "--grid", default="1x1", show_default=True, type=GridType(), help="Episodes side by side."
@@ -64,17 +63,18 @@ class GridType(click.ParamType[Any]):
 @click.option(
     "--episodes",
     type=click.IntRange(1, 256),
-    help="Episodes of a run's agent. [default: one of each target and difficulty, or one match]",
+    help="How many episodes of a run's agent. [default: one for each target and difficulty, or "
+    "one match]",
 )
-@click.option("--target", help="Of a run's agent: this target alone.")
+@click.option("--target", help="Film a run's agent only at this target.")
 @click.option(
     "--against",
     metavar="PLAYER",
-    help="In a world of matches who plays against the agent: first, best, last, a snapshot such as "
-    "snapshot-000003 or step-N of the run, a script such as greedy, another RUN, or RUN:PLAYER of "
-    "it. [default: the run's first snapshot, or greedy]",
+    help="In matches, the opponent: first, best, last, a snapshot such as snapshot-000003 or "
+    "step-N of the run, a script such as greedy, another RUN, or RUN:PLAYER. [default: the "
+    "run's first snapshot, or greedy]",
 )
-@click.option("--difficulty", type=click.IntRange(1, 5), help="This difficulty alone.")
+@click.option("--difficulty", type=click.IntRange(1, 5), help="Only this difficulty.")
 @options.temperature
 @options.agent
 @options.seed
@@ -97,9 +97,9 @@ def record(
     above), what the agent does, the reward's terms as bars, and how each episode ends.
 
     RUN is a run's id, the beginning of it, or "latest"; its agent plays the targets and
-    difficulties of its last lesson. The run keeps a copy of the film, and its note a link. An MP4
-    needs ffmpeg: pip install 'aimbot-lab[video]'. In a world of matches, such as the duel, it plays
-    against another, and the film shows what both see.
+    difficulties of its last lesson. The run keeps a copy of the film, and its note links it. An MP4
+    needs ffmpeg: pip install 'aimbot-lab[video]'. In matches, such as those of the duel, the film
+    shows what both agents see.
 
     \b
     Examples:
@@ -295,11 +295,11 @@ HOME = "\x1b[H"
 @options.trust
 @options.as_json
 def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_json: bool) -> None:
-    """Play the episode in FILE again as its world draws it, and say how it went.
+    """Play the episode in FILE again, and print how it went.
 
-    The file is refused where it was altered, or where it does not play here to the very same
-    trajectory as it was recorded. A training keeps a few replays of every lesson, as replays/
-    among its artifacts; `aimbot-lab record RUN -o episode.json` makes more.
+    A file that was altered, or whose trajectory differs on this machine, is refused. A training
+    keeps a few replays of every lesson as replays/ among its artifacts;
+    `aimbot-lab record RUN -o episode.json` makes more.
 
     \b
     Examples:

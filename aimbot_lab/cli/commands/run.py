@@ -68,8 +68,8 @@ class RunOptions(TypedDict):
 @click.option(
     "--seeds",
     type=click.IntRange(min=1, max=1000),
-    help="Train this number of seeds, from the curriculum's on, one on each core at a time, and "
-    "report their common result. Each is a run of its own.",
+    help="Train this many seeds, starting from the curriculum's, one on each core at a time, "
+    "and report their combined result. Each is a run of its own.",
 )
 @options.launch
 @click.option(
@@ -81,28 +81,27 @@ class RunOptions(TypedDict):
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Only print the plan: lessons, their mixes, the episodes that their tests take at assumed "
-    "win rates, what may keep them from being passed, and the whole configuration.",
+    help="Only print the plan: lessons, their mixes, how many episodes their tests take at "
+    "several win rates, what may keep them from being passed, and the whole configuration.",
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="Resume the newest unfinished run of this curriculum and seed; start one if there "
-    "is none.",
+    help="Resume the newest unfinished run of this curriculum and seed, or start a new one.",
 )
 @click.option(
     "--init-from",
     metavar="RUN",
     shell_complete=complete_runs,
-    help="Begin with the last agent of RUN (an id, the beginning of it, or latest), with the one "
-    "in a folder that `aimbot-lab export` wrote, or in a .zip that stable-baselines3's `save` "
-    "wrote: its weights and scaling, a new optimiser.",
+    help="Start from the weights and scaling of the last agent of RUN (an id, its beginning, or "
+    "latest), of a folder written by `aimbot-lab export`, or of a .zip written by "
+    "stable-baselines3's `save`. The optimiser starts fresh.",
 )
 @click.option(
     "--start-lesson",
     default=1,
     type=click.IntRange(min=1),
-    help="Leave out the lessons before this one, counted from 1.",
+    help="Start with this lesson (1 is the first), leaving out those before it.",
 )
 @options.trust
 @options.place
@@ -110,14 +109,14 @@ class RunOptions(TypedDict):
 def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> int:
     """Train an agent by the curriculum in FILE and track the run.
 
-    FILE is a path or a name: a file curricula/NAME.yaml or NAME.yaml here, else a shipped one.
+    FILE is a path or a name; names are looked up in curricula/, here, and among the shipped files.
 
-    Ctrl-C, SIGTERM or closing the terminal saves the agent and ends the run once the present
-    update is done; a second Ctrl-C ends it at once, unsaved. Either way, and after a crash,
+    Ctrl-C, SIGTERM or closing the terminal saves the agent and ends the run after the current
+    update; a second Ctrl-C ends it at once, unsaved. Either way, and after a crash,
     `aimbot-lab resume` continues it as if nothing had happened.
 
-    Ends with exit code 0 when all lessons are passed, 1 when the steps were spent before, 2 for
-    a fault in FILE or an option, 130 when stopped.
+    Exit code 0 when all lessons are passed, 1 when the steps ran out first, 2 for a mistake in FILE
+    or an option, 130 when stopped.
 
     \b
     Examples:
@@ -279,14 +278,14 @@ def _started(
     return curriculum, start
 
 
-@click.command(short_help="Resume a run that was stopped or died.")
+@click.command(short_help="Continue a run that stopped or crashed.")
 @click.argument("run", shell_complete=complete_runs)
 @options.overrides
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Go on even though another process may still train RUN; if it does, it notices and stops, "
-    "unless it is of an older version: end such a one yourself.",
+    help="Continue even if another process may still train RUN. That process notices and stops, "
+    "unless it runs an older version: then end it yourself.",
 )
 @options.launch
 @options.trust
@@ -303,11 +302,12 @@ def resume(
 ) -> int:
     """Resume RUN (its id, the beginning of it, or "latest") from its last checkpoint.
 
-    It ends as if it had never been broken off: with the same weights to the bit, and each number
-    tracked once. Of its configuration only train.total_steps can be changed, which gives it more
-    steps. A run that is finished, or that a process still trains, is refused: on this machine, in
-    any container, until that process has ended; on another one until it has not renewed its lease
-    for 60 seconds. Exit codes are those of `aimbot-lab run`.
+    It ends as if it had never been interrupted: with the same weights to the bit, and each number
+    tracked once. Only train.total_steps, which gives it more steps, train.learning_rate and numbers
+    of threads can be changed. A run that passed its last lesson is refused, and so is one that a
+    process still trains: on this machine, in any container, until that process has ended; on
+    another machine until it has not renewed its lease for 60 seconds. Exit codes are those of
+    `aimbot-lab run`.
 
     \b
     Example:

@@ -39,21 +39,21 @@ Levels = tuple[int, ...]
     default=20,
     show_default=True,
     type=click.IntRange(min=1, max=50_000),
-    help="How many to list at most.",
+    help="The most to list.",
 )
 @click.option("--experiment", metavar="NAME", help="Only runs of this experiment.")
 @click.option(
     "--status",
     type=click.Choice(STATUSES, case_sensitive=False),
-    help="Only runs that ended so, or still run.",
+    help="Only runs with this status.",
 )
 @options.filters
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help="Only this number, with the highest win rate (column `of`: eval or learning).",
+    help="Only this many runs, those with the highest win rate (column `of`: eval or learning).",
 )
-@click.option("--all", "every", is_flag=True, help="Also the runs of sweeps' trials.")
+@click.option("--all", "every", is_flag=True, help="Also list the runs of sweep trials.")
 @options.as_json
 @options.place
 def runs(
@@ -66,11 +66,11 @@ def runs(
 ) -> None:
     """List runs, newest first; those of sweeps' trials only with --all.
 
-    A --filter is KEY=VALUE: KEY is name, experiment, status or a tag, VALUE may hold * for any
-    letters, and several must all hold. A win rate is of evaluation (eval) or training episodes
-    (learning), whichever has the narrower interval; where nothing can be won, a mean return of
-    either (eval, rollout). Runs whose process died are closed, and what
-    waits is delivered; `aimbot-lab resume` resumes them.
+    A --filter is KEY=VALUE: KEY is name, experiment, status or a tag, * in VALUE matches any
+    characters, and all filters must match. The win rate is that of evaluation (eval) or of training
+    episodes (learning), whichever has the narrower interval; where nothing can be won, it is a mean
+    return (eval, rollout). Runs whose process died are closed, and can be resumed; waiting metrics
+    are delivered.
 
     \b
     Example:
@@ -176,16 +176,16 @@ def _row(run: RunSummary) -> tuple[str, ...]:
     )
 
 
-@click.command(short_help="Delete runs with files and checkpoints.")
+@click.command(short_help="Delete runs with all their files.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_runs)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 @options.place
 def delete(runs: tuple[str, ...], yes: bool, place: options.StorePlace) -> None:
     """Delete each RUN (its id, or the beginning of it), its files, and its checkpoints.
 
-    With a sweep's run go the runs of all its trials; what Optuna knows of them stays. A run that
-    a process still trains is refused, and then nothing is deleted. It can't be undone: MLflow
-    still lists the run among its deleted ones, but its files are gone.
+    The runs of all trials go with a sweep's run; Optuna's records of them stay. If a process still
+    trains one of the runs, nothing is deleted. This can't be undone: MLflow still lists the run
+    among its deleted ones, but its files are gone.
 
     \b
     Example:
@@ -229,11 +229,13 @@ class LevelsParam(click.ParamType[Levels]):
             self.fail(f"{value!r} is not a list of difficulties, such as 1,2", param, ctx)
 
 
-@click.command(short_help="Show or change the mix of a running run.")
+@click.command(short_help="Show or change a running run's mix.")
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("target")
 @click.argument("moves", nargs=-1, metavar="[LEVEL=WEIGHT]...")
-@click.option("--lock", type=LevelsParam(), default=(), help="Difficulties whose weights stay.")
+@click.option(
+    "--lock", type=LevelsParam(), default=(), help="Difficulties whose weights stay fixed."
+)
 @click.option("--unlock", type=LevelsParam(), default=(), help="Difficulties that may move again.")
 @options.data_dir
 @options.as_json
@@ -248,9 +250,9 @@ def weights(
 ) -> None:
     """Show or change the weights of TARGET's difficulties while RUN trains on this machine.
 
-    The weights sum to 1: the others give way in proportion, locked ones stay put. A change holds
-    for every episode that begins after it until the lesson ends; the next lesson begins with its
-    own mix. It is recorded in the run, and `aimbot-lab explain` shows it.
+    The weights sum to 1: the others change in proportion, locked ones stay. A change applies to new
+    episodes until the lesson ends; the next lesson begins with its own mix. It is recorded in the
+    run, and `aimbot-lab explain` shows it.
 
     \b
     Examples:

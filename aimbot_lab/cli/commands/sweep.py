@@ -30,8 +30,8 @@ FAILED, STOPPED = 1, 130
 storage = click.option(
     "--storage",
     metavar="ADDRESS",
-    help="Where the trials are kept: postgresql://USER@HOST/DATABASE to work with several "
-    "machines, or sqlite:///FILE. [default: a file in the data folder]",
+    help="Where to keep the trials: postgresql://USER@HOST/DATABASE for several machines, or "
+    "sqlite:///FILE. [default: a file in the data folder]",
 )
 
 
@@ -64,7 +64,7 @@ class SweepGroup(click.Group):
 
 @click.group(cls=SweepGroup, short_help="Search rewards and other values (Optuna).")
 def sweep() -> None:
-    """Search for the values of a curriculum that win most.
+    """Search for the values of a curriculum that learn best.
 
     `aimbot-lab sweep SWEEP` is short for `aimbot-lab sweep start SWEEP`; see
     `aimbot-lab sweep start --help` for its options.
@@ -77,18 +77,18 @@ def sweep() -> None:
 
 @sweep.command(short_help="Run a sweep, or resume it.")
 @click.argument("sweep", shell_complete=complete_files("sweep"))
-@click.option("--trials", type=int, help="How many trials, in place of the file's.")
+@click.option("--trials", type=int, help="How many trials, overriding the file.")
 @click.option("--workers", type=int, help="How many processes train, one core each.")
 @click.option("--parallel", type=int, help="How many trials may run at once.")
 @click.option("--seed", type=int, help="Seed of the sweep.")
 @click.option("--name", help="Name of the sweep; a new name starts a new sweep.")
-@click.option("--resume", is_flag=True, help="Resume a sweep that was started.")
+@click.option("--resume", is_flag=True, help="Resume a sweep that was started before.")
 @click.option(
     "--on",
     type=click.Choice(["ray"]),
-    help="Where the workers run: ray has Ray place them, on the cluster of RAY_ADDRESS or else "
-    "on this machine; needs pip install 'aimbot-lab[ray]' and --storage postgresql://... "
-    "[default: processes of this machine]",
+    help="Where to run the workers. ray: on the cluster of RAY_ADDRESS, else on this machine; "
+    "needs pip install 'aimbot-lab[ray]' and --storage postgresql://... [default: processes "
+    "on this machine]",
 )
 @options.tags
 @storage
@@ -105,15 +105,15 @@ def start(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Run SWEEP, a path or a name: a file sweeps/NAME.yaml or NAME.yaml here, else a shipped one.
+    """Run SWEEP, a path or a name; names are looked up in sweeps/, here, and among shipped files.
 
-    The same sweep gives the same result, whatever the number of workers and whichever of them
-    die. Ctrl-C, SIGTERM or closing the terminal stops it once the present updates are done; go on
-    with --resume. With --storage postgresql://... the same command on other machines adds their
-    workers. --resume also runs confirmations again that failed.
+    The same sweep gives the same result with any number of workers, even if some of them die.
+    Ctrl-C, SIGTERM or closing the terminal stops it after the current updates; --resume continues
+    it, and also repeats failed confirmations. With --storage postgresql://... the same command on
+    other machines adds their workers.
 
-    Ends with exit code 0 when all is done, 1 where a confirmation failed or no trial has a value,
-    2 for a fault in the file or an option (nothing is created), 130 when stopped.
+    Exit code 0 when all is done, 1 if a confirmation failed or no trial has a value, 2 for a
+    mistake in the file or an option (nothing is created), 130 when stopped.
 
     \b
     Example:
@@ -221,15 +221,15 @@ def _shown(result: "SweepResult", *, as_json: bool) -> int:
     return 0
 
 
-@sweep.command(short_help="Where a sweep stands.")
+@sweep.command(short_help="Show the progress of a sweep.")
 @click.argument("sweep", shell_complete=complete_files("sweep"))
 @storage
 @options.data_dir
 @options.as_json
 def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """Show the progress of SWEEP: how many trials ended, failed and run, which is best so far.
+    """Show the progress of SWEEP: how many trials ended, failed and run, and the best so far.
 
-    Trials of dead workers are given back to be picked up by `--resume`.
+    Trials of dead workers are released, so that `--resume` picks them up.
 
     \b
     Example:
@@ -258,13 +258,13 @@ def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool
         click.echo(terminal_lines(status_text(found)))
 
 
-@sweep.command("report", short_help="All trials of a sweep, and the confirmation of the best.")
+@sweep.command("report", short_help="Show all trials and the confirmation.")
 @click.argument("sweep", shell_complete=complete_files("sweep"))
 @storage
 @options.data_dir
 @options.as_json
 def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """Show every trial of SWEEP, and the best ones' values on fresh seeds.
+    """Show every trial of SWEEP, and the best trials' values on new seeds.
 
     \b
     Example:
@@ -280,16 +280,16 @@ def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) 
         click.echo(terminal_lines(report_text(found)))
 
 
-@sweep.command(short_help="How small a difference a sweep's confirmation finds.")
+@sweep.command(short_help="Estimate what a confirmation can detect.")
 @click.argument("sweep", shell_complete=complete_files("sweep"))
 @storage
 @options.data_dir
 @options.as_json
 def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """How often the confirmation of SWEEP would find differences of several sizes.
+    """Estimate how often the confirmation of SWEEP detects differences of several sizes.
 
-    Simulated with planted differences, from the steps that the curriculum's own values took on
-    fresh seeds. For sweeps that count steps_to_goal, once these are confirmed.
+    Simulates artificial differences, added to the steps that the curriculum's own values took on
+    new seeds. For sweeps by steps_to_goal, after their confirmation.
 
     \b
     Example:
@@ -306,7 +306,7 @@ def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool)
         click.echo(table(("steps of the defaults", "found in"), rows))
 
 
-@sweep.command("rerun", short_help="Run a finished trial again: is it the same?")
+@sweep.command("rerun", short_help="Repeat a trial and compare the bits.")
 @click.argument("sweep", shell_complete=complete_files("sweep"))
 @click.argument("trial", type=int)
 @storage
@@ -323,8 +323,7 @@ def run_again(
 ) -> int:
     """Train and score TRIAL of SWEEP again, and compare.
 
-    Ends with exit code 0 where the value and all that was learned are the same to the last bit,
-    1 where they are not.
+    Exit code 0 if the value and everything learned are the same to the last bit, 1 otherwise.
 
     \b
     Example:
