@@ -143,7 +143,7 @@ def cut_line(text: str, style: str = "") -> Text:
 def _steps(snapshot: "TrainingSnapshot", width: int) -> str:
     left, speed = time_left(snapshot), snapshot.steps_per_second
     steps = f"{snapshot.step:,} of {snapshot.total_steps:,}"
-    whole = f"step {steps}   {shown_speed(speed)}   {duration(snapshot.seconds)} gone, {left}"
+    whole = f"step {steps}   {shown_speed(speed)}   {duration(snapshot.seconds)} elapsed, {left}"
     return whole if len(whole) <= width else f"{steps}  {speed:,.0f}/s  {left}"
 
 

@@ -368,7 +368,7 @@ def match_levels(agent: TrackedAgent, difficulty: int | None) -> Sequence[int]:
     count = next(iter(type_of(env).targets(env).values()))
     if difficulty is not None:
         if not 1 <= difficulty <= count:
-            raise ConfigurationError(f"--difficulty: there is none {difficulty}: 1 to {count}")
+            raise ConfigurationError(f"--difficulty {difficulty}: must be 1 to {count}")
         return [difficulty]
     return sorted({cell.difficulty for cell in wanted_cells(agent, None, None)})
 
@@ -563,9 +563,7 @@ def _scenario(env: WorldSettings, request: LeagueRequest) -> Scenario:
     if request.difficulty is None:
         return Scenario({target: 1.0})
     if not 1 <= request.difficulty <= count:
-        raise ConfigurationError(
-            f"--difficulty: there is none {request.difficulty}; there are 1 to {count}"
-        )
+        raise ConfigurationError(f"--difficulty {request.difficulty}: must be 1 to {count}")
     one = tuple(float(level == request.difficulty) for level in range(1, count + 1))
     return Scenario({target: 1.0}, {target: one})
 

@@ -267,4 +267,4 @@ def test_the_example_of_the_page_on_presets_is_fit_to_use(tmp_path: Path) -> Non
     file = tmp_path / "mine.yaml"
     file.write_text(rest.partition("```")[0], encoding="utf-8")
     found = CliRunner().invoke(cli, ["presets", "check", str(file)])
-    assert (found.exit_code, found.output) == (0, "2 presets are fit to use\n")
+    assert (found.exit_code, found.output) == (0, "2 presets are valid\n")

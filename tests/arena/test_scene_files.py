@@ -170,7 +170,7 @@ def test_the_buttons_are_the_modes_of_the_original(editor: ArenaEditor) -> None:
     assert scene_of(editor, 0)[1:4] == ((), (), "stay")
     editor.press(0, "free")
     assert scene_of(editor, 0).target == "stay", "without enemies"
-    with pytest.raises(MisuseError, match="none of the name"):
+    with pytest.raises(MisuseError, match="there is no button"):
         editor.press(0, "defence")
 
 

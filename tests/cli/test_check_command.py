@@ -33,7 +33,7 @@ def check(*arguments: str, said: str = "") -> Result:
 
 
 def test_a_folder_stands_for_its_yaml_files_each_once() -> None:
-    assert check(".", "b.yaml").stdout == "2 files are fit to run\n"
+    assert check(".", "b.yaml").stdout == "2 files are valid\n"
 
 
 def test_a_folder_without_files_is_a_fault(folder: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_folder_without_files_is_a_fault(folder: Path) -> None:
 
 
 def test_standard_input_is_checked_under_its_own_name() -> None:
-    assert check("-", said=GOOD).stdout == "1 file is fit to run\n"
+    assert check("-", said=GOOD).stdout == "1 file is valid\n"
     result = check("-", said=GOOD.replace("goto", "gotto"))
     assert result.return_value == 2
     assert result.stderr.startswith("<stdin>:3:25: lessons.0.targets.gotto: unknown target")
@@ -78,7 +78,7 @@ def test_a_document_without_faults_is_exit_code_0() -> None:
 def test_a_sweep_is_checked_as_one(folder: Path) -> None:
     sweep = "name: s\nbase: b.yaml\nsearch:\n  env.rewards.facing: {type: float, low: 0, high: 1}\n"
     (folder / "s.yaml").write_text(sweep, encoding="utf-8")
-    assert check("s.yaml", "b.yaml").stdout == "2 files are fit to run\n"
+    assert check("s.yaml", "b.yaml").stdout == "2 files are valid\n"
     (folder / "s.yaml").write_text(sweep.replace("facing", "facin"), encoding="utf-8")
     result = check("s.yaml")
     assert result.return_value == 2

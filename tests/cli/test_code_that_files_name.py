@@ -296,11 +296,11 @@ def test_a_folder_is_only_read_and_a_named_file_is_made(project: Project) -> Non
     assert not project.marked_by(lambda: said.append(checked(project.folder)))
     unmade = f"{project.file} (module marking)"
     assert said[-1].splitlines() == [
-        "1 file is fit to run",
+        "1 file is valid",
         f"only read, their worlds were not made (--make makes them): {unmade}",
     ]
     assert project.marked_by(lambda: said.append(checked(project.file)))
-    assert said[-1] == "1 file is fit to run\n"
+    assert said[-1] == "1 file is valid\n"
     assert project.marked_by(lambda: said.append(checked(project.folder, "--make")))
     assert project.marked_by(
         lambda: invoke_plainly("check", "-", input=CURRICULUM)  # standard input is named, too

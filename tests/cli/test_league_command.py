@@ -117,7 +117,7 @@ def test_what_can_not_play_together_is_refused_in_one_line(
     for words, fault in (
         ((run_id, run_id), "is named twice"),
         ((other["run_id"],), "world arena has no matches of two agents"),
-        ((run_id, "--difficulty", 6), "--difficulty: there is none 6; there are 1 to 5"),
+        ((run_id, "--difficulty", 6), "--difficulty 6: must be 1 to 5"),
         (("nothing",), "no such run"),
     ):
         said = invoke(data, "league", *words, wanted=2).said

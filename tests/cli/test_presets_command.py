@@ -73,9 +73,9 @@ def test_the_json_list_holds_what_a_preset_is(folder: Path) -> None:
 def test_a_folder_stands_for_its_yaml_files_by_name_and_no_file_counts_twice(folder: Path) -> None:
     names = [entry["name"] for entry in json.loads(invoke("list", folder, "--json").output)]
     assert names == ["mine", "yours"]
-    assert invoke("check", folder, folder / "b.yaml").output == "2 presets are fit to use\n"
-    assert invoke("check", folder / "a.yaml").output == "1 preset is fit to use\n"
-    assert invoke("check").output == f"{len(load_presets())} presets are fit to use\n"
+    assert invoke("check", folder, folder / "b.yaml").output == "2 presets are valid\n"
+    assert invoke("check", folder / "a.yaml").output == "1 preset is valid\n"
+    assert invoke("check").output == f"{len(load_presets())} presets are valid\n"
 
 
 def test_check_tells_every_fault_of_every_file(folder: Path) -> None:
@@ -106,7 +106,7 @@ def test_check_refuses_the_name_of_a_shipped_preset_as_the_arena_does(tmp_path: 
 
 def test_the_shipped_files_themselves_can_be_checked() -> None:
     count = len(load_presets())
-    assert invoke("check", *SHIPPED_FILES).output == f"{count} presets are fit to use\n"
+    assert invoke("check", *SHIPPED_FILES).output == f"{count} presets are valid\n"
 
 
 def test_files_that_end_in_yml_count_as_well(folder: Path) -> None:

@@ -41,8 +41,8 @@ def test_the_shipped_map_is_listed_where_no_files_are_named() -> None:
     assert head.split()[:3] == ["name", "start", "end"]
     assert row.split()[:5] == ["gorge", "29,", "9", "11,", "55"]
     assert "132 steps" in row
-    assert invoke("check").output == "1 map is fit to use\n"
-    assert invoke("check", "gorge").output == "1 map is fit to use\n"
+    assert invoke("check").output == "1 map is valid\n"
+    assert invoke("check", "gorge").output == "1 map is valid\n"
 
 
 def test_a_list_as_json_says_what_each_map_holds(folder: Path) -> None:

@@ -202,7 +202,7 @@ def test_an_agent_saved_from_the_page_is_found_by_its_name_everywhere(stage: Sta
     assert fetch_agent(run, name, data_folder=lab.data_folder).step == step
     with stage.panel.page() as page:
         assert page.ask("test", "choose", actor=f"run:{run}:{name}")["step"] == step
-        assert "there is none such" in page.refused("test", "choose", actor=f"run:{run}:step-1")
+        assert "there is no such" in page.refused("test", "choose", actor=f"run:{run}:step-1")
         assert "saved no such agent" in page.refused("watch", "watch", run=run, agent="step-1")
         assert "saved already" in page.ask("test", "save_agent")["said"]
         page.ask("test", "choose", actor=f"run:{run}")

@@ -69,7 +69,7 @@ def test_names_do_for_run_and_check_and_nothing_is_created(elsewhere: Path) -> N
     plan = call("run", "goto", "--dry-run", "--seed", "3")
     assert plan.return_value == 0, plan.exception
     assert "lesson 6/6 'all levels'" in plan.output
-    assert call("check", "mix", "rewards").stdout == "2 files are fit to run\n"
+    assert call("check", "mix", "rewards").stdout == "2 files are valid\n"
     assert call("run", "nothing").exception.exit_code == 2
     assert call("check", "nothing").exception.exit_code == 2
     assert list(elsewhere.iterdir()) == []
@@ -83,7 +83,7 @@ def test_check_without_a_file_checks_the_projects_own(elsewhere: Path) -> None:
         (elsewhere / folder).mkdir()
         text = (ROOT / folder / f"{name}.yaml").read_text(encoding="utf-8")
         (elsewhere / folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    assert call("check").stdout == "2 files are fit to run\n"
+    assert call("check").stdout == "2 files are valid\n"
     (elsewhere / "sweeps" / "worse.yaml").write_text("search:\n", encoding="utf-8")
     assert call("check").return_value == 2
 

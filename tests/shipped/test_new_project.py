@@ -41,7 +41,7 @@ def test_what_it_wrote_is_fit_to_run(here: Path, monkeypatch: pytest.MonkeyPatch
     assert told.stdout.splitlines() == [f"deep/my agents/{name}" for name in FILES]
     assert "cd 'deep/my agents'\n" in told.stderr
     monkeypatch.chdir("deep/my agents")
-    assert call("check").stdout == "2 files are fit to run\n"
+    assert call("check").stdout == "2 files are valid\n"
     assert plan_curriculum(load_curriculum("walk")).warnings == ()
     assert load_sweep("walk_rewards").base.name == "walk"
 

@@ -94,7 +94,7 @@ def export(
         raise ConfigurationError(f"--for {form}: is the form of an .onnx file alone")
     if temperature is not None and suffix == ZIP:
         raise ConfigurationError(
-            "--temperature: `predict(deterministic=...)` says it of a .zip file"
+            "--temperature: of a .zip file `predict(deterministic=...)` chooses it"
         )
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
     try:

@@ -75,7 +75,7 @@ def file_commands(key: str, *, noun: str, heading: str, rules: str) -> click.Gro
     @any_files
     def check(files: tuple[Path, ...]) -> None:
         count = _kept(key).count(files)
-        click.echo(f"{count} {f'{noun} is' if count == 1 else f'{many} are'} fit to use")
+        click.echo(f"{count} {f'{noun} is' if count == 1 else f'{many} are'} valid")
 
     @group.command(
         short_help=f"Draw {many} on one sheet.",
@@ -217,7 +217,7 @@ def check(
     for line in [*lines, *(f"note: {note}" for note in notes)]:
         click.echo(refusal_lines(line), err=True)
     if not lines:
-        click.echo(f"{len(found)} {'file is' if len(found) == 1 else 'files are'} fit to run")
+        click.echo(f"{len(found)} {'file is' if len(found) == 1 else 'files are'} valid")
     if unmade:
         what = "only read, their worlds were not made (--make makes them)"
         click.echo(refusal_lines(f"{what}: {', '.join(unmade)}"), err=True)

@@ -151,7 +151,7 @@ def _saved_agent(lab: "Lab", key: str) -> "SavedAgent":
     run, _, name = key.partition(":")
     line = lab.run_list.line(run)
     if line is None or (name and name not in line.saved):
-        raise ConfigurationError(f"agent {shortened(key, 40)}: there is none such on this page")
+        raise ConfigurationError(f"agent {shortened(key, 40)}: there is no such agent on this page")
     folder = lab.run_list.find(run)
     if not name and folder is not None and not folder.is_free:
         return load_agent(present_agent(folder))
@@ -264,7 +264,7 @@ def set_up(lab: "Lab", key: str) -> MatchSetup:
     run, _, which = key.removeprefix(RUN).partition(":")
     line = lab.run_list.line(run)
     if line is None or which not in WORDS:
-        raise ConfigurationError(f"{shortened(key, 40)}: there is none such on this page")
+        raise ConfigurationError(f"{shortened(key, 40)}: there is no such opponent on this page")
     env, rival = _of_run(lab, run, which)
     words = next(one.label for one in _rivals_of(line) if one.key.endswith(f":{which}"))
     return MatchSetup(GameActor(PERSON, _for_one(env), None), rival, words)

@@ -264,7 +264,7 @@ def unpack_zip(path: Path, folder: Path, *, env: WorldSettings, train: TrainSett
     if held not in (train.algo, None) and {held, train.algo} != {"td3", "ddpg"}:
         raise ConfigurationError(
             f"{path}: holds an agent of {held}, this training learns by {train.algo}: "
-            f"train.algo: {held} goes on with it"
+            f"use train.algo: {held}"
         )
     try:
         check_weights(weights, dict(zip(names, fresh.policy.state_dict().values(), strict=True)))

@@ -293,7 +293,7 @@ def _layout(name: str, space: spaces.Space[Any], told: ObservationParts) -> str 
             )
         if isinstance(space, spaces.Box) and not space.is_bounded():
             raise ConfigurationError(
-                f"{where}: needs bounds, between which shades are told apart in 256 levels: give "
+                f"{where}: needs bounds, which are divided into 256 shades: give "
                 "it some by gymnasium.wrappers.RescaleObservation or TransformObservation, or use "
                 f"env.observation: {{flatten: [{name}]}}"
             )

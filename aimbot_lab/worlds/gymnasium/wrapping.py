@@ -213,8 +213,8 @@ class StackedFrames(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _space(self, name: str, space: spaces.Space[Any], _: Any) -> spaces.Space[Any]:
         if not isinstance(space, spaces.Box):
             raise ConfigurationError(
-                f"env.frame_stack: the entry {name} is {type(space).__name__}, of which no frames "
-                f"can be stacked: leave it out by env.observation: {{drop: [{name}]}}"
+                f"env.frame_stack: the entry {name} is {type(space).__name__}, whose frames "
+                f"can't be stacked: leave it out by env.observation: {{drop: [{name}]}}"
             )
         low, high = (self._repeated(name, end) for end in (space.low, space.high))
         return spaces.Box(low, high, dtype=space.dtype)

@@ -10,7 +10,7 @@ export function open(place, panel) {
   const state = { choices: null, held: null, here: "", asked: "" };
   const held = el("section", { className: "held", hidden: true });
   const main = el("div", { className: "cards main-cards" });
-  fill(main, el("p", { className: "quiet" }, "The curricula are read …"));
+  fill(main, el("p", { className: "quiet" }, "Loading curricula …"));
   const others = el("div", { className: "cards" });
   const more = el("details", { className: "more" }, el("summary", {}, "Other worlds and your own files"));
   const own = el("p", { className: "quiet" });

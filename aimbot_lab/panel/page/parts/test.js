@@ -48,7 +48,7 @@ export function open(place, panel) {
 
   async function choose(actor) {
     actors.disabled = true;
-    if (actor.startsWith("run:")) say(acting, "Its agent is fetched; that may take some seconds …");
+    if (actor.startsWith("run:")) say(acting, "Loading its agent; this may take some seconds …");
     const opened = await panel.ask("choose", { actor }).catch((error) => panel.notice(error.message));
     actors.disabled = false;
     if (!opened) {

@@ -12,7 +12,7 @@ import { stateWords } from "./training.js";
 export const name = "watch";
 export const title = "Watch";
 
-const LOOKING = "The runs are looked up …";
+const LOOKING = "Loading runs …";
 
 export function open(place, panel, rest) {
   let shown = rest; // a run, and after a slash one of the agents that it saved
@@ -109,7 +109,7 @@ export function open(place, panel, rest) {
     choice.value = run;
     stage.hidden = agent.hidden = true;
     hint.hidden = false;
-    say(hint, "The agent is fetched; the first time this takes some seconds …");
+    say(hint, "Loading the agent; the first time this takes some seconds …");
     const [id, name = ""] = run.split("/");
     panel.act("watch", { run: id, agent: name });
   }

@@ -118,7 +118,7 @@ class ArenaEditor(RowEditor):
     def press(self, row: int, button: str) -> None:
         """FreeMode and StayMode assign a target, ClearGame takes everything away."""
         if button not in [one.key for one in BUTTONS]:
-            raise MisuseError(f"button: there is none of the name {button!r}")
+            raise MisuseError(f"button: there is no button {button!r}")
         if button == CLEAR:
             self.clear(row)
         else:
