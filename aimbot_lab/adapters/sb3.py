@@ -172,6 +172,7 @@ class WorldVecEnv(VecEnv):
         self.episodes: EpisodeBatch | None = None
         self._codec = learner_codec(world.spec, actions, aim_bins)
         self._show_masks = show_masks
+        self._is_plain = not (show_masks or blocks or world.spec.pictures)
         self._aims = isinstance(self._codec, TargetCodec)
         self._seed = seed
         self._resets = 0
@@ -228,21 +229,26 @@ class WorldVecEnv(VecEnv):
         if self.episodes:
             self._tell_endings(self.episodes, buffers, infos)
         rewards = self.reward_scale.scaled(buffers.rewards, buffers.finished)
-        return self._shown(buffers.observations), rewards, buffers.finished.copy(), infos
+        seen = buffers.observations if self._is_plain else self._shown(buffers.observations)
+        return seen, rewards, buffers.finished.copy(), infos
 
     def _tell_endings(
         self, episodes: EpisodeBatch, buffers: StepBuffers, infos: list[dict[str, Any]]
     ) -> None:
-        seats, has_wins = episodes.seats(self.world.num_envs).tolist(), self.world.spec.has_wins
+        spec, rows, last = self.world.spec, self.world.num_envs, buffers.final_observations
+        seats: list[int] = (episodes.row if spec.agents == 1 else episodes.seats(rows)).tolist()
         for seat in (*seats, *episodes.untold):
             infos[seat] = {
-                "terminal_observation": self._last_shown(buffers.final_observations, seat),
+                "terminal_observation": last[seat].copy()
+                if self._is_plain
+                else self._last_shown(last, seat),
                 "TimeLimit.truncated": bool(buffers.truncated[seat]),
             }
-        columns = episodes.won.tolist(), episodes.returns.tolist(), episodes.length.tolist()
-        for seat, won, total, length in zip(seats, *columns, strict=True):
+        results = zip(seats, episodes.returns.tolist(), episodes.length.tolist(), strict=True)
+        for seat, total, length in results:
             infos[seat]["episode"] = {"r": total, "l": length}
-            if has_wins:
+        if spec.has_wins:
+            for seat, won in zip(seats, episodes.won.tolist(), strict=True):
                 infos[seat]["is_success"] = won
 
     def state(self) -> dict[str, Any]:

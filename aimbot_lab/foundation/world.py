@@ -231,6 +231,8 @@ class EnvironmentActions:
     def each(self, actions: npt.NDArray[Any]) -> list[Any]:
         """World actions [B, A] one by one; a single choice as NumPy's number, as spaces draw it."""
         if self.kind == "discrete":
+            if len(actions) == 1:  # which is faster without NumPy
+                return [np.dtype(self.dtype).type(int(actions[0, 0]) + self.starts[0])]
             choices = actions[:, 0].astype(np.int64)
             if self.starts[0]:
                 choices += self.starts[0]

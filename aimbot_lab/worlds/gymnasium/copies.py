@@ -48,6 +48,7 @@ from aimbot_lab.worlds.gymnasium.spaces import MisfitError, flat_masks, reward_o
 from aimbot_lab.worlds.gymnasium.win_judge import SHOWN, WinJudge, info_entry, info_keys
 from aimbot_lab.worlds.gymnasium.wrapping import Env, game_of, new_environment, seen_parts, space_of
 
+FEW = 24  # numbers, which Python compares faster than NumPy
 LARGEST_REWARD = 3e38  # all of a step added up; single precision ends a little beyond it
 MAX_REPLAYED = 50_000  # steps of an episode that is kept to be played again
 
@@ -74,11 +75,11 @@ class Ended(NamedTuple):
     """An episode that ended in a step."""
 
     row: int
-    won: bool
-    total: float  # its return
-    length: int  # steps
     order: int  # rank by beginning
     scenario: int  # number of the one that it was drawn from
+    length: int  # steps
+    total: float  # its return
+    won: bool
 
 
 Beginnings = Mapping[int, RunningEpisode]
@@ -112,7 +113,8 @@ class Copies:
         self._watched_steps = [partial(self._watched_step, row) for row in range(count)]
         self._notices = [] if notice is None else [notice]
         self._kind, self._told = self.spec.observation_dtype, False  # of a shape that does not fit
-        self._ends = column_ends(self.spec, count)  # none once a number lay beyond its bounds
+        self._is_single = self._reader.plain[1] == np.float32
+        self._set_ends(bounded=True)
         self._judge = None if settings.win is None else WinJudge(settings.win)
         self._usual: dict[str, Any] = {}  # attributes that were set, as environments are made
         self._masks = np.ones((count, sum(self.spec.branches)), np.bool_)
@@ -120,6 +122,7 @@ class Copies:
         self._used = [False] * count  # whether an episode has begun in each
         self._totals = [0.0] * count  # sums of their rewards
         self._seen = [0] * count  # checksums of their observations
+        self._memory: list[tuple[Observations, list[Any]]] = []  # of the last two arrays
         self._since = [0] * count  # steps that were made before each
         self._made = 0  # steps
         self._actions: deque[Float32Array] = deque(maxlen=MAX_REPLAYED)  # [count, A] of the last
@@ -135,15 +138,15 @@ class Copies:
         self._start_rows(beginnings, observations)
 
     def _start_rows(self, beginnings: Beginnings, observations: Observations) -> None:
+        columns = columns_of(observations)
         for row, episode in beginnings.items():
             self._start(row, episode, observations)
             self._since[row] = self._made
+            self._check("reset", columns[row : row + 1])
         needed = self._made - min(self._since)
         while len(self._actions) > needed:
             self._actions.popleft()
-        self._check("reset", columns_of(observations).take(list(beginnings), 0))
 
-    @keeps_process
     def step(
         self, actions: Float32Array, buffers: StepBuffers, following: Following | None
     ) -> tuple[list[Ended], tuple[int, ...]]:
@@ -153,10 +156,16 @@ class Copies:
         """
         self._made += 1
         self._actions.append(actions)
-        ended, lives = self._step_rows(enumerate(self._taken.each(actions)), buffers)
-        self._check("step", columns_of(buffers.observations))
-        if ended and following is not None:
-            self._start_rows(following([one.row for one in ended]), buffers.observations)
+        buffers.finished.fill(False)
+        buffers.truncated.fill(False)
+        before = self.guard.look()
+        try:
+            ended, lives = self._step_rows(enumerate(self._taken.each(actions)), buffers)
+            self._check("step", columns_of(buffers.observations))
+            if ended and following is not None:
+                self._start_rows(following([one.row for one in ended]), buffers.observations)
+        finally:
+            self.guard.put_back(before)
         return ended, lives
 
     def _step_rows(
@@ -166,22 +175,27 @@ class Copies:
         ended: list[Ended] = []
         lives: list[int] = []
         observations, rewards = buffers.observations, buffers.rewards
-        totals, checksums, (shape, kind) = self._totals, self._seen, self._reader.plain
+        totals, checksums = self._totals, self._seen
         steps = self._watched_steps if self.guard.is_watching else self._steps
-        size = observations.nbytes // len(observations)
-        masked, largest = self.settings.masks is not None, 0.0
-        bytes_seen = np.frombuffer(observations, np.uint8).data
+        masked, all_finite = self.settings.masks is not None, True
+        memory, is_plain = self._memory_of(observations), self._is_single
         try:
             for row, action in taken:
                 seen, reward, terminated, truncated, info = steps[row](action)
                 if type(info) is not dict and not isinstance(info, Mapping):
                     raise MisfitError("gave an info that is not a dict")
-                is_plain = type(seen) is ndarray and seen.dtype is kind and seen.shape == shape
-                observations[row] = seen if is_plain else self._read("step", seen)
+                if is_plain and type(seen) is ndarray:
+                    try:
+                        memory[row][:] = seen  # of this shape and type; nothing is faster
+                    except ValueError:
+                        observations[row] = self._read("step", seen)
+                else:
+                    observations[row] = self._read("step", seen)
                 gained = reward if type(reward) is float else reward_of(reward)
                 rewards[row] = gained
                 totals[row] += gained
-                largest += abs(gained)
+                if not -LARGEST_REWARD < gained < LARGEST_REWARD:
+                    all_finite = False
                 if terminated or truncated:
                     buffers.finished[row] = True
                     buffers.truncated[row] = not terminated
@@ -193,14 +207,25 @@ class Copies:
                         ended.append(over)
                 elif masked:
                     self._keep_masks(row, info, begins=False)
-                first = row * size
-                checksums[row] = crc32(bytes_seen[first : first + size], checksums[row])
+                checksums[row] = crc32(memory[row], checksums[row])
         except BaseException as error:
             self._blame("step", error)
             raise
-        if not largest < LARGEST_REWARD:
+        if not all_finite:
             self._refuse_infinite_rewards(rewards)
         return ended, tuple(lives)
+
+    def _memory_of(self, observations: Observations) -> list[Any]:
+        """The memory of each row: its columns, or the bytes of a record."""
+        for known, rows in self._memory:
+            if known is observations:
+                return rows
+        flat = observations
+        if observations.dtype.names is not None:
+            flat = np.frombuffer(observations, np.uint8).reshape(len(observations), -1)
+        rows = [row.data for row in flat]
+        self._memory = [(observations, rows), *self._memory[:1]]
+        return rows
 
     def _watched_step(self, row: int, action: Any) -> Any:
         learners = self.guard.hand_over(row)
@@ -227,7 +252,7 @@ class Copies:
             with self._blamed("info"):
                 won = self._judge.is_won(info, truncated=cut_off, total=total, length=length)
         running = self._running[row]
-        return Ended(row, won, total, length, running.order, running.scenario)
+        return Ended(row, running.order, running.scenario, length, total, won)
 
     def take_notices(self) -> list[str]:
         """What a person should know since the last call."""
@@ -406,7 +431,7 @@ class Copies:
         finally:
             self.guard.take_back(row, learners)
         self._running[row], self._totals[row] = episode, 0.0
-        self._seen[row] = crc32(observations[row : row + 1].data)
+        self._seen[row] = crc32(self._memory_of(observations)[row])
 
     def _read(self, call: str, observation: Any) -> Observations:
         """What the world shows of it; that its shape or type is not the space's is said once."""
@@ -461,24 +486,39 @@ class Copies:
             words = raised_words(self._envs[0], call, error)
             raise ForeignCodeError(f"{self.settings.id}: its {call} raised {words}") from error
 
+    def _set_ends(self, *, bounded: bool) -> None:
+        """Bounds of the columns of all rows; `bounded`: none once a number lay beyond its own."""
+        self._ends = column_ends(self.spec, len(self._envs), bounded=bounded)
+        self._few = [end.ravel()[:FEW].tolist() for end in self._ends]
+
     def _check(self, call: str, columns: Float32Array) -> None:
         """Say once that a number lies beyond its bounds, which scaling by them counts on.
 
         Raises ForeignCodeError for NaN and infinity, which learning would spread unseen.
         """
+        if columns.size <= FEW:
+            least, most = self._few
+            values = columns.ravel().tolist()
+            for low, value, high in zip(least, values, most, strict=False):
+                if not low <= value <= high:
+                    break
+            else:
+                return
         low, high = self._ends
         if len(columns) < len(low):
             low, high = low[: len(columns)], high[: len(columns)]
-        within = (columns >= low) & (columns <= high)
-        if np.count_nonzero(within) == within.size:
+        cut = np.fmin(np.fmax(columns, low), high)  # of NaN, `low`
+        if cut.tobytes() == columns.tobytes():
             return
-        finite = np.isfinite(columns)
+        within, finite = cut == columns, np.isfinite(columns)
+        if within.all():
+            return
         row, column = np.argwhere(~within if finite.all() else ~finite)[0]
         name, value = self.spec.observation_names[column], columns[row, column]
         gave = f"{self.settings.id}: its {call} gave {name} as {value:g}"
         if not finite.all():
             raise ForeignCodeError(gave)
-        self._ends = column_ends(self.spec, len(self._envs), bounded=False)
+        self._set_ends(bounded=False)
         low, high = self.spec.observation_low[column], self.spec.observation_high[column]
         self._notices.append(f"{gave}; its space says {low:g} to {high:g} (told once)")
 

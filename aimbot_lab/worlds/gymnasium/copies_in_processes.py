@@ -351,8 +351,6 @@ class _Server:
                 asked: Callable[..., Any] = getattr(self._copies, what)
                 return asked(*given, self._buffers.observations)
             case "step":
-                self._buffers.finished.fill(False)
-                self._buffers.truncated.fill(False)
                 ended = self._copies.step(self._actions.copy(), self._buffers, None)
                 return ended if any(ended) else None
             case "action_masks":

@@ -36,6 +36,7 @@ from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 
 PARAMETERS = TypeAdapter(Mapping[str, Float | Sampler])
 CELL = Cell(TARGET, 0)
+SEEDS = 64  # of episodes, which are derived at once
 
 
 class GymnasiumWorld:
@@ -61,6 +62,7 @@ class GymnasiumWorld:
         self._parameters: Mapping[str, ParameterValue] = {}
         self._seed: int | None = None
         self._begun = 0  # episodes since the reset
+        self._seeds: dict[tuple[int, int], int] = {}  # of the next episodes
         self._order = np.zeros(self.num_envs, np.int64)
         self._scenarios = np.zeros(self.num_envs, np.int64)
         self._resumed: list[RunningEpisode] | None = None  # that ran in a snapshot
@@ -99,8 +101,6 @@ class GymnasiumWorld:
             check_buffers(buffers, self._shape, self._kind.base)
             self._fitting = buffers, self._fitting[0]
         actions = checked_actions(actions, self.num_envs, spec=self._copies.spec)
-        buffers.finished.fill(False)
-        buffers.truncated.fill(False)
         ended, lives = self._copies.step(actions, buffers, self._following)
         return self._batch(ended, lives) if ended or lives else self._none_ended
 
@@ -222,15 +222,20 @@ class GymnasiumWorld:
 
     def _episode_seed(self, order: int) -> int:
         assert self._seed is not None
-        return derive_seed(self._seed, "episode", order) % 2**31
+        if (self._seed, order) not in self._seeds:  # many at once take half the time
+            orders = range(order, order + SEEDS)
+            self._seeds = {
+                (self._seed, one): derive_seed(self._seed, "episode", one) % 2**31 for one in orders
+            }
+        return self._seeds[self._seed, order]
 
     def _batch(self, ended: Sequence[Ended], lives: tuple[int, ...]) -> EpisodeBatch:
-        counts = [(one.row, 0, one.order, one.scenario, one.length) for one in ended]
-        rows, agents, orders, scenarios, lengths = np.array(counts, np.int64).reshape(-1, 5).T
+        counts = np.array([one[:4] for one in ended], np.int64).reshape(-1, 4)
+        rows, orders, scenarios, lengths = counts.T
         returns = np.array([one.total for one in ended], np.float64)
         return EpisodeBatch(
             row=rows,
-            agent=agents,
+            agent=np.zeros(len(rows), np.int64),
             order=orders,
             scenario=scenarios,
             cell=(CELL,) * len(rows),
