@@ -49,8 +49,10 @@ START_SECONDS = 60.0  # at least, in which a process imports its libraries
 END_SECONDS = 5.0  # that environments have to be closed
 ALIGNMENT = 64  # bytes
 DETAILS = re.compile(r"reset|step|-?[\d.]+")  # in which processes say the same thing differently
-STEP = b"step"
-"""Asks for a step. All else that is asked or answered is pickled; nothing to say is b""."""
+STEP, OTHER = b"s", b"o"
+"""A byte asks for a step, and answers that there is nothing to say. All else follows pickled."""
+QUIET: tuple[Any, Sequence[str]] = None, ()
+"""An answer with nothing to say: no result, and nothing that a person should know."""
 
 
 def _memory() -> IO[bytes]:
@@ -116,8 +118,11 @@ class CopiesInProcesses:
 
     def _answers(self, what: str, asked: "Sequence[tuple[_Part, tuple[Any, ...]]]") -> list[Any]:
         for part, given in asked:
-            part.send(what, given)
-        answers = [part.answer(what) for part, _ in asked]  # of all, also where one has failed
+            part.send(what, *given)
+        return self._heard([part.answer(what) for part, _ in asked])
+
+    def _heard(self, answers: Sequence[tuple[Any, Sequence[str]]]) -> list[Any]:
+        """What was answered, of all, also where one has failed, whose error is raised then."""
         faults = [answer for answer, _ in answers if isinstance(answer, LabError)]
         for notice in (one for _, notices in answers for one in notices):
             if (gist := DETAILS.sub("", notice)) not in self._said:
@@ -151,21 +156,33 @@ class CopiesInProcesses:
     ) -> tuple[list[Ended], tuple[int, ...]]:
         """See Copies."""
         self._shared.actions[:] = actions
+        for part in self._parts:
+            part.send("step")
         ended: list[Ended] = []
         lives: list[int] = []
-        answers = self._ask("step")
+        begun: list[_Part] = []
+        answers: list[tuple[Any, Sequence[str]]] = []
+        for part in self._parts:
+            answer = part.answer("step")
+            if answer is QUIET:
+                continue
+            answers.append(answer)
+            if answer[0] is None or isinstance(answer[0], LabError):
+                continue
+            over, lost = answer[0]
+            lives += [row + part.first for row in lost]
+            over = [one._replace(row=one.row + part.first) for one in over]
+            ended += over
+            if over:  # whose next episodes begin while other processes make their steps
+                part.send("start", *self._by_part(following([one.row for one in over]))[0][1])
+                begun.append(part)
+        if answers:
+            self._heard([*answers, *(part.answer("start") for part in begun)])
         for mine, theirs in zip(buffers[:-1], self._shared.step, strict=False):
             mine[:] = theirs
-        for part, answer in zip(self._parts, answers, strict=True):
-            if answer is not None:
-                over, lost = answer
-                ended += [one._replace(row=one.row + part.first) for one in over]
-                lives += [row + part.first for row in lost]
         if ended or lives:
             finished = buffers.finished
             buffers.final_observations[finished] = self._shared.step.final_observations[finished]
-        if ended:
-            self.start(following([one.row for one in ended]), buffers.observations)
         return ended, tuple(lives)
 
     def take_notices(self) -> list[str]:
@@ -244,7 +261,7 @@ class _Part:
         )
         theirs.close()
 
-    def send(self, what: str, given: tuple[Any, ...]) -> None:
+    def send(self, what: str, *given: Any) -> None:
         """Ask it."""
         if self._asked and self._lost is None:  # by Ctrl-C
             self._lost = self._failed(f"was left in {self._asked}")
@@ -253,7 +270,7 @@ class _Part:
         if what in ("make", "share"):
             given = *given, self.first, self.count
         try:
-            message = STEP if what == "step" else pickle.dumps((what, given))
+            message = b"" if what == "step" else pickle.dumps((what, given))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ConfigurationError(
                 f"env.processes: env.kwargs can't be sent to another process ({error}): give what "
@@ -261,9 +278,11 @@ class _Part:
             ) from error
         self._asked = what
         with suppress(*GONE):  # which `answer` says
-            self._line.send_bytes(message)
+            os.write(self._line.fileno(), OTHER if message else STEP)
+            if message:
+                self._line.send_bytes(message)
 
-    def answer(self, what: str) -> tuple[Any, list[str]]:
+    def answer(self, what: str) -> tuple[Any, Sequence[str]]:
         """What it answers, or the error that it raised, and what a person should know.
 
         A process that is gone, or that says nothing for too long, has failed for good.
@@ -275,9 +294,13 @@ class _Part:
             patience = max(patience, START_SECONDS)
         try:
             if self._answers.poll(patience * 1000):
-                answer = self._line.recv_bytes()
+                answer = os.read(self._line.fileno(), 1)
+                if not answer:
+                    raise EOFError
+                found = QUIET
+                if answer == OTHER:
+                    found = pickle.loads(self._line.recv_bytes())
                 self._asked = ""
-                found: tuple[Any, list[str]] = pickle.loads(answer) if answer else (None, [])
                 return found
             how = f"gave no answer to {what} for {patience:g} s (env.timeout_wait)"
         except GONE:
@@ -351,8 +374,8 @@ class _Server:
                 asked: Callable[..., Any] = getattr(self._copies, what)
                 return asked(*given, self._buffers.observations)
             case "step":
-                ended = self._copies.step(self._actions.copy(), self._buffers, None)
-                return ended if any(ended) else None
+                ended, lives = self._copies.step(self._actions.copy(), self._buffers, None)
+                return (ended, lives) if ended or lives else None
             case "action_masks":
                 return self._copies.action_masks(self._masks)
             case "running":
@@ -372,16 +395,20 @@ def main(line: int, file: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the training ends its own
     connection, server = Connection(line), _Server(file)
     with suppress(*GONE):
-        while True:
-            asked = connection.recv_bytes()
-            what, given = ("step", ()) if asked == STEP else pickle.loads(asked)
+        while asked := os.read(line, 1):
+            what, given = "step", ()
+            if asked == OTHER:
+                what, given = pickle.loads(connection.recv_bytes())
             try:
                 answer = server.answer(what, given)
             except LabError as error:
                 answer = error
             notices = server.notices()
-            is_empty = answer is None and not notices
-            connection.send_bytes(b"" if is_empty else pickle.dumps((answer, notices)))
+            if answer is None and not notices:
+                os.write(line, STEP)
+            else:
+                os.write(line, OTHER)
+                connection.send_bytes(pickle.dumps((answer, notices)))
 
 
 if __name__ == "__main__":
