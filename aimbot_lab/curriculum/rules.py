@@ -622,38 +622,39 @@ def rule_class(rule: RuleName, measure: LessonMeasure) -> type[Rule]:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class CompletionCriteria:
-    """What ends a lesson: a measure that exceeds a threshold, and how that is found out."""
+    """What ends a lesson: a measure that exceeds a threshold, and the rule that decides it."""
 
     measure: MeasureName = "win_rate"
-    """What is measured: the share of episodes won, the mean reward of an episode, the share of all
-    training steps that are taken, the mean score (1 won, 0.5 drawn, 0 lost), or how many rating
-    points (Elo) the agent is above the opponent `against`; under `ml-agents`, its running rating in
-    self-play."""
+    """What is measured: the share of episodes won, the mean reward of an episode, the share of the
+    training's steps, the mean score (1 won, 0.5 drawn, 0 lost), or the rating points (Elo) by which
+    the agent exceeds the opponent `against` (with rule `ml-agents`, its running rating in
+    self-play)."""
     rule: RuleName = "evidence"
-    """How it is found out. `evidence`: a test that may be looked at after every episode, wrong with
-    a chance of at most `alpha`. `ml-agents`: the mean of the last episodes, as ML-Agents has it, by
-    luck sooner or later."""
+    """How it is decided. `evidence`: by a test that may be evaluated after every episode, and is
+    wrong with a probability of at most `alpha`. `ml-agents`: by the mean of the last episodes, as
+    in ML-Agents, which sooner or later passes by luck."""
     against: str | None = None
-    """For `score` and `elo`: the target whose episodes alone are counted; `elo` needs one."""
+    """For `score` and `elo`: the only target whose episodes count; `elo` needs one."""
     threshold: Float
     """Value that the measure must exceed."""
     min_lesson_length: Annotated[Int, Ge(0)] = 100
-    """Episodes that a lesson lasts at least; under `ml-agents`, the largest of all lessons is also
-    the number of episodes in the mean."""
+    """Minimum number of episodes of the lesson; with `ml-agents`, the largest of all lessons is
+    also the number of episodes in the mean."""
     alpha: Annotated[Float, Gt(0), Le(0.5)] = 0.05
-    """Chance, at most, that the lesson ends although the threshold was never exceeded."""
+    """Upper bound on the probability that the lesson ends although the threshold was never
+    exceeded."""
     scope: Literal["pooled", "every_cell"] = "pooled"
-    """Whether all episodes together must pass or every target at every difficulty."""
+    """Whether all episodes together must pass, or every target at every difficulty."""
     greedy_proof: Bool = True
     """Whether an agent that explores while it learns (dqn, qrdqn, q_learning) must show the same
-    evidence in episodes that it plays without exploration, learning nothing; until it does, the
-    lesson goes on."""
+    evidence in further episodes without exploring or learning; until it does, the lesson
+    continues."""
     reward_range: tuple[Float, Float] | None = None
-    """Lowest reward that an episode can bring, and one that counts as high: rewards above it count
-    as it. `evidence` needs it for `reward`, because no test holds for values without a bound."""
+    """Lowest possible return of an episode, and an upper end that higher returns count as.
+    `evidence` needs it for `reward`, because no test holds for unbounded values."""
     signal_smoothing: Bool | None = None
-    """Under `ml-agents`: a quarter of the measure before and three quarters of the present one, as
-    ML-Agents has it unless it is false."""
+    """With `ml-agents`: mix a quarter of the previous measure into the current one, as ML-Agents
+    does."""
 
     def __post_init__(self) -> None:
         of_rule = self.rule_type.faults(self)

@@ -77,23 +77,21 @@ Parameter = Annotated[
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ForgettingSettings:
-    """How what earlier lessons passed is watched on, and what happens when it is lost.
-
-    Each cell (a target at a difficulty) of a lesson that was passed by its win rate is watched in
-    all later lessons with the same parameters.
-    """
+    """How cells of passed lessons are monitored, and what happens when one is forgotten. Each cell
+    (a target at a difficulty) of a lesson that was passed by its win rate is monitored in all later
+    lessons with the same parameters."""
 
     on_forgetting: Literal["ignore", "rehearse", "demote"] = "ignore"
-    """What a significant fall leads to, besides the report: nothing; more episodes of that cell
-    until it is back; or back to the lesson that it belongs to (once, then it is rehearsed)."""
+    """What a significant fall leads to besides the report: ignore: nothing; rehearse: more episodes
+    of that cell until it recovers; demote: back to its lesson (once, then it is rehearsed)."""
     margin: Annotated[Float, Gt(0), Lt(1)] = 0.1
     """How far a win rate may fall below what was passed."""
     alpha: Annotated[Float, Gt(0), Le(0.5)] = 0.05
-    """Chance, at most, that in a whole run a fall is reported that was none."""
+    """Upper bound on the probability of any false report in a whole run."""
     watch_share: Annotated[Float, Ge(0), Le(0.5)] = 0.02
-    """Share of the episodes that is drawn from the cells that the lesson's mix has no more."""
+    """Share of the episodes drawn from cells that are no longer in the lesson's mix."""
     rehearsal_share: Annotated[Float, Gt(0), Le(0.5)] = 0.25
-    """Share of the episodes that is drawn from the cells that are rehearsed."""
+    """Share of the episodes drawn from rehearsed cells."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -101,16 +99,16 @@ class Lesson:
     """One step of a curriculum: a mix of targets and difficulties, and how it ends."""
 
     name: Name
-    """What the lesson is called in tables and charts."""
+    """Name of the lesson in tables and charts."""
     targets: TargetWeights = field(default_factory=dict)
-    """Mix of targets: a weight for each. A world that has but one target needs none."""
+    """Mix of targets: a weight for each. A world with only one target needs none."""
     difficulty: Mapping[str, DifficultyWeights] = field(default_factory=dict)
-    """Mix of difficulties of each target, easiest first; equal weights where it is left out."""
+    """Mix of difficulties for each target, easiest first; equal weights by default."""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    """Environment parameters that differ from `env` in this lesson: each a number, or a sampler
-    that draws it anew for every episode."""
+    """Environment parameters that differ from `env` in this lesson: numbers, or samplers that draw
+    a value for every episode."""
     completion_criteria: CompletionCriteria | None = None
-    """What ends the lesson; the last one may go without and then lasts until training ends."""
+    """What ends the lesson. The last one may leave it out, and then lasts until training ends."""
 
 
 def chain_faults(lessons: Sequence[Lesson | None]) -> Iterator[tuple[tuple[Key, ...], str]]:

@@ -80,7 +80,7 @@ def _refuse_empty(low: float, high: float) -> None:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class UniformParameters:
-    """Every value of an interval alike."""
+    """Draws uniformly from an interval."""
 
     min_value: Float = 0.0
     """Lowest value."""
@@ -156,12 +156,12 @@ class ConstantParameters:
     value: Float = 0.0
     """The value."""
     seed: Seed = None
-    """No effect: nothing is drawn."""
+    """No effect, because nothing is drawn."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Constant:
-    """A number, as ML-Agents writes it in the configuration that it keeps of a run."""
+    """A number, as ML-Agents writes it in the configuration of a run."""
 
     sampler_type: Literal["constant"] = "constant"
     """Kind of sampler."""

@@ -90,11 +90,11 @@ class FloatRange:
     type: Literal["float"]
     """A number."""
     low: Float
-    """Least value."""
+    """Lowest value."""
     high: Float
-    """Greatest value."""
+    """Highest value."""
     log: Bool = False
-    """Whether factors count alike, not differences: 0.1 to 1 as much as 1 to 10."""
+    """Whether the scale is logarithmic: 0.1 to 1 counts as much as 1 to 10."""
 
     def __post_init__(self) -> None:
         _check_range(self.low, self.high)
@@ -109,11 +109,11 @@ class IntRange:
     type: Literal["int"]
     """A whole number."""
     low: Int
-    """Least value."""
+    """Lowest value."""
     high: Int
-    """Greatest value."""
+    """Highest value."""
     log: Bool = False
-    """Whether factors count alike, not differences."""
+    """Whether the scale is logarithmic."""
     step: Annotated[Int, Ge(1)] = 1
     """Distance between two values."""
 
@@ -153,46 +153,47 @@ def _check_range(low: float, high: float) -> None:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ObjectiveSettings:
-    """What a trial is worth. Weights of rewards that are searched are never part of it."""
+    """How a trial is scored. Searched reward weights are never part of it."""
 
     measure: Literal["win_rate", "return", "steps_to_goal", "planted"] = "win_rate"
     """win_rate: share of evaluation episodes won, the same for all trials. return: their mean
-    return, by the rewards of the curriculum itself. steps_to_goal: steps
-    until the last lesson passes; a training that spends train.total_steps before counts with
-    these and is known to take more. planted: a made-up task with a known optimum, which trains
-    nothing, to try samplers and storages out."""
+    return, by the rewards of the curriculum itself. steps_to_goal: steps until the last lesson is
+    passed; a training that runs out of steps first counts with train.total_steps, as a lower bound.
+    planted: a synthetic task with a known optimum, which trains nothing, to try samplers and
+    storages."""
     episodes: Annotated[Int, Ge(1), Le(65536)] = 200
     """win_rate, return and planted: evaluation episodes of each target and difficulty."""
     optimum: Mapping[str, Float] = field(default_factory=dict)
     """planted: the best value of each number searched."""
     seconds: Annotated[Float, Ge(0), Le(3600)] = 0.0
-    """planted: how long a training pretends to take."""
+    """planted: how long a simulated training takes."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class PrunerSettings:
-    """Which trials are given up before their time."""
+    """Which trials are pruned."""
 
     kind: Literal["none", "wilcoxon", "halving", "race"] = "none"
-    """wilcoxon: after a training, where the trial is worse than the best one on the same seeds,
-    targets and difficulties. halving: during a training, where its win rate lags behind others'
-    after as many steps (asynchronous successive halving, as Hyperband uses it). race: at any
-    moment, where a trial has taken more steps to the goal than the best one by a margin."""
+    """wilcoxon: after a training, if the trial is worse than the best one on the same seeds,
+    targets and difficulties. halving: during a training, if its win rate lags behind others' after
+    the same steps (asynchronous successive halving, as in Hyperband). race: at any moment, if the
+    trial exceeds the best one's steps to the goal by a margin."""
     p_threshold: Annotated[Float, Gt(0), Le(0.5)] = 0.1
     """wilcoxon: the p value below which a trial counts as worse."""
     first_steps: Annotated[Int, Ge(1)] = 100_000
-    """halving: steps after which a trial may first be given up; then after reduction times
-    as many, and so on."""
+    """halving: steps after which a trial may first be pruned; then after reduction times as many,
+    and so on."""
     reduction: Annotated[Int, Ge(2), Le(10)] = 3
-    """halving: the best of this many go on."""
+    """halving: one in this many continues."""
     margin: Annotated[Float, Ge(0), Le(10)] = 0.5
-    """race: a trial is given up once the mean steps of its trainings so far, the one that runs
-    included, exceed the best trial's mean by this share of it."""
+    """race: a trial is pruned once the mean steps of its trainings so far, including the running
+    one, exceed the best trial's mean by this share."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ConfirmSettings:
-    """Scoring the best few again on seeds that no trial has seen: the best of many is lucky."""
+    """Scoring the best few again on seeds that no trial has used, because the best of many is
+    partly lucky."""
 
     best: Annotated[Int, Ge(0), Le(50)] = 3
     """How many of the best trials; 0: none."""
@@ -203,16 +204,16 @@ class ConfirmSettings:
     also: Annotated[Mapping[SweepName, Mapping[Key, Value]], MaxLen(20)] = field(
         default_factory=dict
     )
-    """Values of your own to confirm beside the best, by a name: keys of search with their values,
-    the others as in the curriculum. They are compared, and never become best.yaml."""
+    """Values of your own to confirm beside the best, by name: keys of search with their values,
+    others as in the curriculum. They are compared, but never become best.yaml."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class SweepFile:
-    """A sweep: many trainings of one curriculum under different values."""
+    """A sweep: many trainings of one curriculum with different values."""
 
     name: SweepName
-    """What the sweep is called: letters, digits, `_`, `.` and `-`."""
+    """Name of the sweep: letters, digits, `_`, `.` and `-`."""
     seed: Annotated[Int, Ge(0), Le(2**32 - 1)] = 1
     """Seed of everything random; the same seed gives the same sweep."""
     base: Key
@@ -222,23 +223,22 @@ class SweepFile:
     search: Annotated[Mapping[Key, Dimension], MinLen(1)]
     """What is searched: keys of the curriculum, each with its range or choices."""
     objective: ObjectiveSettings = ObjectiveSettings()
-    """What a trial is worth."""
+    """How a trial is scored."""
     trials: Annotated[Int, Ge(1), Le(100_000)] = 24
     """How many trials there are; the first has the values of the curriculum itself."""
     seeds: Annotated[Int, Ge(1), Le(100)] = 2
     """Trainings of each trial, on the same seeds for all trials; its value is their mean."""
     sampler: Literal["tpe", "random", "gp"] = "tpe"
-    """How values are chosen: tpe and gp learn from the trials before, random does not."""
+    """How values are chosen: tpe and gp learn from earlier trials, random does not."""
     startup_trials: Annotated[Int, Ge(1), Le(10_000)] = 10
-    """tpe and gp: trials that are drawn at random first."""
+    """tpe and gp: how many trials are drawn at random first."""
     parallel: Annotated[Int, Ge(1), Le(10_000)] = 2
-    """How many trials may run at once. Trial n is chosen from the results of the trials up to
-    n - parallel and from no others, so that neither the number of workers nor their speed changes
-    the sweep."""
+    """How many trials may run at once. Trial n sees only results up to trial n - parallel, so that
+    neither the number of workers nor their speed changes the sweep."""
     workers: Annotated[Int, Ge(1), Le(1024)] = 2
     """Processes that train, one core each."""
     pruner: PrunerSettings = PrunerSettings()
-    """Which trials are given up early."""
+    """Which trials are pruned."""
     confirm: ConfirmSettings = ConfirmSettings()
     """Scoring the best few again."""
     lease: Annotated[Float, Ge(1), Le(86_400)] = 60.0

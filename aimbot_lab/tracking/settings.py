@@ -37,7 +37,7 @@ def _usual_experiment() -> str:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class TrackingSettings:
-    """The experiment that runs are gathered in, and the store that keeps them."""
+    """The experiment of the runs, and the store that keeps them."""
 
     experiment: ExperimentName = field(default_factory=_usual_experiment)
     """Name of the MLflow experiment; by default MLFLOW_EXPERIMENT_NAME, else aimbot-lab."""

@@ -46,7 +46,7 @@ Elo = Annotated[Float, Ge(-1e6), Le(1e6)]
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Newest:
-    """The newest snapshots of all, whatever the window."""
+    """The newest of all snapshots, whatever the window."""
 
     share: Annotated[Float, Gt(0), Le(1)] = 0.5
     """Of all snapshots."""
@@ -57,9 +57,9 @@ class Prioritised:
     """Prioritised fictitious self-play."""
 
     weighting: Literal["hard", "even"] = "hard"
-    """`hard`: mostly those that the learner loses to; `even`: mostly those that are its match."""
+    """`hard`: mostly opponents that the learner loses to; `even`: mostly equal ones."""
     power: Annotated[Float, Ge(0), Le(16)] = 2.0
-    """Of the hard weighting."""
+    """Exponent of the hard weighting."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -91,7 +91,7 @@ class SamplingByRating:
     """`{rating: {...}}`."""
 
     rating: NearRating
-    """How near."""
+    """How close."""
 
 
 def _kind_of_sampling(value: object) -> str | None:
@@ -121,28 +121,28 @@ Sampling = Annotated[
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class SelfPlaySettings:
-    """Matches against oneself: as one is (mirrored), and as one was (snapshots)."""
+    """Matches of the agent against itself, as it is now (mirrored) and as it was (snapshots)."""
 
     save_steps: Annotated[Int, Ge(1)] = 500_000
     """Environment steps between two snapshots. One is taken where a rollout begins, one of the
     untrained agent, and one where a lesson begins."""
     window: Window = 10
-    """How many of the newest snapshots are drawn from, or `all`."""
+    """How many of the newest snapshots to draw from, or `all`."""
     play_against_latest_model_ratio: Annotated[Float, Ge(0), Le(1)] = 0.5
-    """Share of the matches that are mirrored: both agents are the present one, and both learn. The
+    """Share of mirrored matches, in which both agents are the current one, and both learn. The
     learner then has that share of rows more than `env.num_envs`."""
     swap_steps: Annotated[Int, Ge(1)] = 100_000
-    """Environment steps for which the same snapshots are drawn from."""
+    """Environment steps for which to draw from the same snapshots."""
     at_once: Annotated[Int, Ge(1), Le(64)] = 8
-    """How many snapshots are drawn from in that time, at most."""
+    """How many snapshots to draw from in that time, at most."""
     initial_elo: Elo = 1200.0
-    """Rating of the first snapshot, from which all others are counted."""
+    """Rating of the first snapshot, relative to which all others are given."""
     sampling: Sampling = "uniform"
-    """How those are drawn. `uniform`: each snapshot of the window alike. `{newest: {share: 0.5}}`:
-    each of the newest share of all snapshots alike. `{pfsp: {weighting: hard, power: 2}}`: by
-    (1 - p)^power of the learner's expected score p against each, or by p (1 - p) where the
-    weighting is `even`. `{rating: {spread: 200}}`: those whose rating is near the learner's. Each
-    candidate keeps at least 2 %."""
+    """How they are drawn. `uniform`: uniformly from the window. `{newest: {share: 0.5}}`: uniformly
+    from the newest half of all snapshots. `{pfsp: {weighting: hard, power: 2}}`: in proportion to
+    (1 - p)^power, where p is the learner's expected score against each, or to p (1 - p) with
+    weighting `even`. `{rating: {spread: 200}}`: near the learner's rating. Each candidate keeps at
+    least 2 %."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -154,9 +154,9 @@ class Linear:
     start: Annotated[Float, Ge(0)]
     """Value at the beginning of the training."""
     end: Annotated[Float, Ge(0)]
-    """Value once the change is over."""
+    """Value after the change."""
     end_fraction: Annotated[Float, Gt(0), Le(1)] = 1.0
-    """Share of total_steps after which it is over."""
+    """Share of total_steps after which the change ends."""
 
     def __post_init__(self) -> None:
         _refuse_nothing(self.start, self.end)
@@ -175,9 +175,9 @@ class Cosine:
     start: Annotated[Float, Ge(0)]
     """Value at the beginning of the training."""
     end: Annotated[Float, Ge(0)]
-    """Value once the change is over."""
+    """Value after the change."""
     end_fraction: Annotated[Float, Gt(0), Le(1)] = 1.0
-    """Share of total_steps after which it is over."""
+    """Share of total_steps after which the change ends."""
 
     def __post_init__(self) -> None:
         _refuse_nothing(self.start, self.end)
@@ -233,24 +233,25 @@ USUAL_POOL = 2
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ActorSettings:
-    """Processes that step the world's rows and act by themselves, for a world that is slow."""
+    """Processes that step the world's rows and act on their own, for slow worlds."""
 
     number: Annotated[Int, Ge(1), Le(MAX_ACTORS)]
     """Actors, each a process with a world of its own."""
     rows: Annotated[Int, Ge(1)] | None = None
-    """Rows of each; number times rows must be env.num_envs. Left out, an equal share of them."""
+    """Rows of each actor; number times rows must be env.num_envs. By default an equal share."""
     lag: Annotated[Int, Ge(0), Le(20)] = 0
-    """Updates by which the weights that an actor acted by may be older than those that learn from
-    it. 0: in step, the learner waits for all actors, and they for it. More: none waits, and what
-    is older is dropped."""
+    """How many updates old an actor's weights may be when its rollouts are learned from. 0: in
+    step, the learner and all actors wait for each other. More: none waits, and older rollouts are
+    dropped."""
     correction: Literal["none", "vtrace"] = "none"
-    """`vtrace` works advantages, values and log-probabilities out again, for the present policy,
-    before each update; a lag beyond 1 needs it."""
+    """`vtrace` recomputes advantages, values and log-probabilities for the current policy before
+    each update; needed for a lag above 1."""
     pool: Annotated[Int, Ge(1), Le(64)] = USUAL_POOL
-    """With a lag: rollouts of each actor that may wait to be learned from; then actors wait. Fewer,
-    down to one, where the learner never has to wait."""
+    """With a lag: how many rollouts of each actor may wait to be learned from; then actors wait.
+    Fewer, down to one, if the learner never has to wait."""
     preload: Annotated[Int, Ge(1)] | None = None
-    """With a lag: rollouts that must wait before the first update. Left out, one of each actor."""
+    """With a lag: how many rollouts must wait before the first update. By default one of each
+    actor."""
 
     def __post_init__(self) -> None:
         if self.lag > MAX_UNCORRECTED_LAG and self.correction == "none":
@@ -351,18 +352,18 @@ class SamplesSettings:
     """From which rollouts an update draws its samples."""
 
     keep: Annotated[Int, Ge(1), Le(MAX_KEPT)] = 1
-    """Rollouts that an epoch passes over: the newest ones, with the log-probabilities, values and
-    advantages that they were made with. 1: the last alone."""
+    """How many of the newest rollouts an epoch passes over; older ones keep their
+    log-probabilities, values and advantages. 1: only the last one."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class CallbackSettings:
-    """A callback of one's own, with the interface of stable-baselines3's BaseCallback."""
+    """A callback of your own, with the interface of stable-baselines3's BaseCallback."""
 
     callback: str
     """Its class as MODULE:CLASS; the module may lie in the working directory."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments that it is made with."""
+    """Arguments of its constructor."""
 
     def __post_init__(self) -> None:
         module, colon, name = self.callback.partition(":")
@@ -378,11 +379,10 @@ class TrainSettings:
     """Algorithm and hyper-parameters; names are stable-baselines3's where it has one."""
 
     algo: Algo = "ppo"
-    """Learning algorithm: the class of stable-baselines3 or sb3-contrib with this name, or
-    hybrid_ppo, our PPO, which equals ppo while aim, masks, objective and dual_clip are left out."""
+    """Learning algorithm: the class of stable-baselines3 or sb3-contrib with this name, or our own
+    hybrid_ppo, which equals ppo unless aim, masks, objective or dual_clip are set."""
     total_steps: Annotated[Int, Ge(1)] = 5_000_000
-    """Environment steps after which training ends, whatever was reached; a rollout that was
-    begun is finished."""
+    """Environment steps after which training ends in any case; a running rollout is finished."""
     n_steps: Annotated[Int, Ge(2)] = 128
     """Steps of every environment per rollout, between two updates."""
     batch_size: Annotated[Int, Ge(2)] = 8192
@@ -390,9 +390,9 @@ class TrainSettings:
     n_epochs: Annotated[Int, Ge(1), Le(10_000)] = 4
     """Passes over a rollout; dqn and qrdqn take as many samples from the replay buffer."""
     learning_rate: Positive = LEARNING_RATE
-    """Step size of Adam: a number, or a schedule such as
-    {schedule: linear, start: 1e-3, end: 1e-4}, linear or cosine. q_learning: the share by which a
-    value moves to what the action brought, by default 0.5."""
+    """Step size of Adam: a number, or a schedule such as {schedule: linear, start: 1e-3, end:
+    1e-4}, linear or cosine. q_learning: the share by which a value moves towards the observed
+    outcome, by default 0.5."""
     gamma: Fraction = 0.99
     """Discount factor."""
     gae_lambda: Fraction = 0.95
@@ -404,59 +404,59 @@ class TrainSettings:
     vf_coef: Annotated[Float, Ge(0)] = 0.5
     """Weight of the value loss."""
     max_grad_norm: Annotated[Float, Gt(0)] | None = 0.5
-    """Largest norm of a gradient; null, as the algorithm's class has it, which with qrdqn is
-    none."""
+    """Largest norm of a gradient; null: as in the algorithm's class (for qrdqn: no limit)."""
     target_kl: Annotated[Float, Gt(0)] | None = None
     """Stop an update before a gradient step whose minibatch shows more than 1.5 times this
     divergence (Kullback-Leibler) from the policy of the rollout; trpo bounds its step by it."""
     reward_scale: RewardScale | None = None
-    """Factor on rewards before they reach the learner, or `running`: rewards over the standard
-    deviation of all discounted returns so far. Tracked rewards stay raw. Left out, 0.01; in worlds
-    gymnasium and unity `running` with hybrid_ppo, and 1 with every other algorithm."""
+    """Factor on rewards before they reach the learner, or `running`: rewards divided by the
+    standard deviation of all discounted returns so far. Tracked rewards stay raw. Default: 0.01; in
+    the worlds gymnasium and unity `running` with hybrid_ppo, and 1 with all other algorithms."""
     aim_bins: tuple[Float, ...] = AIM_BINS
-    """Mouse values that the agent chooses from; by default eleven, for dqn and qrdqn five. Where an
-    action holds numbers alone, only dqn, qrdqn and hybrid_ppo choose from bins."""
+    """Mouse values that the agent chooses from; by default eleven, for dqn and qrdqn five. If an
+    action has only numbers, only dqn, qrdqn and hybrid_ppo choose from bins."""
     aim: Literal["bins", "hybrid"] = "bins"
-    """hybrid_ppo: whether the mouse is one of aim_bins or a number of its own (Gaussian). Such a
-    number wants a smaller ent_coef: the bonus may widen a Gaussian without end."""
+    """hybrid_ppo: whether the mouse is one of aim_bins or a continuous number (Gaussian). The
+    latter needs a smaller ent_coef, because the bonus can widen a Gaussian without bound."""
     masks: Bool = False
-    """hybrid_ppo: whether attacks while the gun is not ready and blocked moves are ruled out."""
+    """hybrid_ppo: whether impossible actions (blocked moves, attacks while the gun is not ready)
+    are excluded."""
     objective: Literal["joint", "per_branch"] = "joint"
     """hybrid_ppo: one clipped objective for the whole action, or the sum of one per branch."""
     dual_clip: Annotated[Float, Gt(1)] | None = None
-    """hybrid_ppo: where the advantage A is negative the objective is no less than this times A."""
+    """hybrid_ppo: for a negative advantage A, the objective is at least this times A."""
     samples: SamplesSettings = SamplesSettings()
-    """hybrid_ppo: from which rollouts an update draws; by default from the last alone."""
+    """hybrid_ppo: from which rollouts an update draws; by default only the last one."""
     target: Literal["none", "linear", "attention"] = "none"
-    """hybrid_ppo: whether a branch of its own chooses a unit that the observation shows, and the
-    mouse is the offset from it: by a layer, or by attention over the keys of network.units."""
+    """hybrid_ppo: whether a separate branch chooses an observed unit, from which the mouse is the
+    offset: by a linear layer, or by attention over the keys of network.units."""
     engine: Literal["auto", "torch", "fused"] = "auto"
-    """hybrid_ppo: what computes. `torch` is stable-baselines3 to the bit where nothing is switched
-    on. `fused` is several times as fast; its random numbers are others, its updates the same
-    within rounding. `auto` is fused wherever that can be: networks of equal layers on the CPU."""
+    """hybrid_ppo: what computes. `torch` equals stable-baselines3 to the bit if no option is on.
+    `fused` is several times as fast, with other random numbers and the same updates within
+    rounding. `auto` is fused wherever possible: networks of equal layers on the CPU."""
     shards: ShardCount = "auto"
-    """hybrid_ppo, fused engine: into how many blocks of neighbouring rows a rollout is cut, each
-    with an order of samples and a sum of its own. What is learned depends on it. `auto`: as many
-    as suit, up to 16, with at least 256 samples of a minibatch each."""
+    """hybrid_ppo, fused engine: how many blocks of neighbouring rows a rollout is divided into,
+    each with its own order of samples and its own sum. What is learned depends on it. `auto`: as
+    many as suit, up to 16, with at least 256 samples of a minibatch each."""
     actors: ActorSettings | None = None
-    """hybrid_ppo: processes that play the world's rows, each with a world of its own, while this
-    one learns; for worlds that are slow. Left out, one process does both."""
+    """hybrid_ppo: processes that play the world's rows, each in a world of its own, while this one
+    learns; for slow worlds. By default one process does both."""
     network: AnyNetwork = NetworkSettings()
     """The networks; `kind` says which, by default `mlp`."""
     device: Literal["auto", "cpu", "cuda"] = "cpu"
-    """Where the networks are: on the CPU, on the CUDA device, or there if there is one. The same
-    seed gives the same training on a CPU; on CUDA nothing of that is promised."""
+    """Where the networks run: cpu, cuda, or auto (cuda if there is a device). The same seed gives
+    the same training on a CPU; on CUDA this is not guaranteed."""
     torch_threads: Annotated[Int, Ge(1), Le(256)] = 1
-    """Threads of learning. `hybrid_ppo` has its own, which yield to other processes and bring 1.6
-    times the speed with two. Those of torch gain little on small networks, and lose much beside
-    another busy process, because threads that wait take the core from the one that works."""
+    """Threads for learning. `hybrid_ppo` has its own, which yield to other processes; two are 1.6
+    times as fast as one. Torch's gain little on small networks and lose much beside another busy
+    process, because waiting threads take the core from the working one."""
     normalize_advantage: Bool = True
     """Whether advantages are normalised per minibatch."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     """Further hyper-parameters of the algorithm, by the names that its class gives them."""
     callbacks: tuple[CallbackSettings, ...] = ()
-    """Callbacks of your own, called in this order; one whose `_on_step` returns False stops the
-    training."""
+    """Your own callbacks, called in this order. If `_on_step` of one returns False, the training
+    stops."""
 
     def __post_init__(self) -> None:
         if self.learning_rate is LEARNING_RATE:  # nothing was given
@@ -470,7 +470,7 @@ class TrainSettings:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class A2cSettings(TrainSettings):
-    """The defaults of stable-baselines3's A2C, where they are others than those of PPO here."""
+    """The defaults of stable-baselines3's A2C, where they differ from those of PPO."""
 
     n_steps: Annotated[Int, Ge(2)] = 5
     """Steps of every environment per rollout, between two updates."""
@@ -537,19 +537,16 @@ def bins_within(train: TrainSettings, limit: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class EvaluationSettings:
-    """How often the agent plays the last lesson's cells while it trains, in episodes of their own.
-
-    These are the same in every run and change nothing in the training.
-    """
+    """How often the agent plays the last lesson's cells during the training, in separate episodes.
+    These are the same in every run and do not change the training."""
 
     every: Annotated[Int, Ge(1)]
     """Environment steps between two evaluations; each waits for the next rollout."""
     episodes: Annotated[Int, Ge(MIN_EPISODES), Le(10_000)] = 50
     """Episodes of each target at each difficulty."""
     max_steps: Annotated[Int, Ge(1)] | None = None
-    """Steps of an episode after which it counts as endless, which is an error here and where the
-    run is evaluated; by default twice the world's longest episode, or 30,000 where that is not
-    known."""
+    """Steps after which an unfinished episode is an error, here and when the run is evaluated; by
+    default twice the world's longest episode, or 30,000 if that is unknown."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -71,7 +71,7 @@ class ParameterCriteria:
     threshold: Float = 0.0
     """Value that the measure must exceed."""
     min_lesson_length: Annotated[Int, Ge(0)] = 0
-    """Episodes that the lesson lasts at least; the largest is the number in the mean."""
+    """Minimum number of episodes of the lesson; the largest is the number in the mean."""
     signal_smoothing: Bool = True
     """Whether a quarter of the measure before is mixed in."""
     require_reset: Bool = False
@@ -86,14 +86,14 @@ class ParameterCriteria:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ParameterLesson:
-    """One value of a parameter, and what ends its time."""
+    """One value of a parameter, and what ends its lesson."""
 
     name: Name
-    """What the lesson is called."""
+    """Name of the lesson."""
     value: Parameter
     """A number or a sampler."""
     completion_criteria: ParameterCriteria | None = None
-    """What ends the lesson; the last one has none, and one that it has is passed over."""
+    """What ends the lesson; ignored for the last one."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -329,24 +329,24 @@ class CurriculumFile:
     """A curriculum: the world, the lessons, the learner, and where the run is tracked."""
 
     name: Name
-    """What the training is called in tables and charts."""
+    """Name of the training in tables and charts."""
     seed: Annotated[Int, Ge(0), Le(2**32 - 1)] = 1
     """Seed of everything random; the same seed gives the same training."""
     env: AnyWorld = field(default_factory=default_settings)
-    """The world, the arena where `world` is left out; what else is left out keeps its default."""
+    """The world; the arena if `world` is left out. Other keys that are left out keep their
+    defaults."""
     lessons: Annotated[tuple[Lesson, ...], MinLen(1)] = (ONLY_LESSON,)
-    """The lessons in the order in which they are learned; left out, in a world with one target, one
-    lesson that lasts until all steps are taken."""
+    """The lessons, in order. In a world with one target they may be left out: one lesson then lasts
+    until all steps are taken."""
     forgetting: ForgettingSettings = ForgettingSettings()
-    """How what earlier lessons passed is watched on."""
+    """How cells of passed lessons are monitored for forgetting."""
     evaluation: EvaluationSettings | None = None
-    """Evaluation while the agent trains; left out, there is none."""
+    """Evaluation during the training; none by default."""
     self_play: SelfPlaySettings | None = None
-    """Matches against oneself, in a world of two sides; left out, there are none."""
+    """Self-play in a world of two sides; none by default."""
     environment_parameters: Mapping[str, EnvironmentParameter] = field(default_factory=dict)
-    """Environment parameters of all lessons, in the form of ML-Agents' trainer files. One may have
-    a curriculum of its own: its lessons then take the place of the one in `lessons`, whose mix
-    they all play."""
+    """Environment parameters of all lessons, in the form of ML-Agents' trainer files. One of them
+    may have a curriculum: its lessons then replace the one in `lessons` and play its mix."""
     train: AnyTrain = TrainSettings()
     """The algorithm and its hyper-parameters."""
     tracking: TrackingSettings = field(default_factory=TrackingSettings)

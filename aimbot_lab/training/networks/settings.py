@@ -40,12 +40,11 @@ class UnitsSettings:
     """Encoders of units, one for each kind: the same weights for all its units."""
 
     layers: tuple[Units, ...] = (32, 32)
-    """Units of each layer; the last one's are what is pooled over the units that are seen."""
+    """Units of each layer; the last one's output is pooled over the units in sight."""
     keys: Units | None = None
     """Numbers of a unit's key for train.target attention, by default 16."""
     kinds: tuple[str, ...] | None = None
-    """Kinds of units that are encoded, such as rays and enemies; left out, all that the world
-    shows."""
+    """Kinds of units to encode, such as rays and enemies; by default all that the world shows."""
 
     def __post_init__(self) -> None:
         _check_layers(self.layers)
@@ -61,8 +60,8 @@ class PictureSettings:
     ML-Agents, 16 of 8 x 8 with stride 4 and 32 of 4 x 4 with stride 2, for pictures from 20 x 20
     pixels on. Left out, `nature`, or `small` where the picture is too small for it."""
     size: Units | None = None
-    """Units of the layer after them; left out, 512 with `nature` where the picture is all that is
-    seen, 256 with `nature` and `impala`, 64 with the others."""
+    """Units of the layer after them; by default 512 with `nature` if the agent sees nothing else,
+    256 with `nature` and `impala` otherwise, 64 with the others."""
     alone: Bool = False
     """Whether the agent sees the picture and nothing else."""
 
@@ -72,7 +71,7 @@ class MemorySettings:
     """A layer of long short-term memory after the encoders."""
 
     size: Units = 64
-    """Numbers that it keeps from step to step."""
+    """Size of the state."""
     sequence_length: Annotated[Int, Ge(1)] = 16
     """Steps of a chunk, through which gradients flow; must divide train.n_steps."""
     burn_in: Annotated[Int, Ge(0)] = 0
@@ -92,22 +91,22 @@ class NetworkSettings:
     activation: Activation = "tanh"
     """Non-linearity between the layers."""
     features: Literal["scaled", "egocentric"] | None = None
-    """Input: the scaled observation, or that and where the target lies as seen by the agent; left
-    out, the second where the world says where that is, as the arena does."""
+    """Input: the scaled observation, or also the target's direction as seen by the agent; by
+    default the latter if the world knows it, as the arena does."""
     scaling: Scaling | None = None
-    """How observations are scaled: not at all, by their declared ranges, or by the mean and the
-    standard deviation of all that was seen, brought up to date between rollouts. Left out, by
-    their ranges; in worlds gymnasium and unity, whose bounds may be far wider than what is seen,
-    `running` with hybrid_ppo and `none` with every other algorithm."""
+    """How observations are scaled: not at all, by their declared ranges, or by the running mean and
+    standard deviation, updated between rollouts. By default by their ranges; in the worlds
+    gymnasium and unity, whose bounds may be far wider than what occurs, `running` with hybrid_ppo
+    and `none` with all other algorithms."""
 
     scalars: tuple[Units, ...] | None = None
-    """hybrid_ppo: layers that encode the plain columns; left out, they go straight through."""
+    """hybrid_ppo: layers that encode the plain columns; by default they go straight through."""
     units: UnitsSettings | None = None
     """hybrid_ppo: encoders of the units that the world shows; left out, their columns are plain."""
     picture: PictureSettings | None = None
     """Encoder of the pictures that the world shows."""
     memory: MemorySettings | None = None
-    """hybrid_ppo: what the agent keeps in mind within an episode; left out, nothing."""
+    """hybrid_ppo: the agent's memory within an episode; none by default."""
 
     def __post_init__(self) -> None:
         if self.scalars is not None:

@@ -40,8 +40,8 @@ class RewardWeights:
     move_penalty: Reward = -0.5
     """A decision in which the agent was displaced."""
     spin_penalty: Reward = 1.0
-    """Factor on the penalty for turning: -0.06 |mouse| while the net turn of the last 40
-    actions stays under 10 rad, minus that net turn from there on."""
+    """Factor on the penalty for turning: -0.06 |mouse| while the net turn of the last 40 actions is
+    below 10 rad, minus that net turn otherwise."""
     win: Reward = 999.0
     """The episode was won."""
     lose: Reward = -999.0
@@ -49,13 +49,14 @@ class RewardWeights:
     facing: Reward = 1.0
     """Free: factor on the reward for looking at the nearest detected enemy."""
     distance: Reward = 20.0
-    """Goto: reward per metre that the agent came nearer to the FireBase centre, outside of it."""
+    """Goto: reward per metre that the agent comes closer to the FireBase's centre, while outside
+    it."""
     in_area: Reward = 5.0
     """Goto: a decision spent inside the FireBase circle."""
     suppressive: Reward = 5.0
-    """Attack: a shot fired while the view's centre line crosses the FireBase circle."""
+    """Attack: a shot while the centre line of the view crosses the FireBase circle."""
     facing_area: Reward = 2.0
-    """Attack: that line crosses the circle and no shot is fired."""
+    """Attack: a decision in which that line crosses the circle and no shot is fired."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -120,13 +121,13 @@ class CameraSettings:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ObservationSettings:
-    """What an observation holds beside the agent's own numbers, and how it tells the rays."""
+    """What an observation has besides the agent's own numbers, and the layout of the rays."""
 
     units: Bool = False
     """Whether it has columns for the six nearest enemies that a ray within range hits."""
     rays: Literal["plain", "ml-agents"] = "plain"
     """`plain`: tags and distances in metres, left to right; `ml-agents`: the layout of ML-Agents'
-    RayPerceptionSensor, in which rays.tags says nothing."""
+    RayPerceptionSensor, which ignores rays.tags."""
     camera: CameraSettings | None = None
     """The picture that the agent sees; left out, none."""
 
@@ -154,16 +155,16 @@ class ArenaSettings:
     time_limit: Annotated[Float, Ge(0.0001), Le(3600)] = 30.0
     """Seconds after which an episode is lost."""
     recall_seconds: Annotated[Float, Ge(0), Le(3600)] = 0.0
-    """Seconds at an episode's beginning for which the agent stands still and sees the FireBase,
-    which is hidden from it afterwards; 0: it sees it throughout."""
+    """Seconds at the start of an episode for which the agent stands still and sees the FireBase,
+    which is hidden afterwards; 0: always visible."""
     move_speed: Annotated[Float, Ge(0), Le(1000)] = 5.0
     """Metres per second."""
     gun_cooldown: Annotated[Float, Ge(0), Le(3600)] = 0.3
     """Seconds between two shots, counted in ticks."""
     gun_range: Reach = 100.0
-    """Metres that a shot reaches."""
+    """Range of a shot in metres."""
     enemy_hits_to_kill: Annotated[Int, Ge(1), Le(100)] = 1
-    """Hits that an enemy takes until it is down."""
+    """Hits that it takes to kill an enemy."""
     free_enemies: Annotated[Int, Ge(1), Le(MAX_PLACED)] = 6
     """Enemies in a Free episode."""
     bystanders: Annotated[Int, Ge(0), Le(MAX_PLACED)] = 0
@@ -181,7 +182,7 @@ class ArenaSettings:
     spin_window: Annotated[Int, Ge(1), Le(1000)] = 40
     """Actions over which the net turn is summed."""
     spin_threshold: Annotated[Float, Gt(0), Le(1e6)] = 10.0
-    """Net turn in radians from which spinning is punished by the turn itself."""
+    """Net turn in radians from which the penalty for spinning is the turn itself."""
     spin_rate: Annotated[Float, Ge(0), Le(1e6)] = 0.06
     """Penalty per unit of the mouse action below that threshold."""
     facing_distance: Annotated[Float, Ge(0), Le(1e6)] = 0.5
@@ -191,9 +192,9 @@ class ArenaSettings:
     start_position: tuple[Coordinate, Coordinate] = (2.0, 2.0)
     """Where an agent's first episode begins: x and z in metres."""
     start_yaw: Annotated[Float, Ge(-180), Le(180)] = 0.0
-    """Where it looks then, in degrees to the right of +z."""
+    """Where it then looks, in degrees to the right of +z."""
     stacked_vectors: Annotated[Int, Ge(1), Le(50)] = 1
-    """Observations handed out together, oldest first; zeros before an episode's first."""
+    """How many observations are stacked, oldest first; zeros before an episode's first."""
     shipped_presets: Bool = True
     """Whether the shipped target blocks are drawn, beside those of `presets`."""
     presets: Paths = ()

@@ -55,7 +55,7 @@ Loadout = Annotated[Mapping[str, Float], MinLen(1)]
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class DuelRewardWeights:
-    """What an agent earns by itself; its reward is that less what the other earned, by term."""
+    """What an agent earns; its reward is that minus what the other earns, term by term."""
 
     win: Reward = 100.0
     """The match was won."""
@@ -71,7 +71,7 @@ class DuelRewardWeights:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class DuelObservationSettings:
-    """What an observation holds beside the agent's own numbers and the rays."""
+    """What an observation has besides the agent's own numbers and the rays."""
 
     units: Bool = False
     """Whether it has columns for the opponent, filled where a ray within range hits it."""
@@ -88,13 +88,15 @@ class DuelSettings:
     threads: Annotated[Int, Ge(1), Le(64)] = 1
     """Threads that step them."""
     learner: Literal["both", "home"] = "both"
-    """Who learns: `both` agents, or `home` alone, against the scripted players that are targets."""
+    """Who learns: `both` agents, or only `home`, against the scripted players, which are then the
+    targets."""
     agent_radius: Annotated[Float, Ge(0.05), Le(0.5)] = 0.5
     """Radius of an agent's disc in metres; layouts let discs of 0.5 m pass."""
     decision_period: Annotated[Int, Ge(1), Le(20)] = 5
     """Physics ticks per decision."""
     decision_every: Annotated[Int, Ge(1), Le(20)] = 1
-    """Slower hands: an agent decides in every n-th decision, and repeats its last between."""
+    """Slower hands: an agent decides in every n-th decision and repeats its last action in
+    between."""
     fixed_timestep: Annotated[Float, Ge(0.0001), Le(0.1)] = 0.02
     """Seconds per physics tick."""
     time_limit: Annotated[Float, Ge(0.0001), Le(3600)] = 30.0
@@ -108,9 +110,9 @@ class DuelSettings:
     gun_cooldown: Annotated[Float, Ge(0), Le(3600)] = 0.3
     """Seconds between two shots, counted in ticks."""
     gun_range: Reach = 100.0
-    """Metres that a shot reaches."""
+    """Range of a shot in metres."""
     health: Annotated[Int, Ge(1), Le(100)] = 3
-    """Points that an agent has; at 0 it is down."""
+    """Points of health; at 0 the agent is dead."""
     damage: Annotated[Int, Ge(1), Le(100)] = 1
     """Points that a hit takes."""
     mouse_limit: Annotated[Float, Gt(0), Le(1000)] = 5.0
@@ -120,7 +122,7 @@ class DuelSettings:
     spin_window: Annotated[Int, Ge(1), Le(1000)] = 40
     """Actions over which the net turn is summed."""
     spin_threshold: Annotated[Float, Gt(0), Le(1e6)] = 10.0
-    """Net turn in radians from which spinning is punished by the turn itself."""
+    """Net turn in radians from which the penalty for spinning is the turn itself."""
     spin_rate: Annotated[Float, Ge(0), Le(1e6)] = 0.06
     """Penalty per unit of the mouse action below that threshold."""
     facing_distance: Annotated[Float, Ge(0), Le(1e6)] = 0.5
@@ -130,7 +132,7 @@ class DuelSettings:
     )
     """Named sets of parameters of an agent, such as `{sniper: {gun_cooldown: 1.5, damage: 3}}`."""
     loadout: Mapping[str, Weight] = Field(default_factory=dict)
-    """Weights by which a match draws one of them; left out, all alike."""
+    """Weights with which a match draws one of them; equal by default."""
     mirrored_loadouts: Bool = True
     """Whether both agents have the same loadout."""
     observed_parameters: tuple[str, ...] = ()

@@ -37,17 +37,17 @@ class GorgeRewardWeights:
     finish: Reward = 1.0
     """Factor on the points for arriving at the end."""
     step_score: Reward = 1.0
-    """Factor on the points for the steps that were left on arrival."""
+    """Factor on the points for steps left on arrival."""
     step_penalty: Reward = 0.0
     """Every step."""
     bump: Reward = 0.0
     """A move that a wall stopped."""
     revisit: Reward = 0.0
-    """Factor on the memory, 0 to 1, that the entered cell had before."""
+    """Factor on how often the entered cell was visited before, 0 to 1."""
     distance: Reward = 0.0
-    """Factor on how much shorter the shortest way to the end became."""
+    """Factor on how much shorter the way to the end becomes."""
     treasure_distance: Reward = 0.0
-    """Factor on how much shorter the way to the nearest treasure became."""
+    """Factor on how much shorter the way to the nearest treasure becomes."""
     win: Reward = 0.0
     """The episode was won."""
     lose: Reward = 0.0
@@ -80,7 +80,7 @@ class GenerateSettings:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class GeneratedMaps:
-    """Maps of the generator in the place of one from a file."""
+    """Generated maps instead of one from a file."""
 
     generate: GenerateSettings = GenerateSettings()
     """Which maps."""
@@ -119,8 +119,8 @@ class GorgeSettings:
     features: Annotated[tuple[str, ...], MinLen(1)] = DEFAULT_FEATURES
     """Blocks of the observation, in their order."""
     windows: Literal["columns", "pictures"] = "columns"
-    """Whether the blocks of what lies around the hero (obstacle_map, treasure_map, end_map,
-    walked_map) are plain numbers or pictures, which convolutions encode."""
+    """Whether the maps around the hero (obstacle_map, treasure_map, end_map, walked_map) are plain
+    numbers or pictures, which convolutions encode."""
     score: ScoreSettings = ScoreSettings()
     """The game's own score."""
     score_decay: Bool = False
@@ -128,6 +128,6 @@ class GorgeSettings:
     random_start: Bool = False
     """Whether `collect` and `score` begin at any cell that can be reached."""
     win_share: Annotated[Float, Gt(0), Le(1)] = 0.9
-    """Share of the best possible total from which `score` is won."""
+    """Share of the best possible score from which `score` is won."""
     rewards: GorgeRewardWeights = GorgeRewardWeights()
     """What the agent earns."""

@@ -21,11 +21,11 @@ class WinRule:
     length_above: Annotated[Int, Ge(1), Le(2**31)] | None = None
     """It lasted this many steps or more."""
     info: Annotated[str, MinLen(1)] | None = None
-    """Its last step's info has this key, with a value that is true, such as is_success; dots lead
-    into dicts: episode.success."""
+    """The last step's info has a true value under this key, such as is_success; dots lead into
+    dicts: episode.success."""
     terminated: Literal["win", "loss"] | None = None
-    """How it ended: `win` where ending by the environment's rules is winning and a cut-off by a
-    time limit is not; `loss` the other way round."""
+    """How it ended: `win` if termination by the environment's rules is a win and truncation is not;
+    `loss` the other way round."""
 
     def __post_init__(self) -> None:
         given = [one.name for one in fields(self) if getattr(self, one.name) is not None]
@@ -36,26 +36,26 @@ class WinRule:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class MaskRule:
-    """Where the masks of an environment are that has no method action_masks."""
+    """Where to find the masks of an environment without a method action_masks."""
 
     info: Annotated[str, MinLen(1)]
-    """The info of its reset and of its steps has them under this key, such as action_mask, in the
-    form of action_masks; dots lead into dicts. A step that says nothing changes nothing."""
+    """Key of the masks in the info of reset and of steps, such as action_mask; dots lead into
+    dicts. A step whose info has none leaves them unchanged."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ObservationParts:
-    """How entries of an observation are seen. They are called by their keys, those of inner ones by
-    the way to them, as eyes_left; an observation other than a Dict or Tuple is called obs."""
+    """How entries of an observation are shown. Entries are named by their keys, inner ones by their
+    path, such as eyes_left; an observation that is not a Dict or Tuple is called obs."""
 
     drop: tuple[str, ...] = ()
     """Entries that are left out, such as MiniGrid's mission."""
     flatten: tuple[str, ...] = ()
-    """Pictures whose shades are plain numbers."""
+    """Pictures to treat as plain numbers."""
     pictures: Mapping[str, Literal["hwc", "chw", "hw"]] = field(default_factory=dict)
-    """Entries that are pictures, with the order of height, width and channels: those that are no
-    uint8 from 0 to 255, whose shades are told apart in 256 levels between their bounds, and those
-    whose channels are not in the smallest of three axes."""
+    """Entries that are pictures, with the order of height, width and channels: for those that are
+    not uint8 from 0 to 255 (their range is divided into 256 shades), and those whose channels are
+    not in the smallest of three axes."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -65,7 +65,7 @@ class WrapperSettings:
     wrapper: Annotated[str, MinLen(1)]
     """A name of gymnasium.wrappers, such as RescaleAction, or `module:Class` of your own."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments that it is made with, after the environment."""
+    """Arguments of its constructor, after the environment."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -96,18 +96,17 @@ class GymnasiumSettings:
     """An Atari game as stable-baselines3's AtariWrapper shows it, four frames at once: a life's end
     is an end for the learner alone, an episode is a game, and returns are of unclipped rewards."""
     frame_stack: Annotated[Int, Ge(1), Le(64)] | None = None
-    """Observations that are shown at once, the oldest first; left out, one, of Atari four."""
+    """How many observations are shown at once, the oldest first; by default one, for Atari four."""
     remake: bool = False
-    """Whether each episode begins in an environment that is newly made, for one that keeps
-    something from one episode to the next. Its making takes its time each time."""
+    """Whether each episode begins in a newly made environment, for one that carries something from
+    one episode to the next. Making it takes time in every episode."""
     num_envs: Annotated[Int, Ge(1), Le(4096)] = 16
-    """Copies, one row each; left out, one with the algorithms of stable-baselines3 and
+    """Copies, one row each; by default one with the algorithms of stable-baselines3 and
     sb3-contrib, as in their scripts."""
     processes: Annotated[Int, Ge(1), Le(256)] = 1
-    """Processes that step the copies; with one, they are stepped in the training's own. The bits
-    are the same."""
+    """Processes that step the copies; 1: the training's own. The bits are the same."""
     timeout_wait: Annotated[Float, Gt(0), Le(1e6)] = 300.0
     """Seconds that a process may take for a step or to begin an episode."""
     via: Literal["attributes", "options"] = "attributes"
-    """How a lesson's parameters reach the environment before an episode: as attributes of the
-    environment or of a wrapper, or as options of its reset."""
+    """How a lesson's parameters reach the environment before an episode: as attributes of it or of
+    a wrapper, or as options of its reset."""

@@ -21,24 +21,23 @@ class PettingZooSettings:
     module may lie in the working directory. A module alone means its parallel_env."""
     win: WinRule | None = None
     """When an agent has won, by its own rewards, steps, infos and end; the first agent's win is the
-    episode's. Left out, none wins, and returns alone are shown."""
+    episode's. By default none wins, and returns are shown."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Arguments that the environment is made with."""
     max_episode_steps: Annotated[Int, Ge(1), Le(2**31)] | None = None
-    """Steps after which an episode is cut off; left out, the environment says."""
+    """Steps after which an episode is truncated; by default as the environment says."""
     masks: MaskRule | None = None
-    """Where an agent's info has its action masks; left out, its observation's entry action_mask, if
-    there is one."""
+    """Where an agent's info has its action masks; by default the observation's entry action_mask,
+    if there is one."""
     observation: ObservationParts = ObservationParts()
-    """What of an agent's observation is seen, and as what."""
+    """Which entries of an agent's observation are shown, and how."""
     num_envs: Annotated[Int, Ge(1), Le(4096)] = 16
     """Copies, one row each; left out, one with the algorithms of stable-baselines3 and
     sb3-contrib."""
     processes: Annotated[Int, Ge(1), Le(256)] = 1
-    """Processes that step the copies; with one, they are stepped in the training's own. The bits
-    are the same."""
+    """Processes that step the copies; 1: the training's own. The bits are the same."""
     timeout_wait: Annotated[Float, Gt(0), Le(1e6)] = 300.0
     """Seconds that a process may take for a step or to begin an episode."""
     via: Literal["attributes", "options"] = "attributes"
-    """How a lesson's parameters reach the environment before an episode: as attributes of the
-    environment or of a wrapper, or as options of its reset."""
+    """How a lesson's parameters reach the environment before an episode: as attributes of it or of
+    a wrapper, or as options of its reset."""

@@ -66,38 +66,39 @@ class UnitySettings:
     world: Literal["unity"] = "unity"
     """The world."""
     file_name: Annotated[str, MinLen(1)] | None = None
-    """The build's program; null waits for an editor, in which somebody presses Play."""
+    """The build's program; null: wait for an editor in which you press Play."""
     env_args: tuple[str, ...] = ()
-    """Arguments of the build's own."""
+    """Arguments for the build."""
     num_envs: Annotated[Int, Ge(1), Le(65536)] = 8
-    """Agents that are stepped together, in as many processes as that takes."""
+    """How many agents are stepped together, in as many processes as that takes."""
     threads: Annotated[Int, Ge(1), Le(1024)] = 1
-    """No effect: a build has threads of its own. So a curriculum of another world needs no change
-    but its world."""
+    """No effect: a build has its own threads. The key exists so that curricula of other worlds only
+    need another world."""
     behavior: Annotated[str, MinLen(1)] | None = None
-    """The behavior that learns, without its team; only needed where a build has several."""
+    """The behavior that learns, without its team; needed only if a build has several."""
     others: Mapping[str, OtherActions] = field(default_factory=dict)
-    """What behaviors that don't learn are sent, by name: zeros, as those that are not named, or
-    random actions."""
+    """What to send to behaviors that don't learn, by name: zeros (the default) or random
+    actions."""
     targets: Mapping[str, Annotated[Int, Ge(0), Le(100)]] | None = None
-    """Targets that result lines and lessons name, each with its number of difficulties (0: has
-    none). Left out, what the build says, or one target `task`."""
+    """Targets in result lines and lessons, each with its number of difficulties (0: none). By
+    default those that the build sends, or one target `task`."""
     win: Winning | None = None
-    """What counts as won; left out, result lines say it; none: nothing, mean returns count."""
+    """What counts as a win; by default result lines decide; none: nothing, and mean returns
+    count."""
     log_channel: str = str(STRING_LOG)
-    """Id of the side channel that result lines come over."""
+    """Id of the side channel for result lines."""
     no_graphics: Bool = True
     """Whether the build runs without pictures."""
     timeout_wait: Annotated[Float, Gt(0), Le(1e6)] = 60.0
-    """Seconds that a build may take for a start or a step; then it counts as hanging."""
+    """Seconds that a build may take to start or to step; after that it counts as hanging."""
     base_port: Port | None = None
-    """Process i calls at this port + i; left out, any that is free. An editor calls at 5004."""
+    """Process i uses this port + i; by default any free port. An editor uses 5004."""
     log_folder: Annotated[str, MinLen(1)] | None = None
     """Folder for the builds' logs, Player-0.log and so on."""
     max_lifetime_restarts: Annotated[Int, Ge(-1), Le(10**9)] = 10
-    """How often a process that was killed or hangs is started again; -1: always."""
+    """How often a process that was killed or hangs is restarted; -1: always."""
     restarts_rate_limit_n: Annotated[Int, Ge(-1), Le(10**9)] = 1
-    """How often of it within `restarts_rate_limit_period_s`; -1: always."""
+    """How often within `restarts_rate_limit_period_s`; -1: always."""
     restarts_rate_limit_period_s: Annotated[Float, Gt(0), Le(1e9)] = 60.0
     """Seconds."""
     width: Annotated[Int, Ge(1), Le(65536)] = 84
@@ -107,11 +108,11 @@ class UnitySettings:
     quality_level: Annotated[Int, Ge(0), Le(100)] = 5
     """Quality of the pictures."""
     time_scale: Annotated[Float, Gt(0), Le(100)] = 20.0
-    """Seconds of the game in one of the clock."""
+    """Game seconds per real second."""
     target_frame_rate: Annotated[Int, Ge(-1), Le(10**6)] = -1
-    """Pictures a second; -1: as many as possible."""
+    """Frames per second; -1: as many as possible."""
     capture_frame_rate: Annotated[Int, Ge(0), Le(10**6)] = 60
-    """Pictures in a second of the game; 0: as the clock says."""
+    """Frames per game second; 0: by the real clock."""
 
     def __post_init__(self) -> None:
         if self.targets is not None and not self.targets:
