@@ -1,8 +1,8 @@
 """Training, evaluating, comparing and loading agents from Python.
 
-What `aimbot_lab.train`, `evaluate`, `compare` and `load` are; README.md beside this module shows
-them. They do what the commands of these names do, and raise `foundation.errors.LabError` where
-those would tell an error. Nothing heavy is imported before one of them is called.
+`aimbot_lab.train`, `evaluate`, `compare` and `load`; README.md beside this module has examples.
+They do the same as the commands of these names, and raise `foundation.errors.LabError` where
+those print an error. Nothing heavy is imported before one of them is called.
 """
 
 import os
@@ -74,14 +74,14 @@ def train(
     progress: bool = False,
     data_dir: DataDir = None,
 ) -> "RunResult":
-    """Train by the curriculum in `file`, each `KEY=VALUE` of `overrides` put in, and track it.
+    """Train by the curriculum in `file`, with each `KEY=VALUE` of `overrides`, and track the run.
 
-    The run is called `name`, else as MLFLOW_RUN_NAME says, else as the curriculum. `init_from` is a
-    run, a folder with an agent, or a file of stable-baselines3's `save`, to begin with.
-    `callbacks` are called beside those that the file names; a run that is resumed does without
-    them. With `progress` lines on standard error, which a notebook shows, say where it stands. A
-    run whose steps were spent before its last lesson passed returns too, with status FAILED, and
-    one that a callback stopped, with KILLED.
+    The run's name is `name`, else MLFLOW_RUN_NAME, else the curriculum's. `init_from` is a run, a
+    folder with an agent, or a file of stable-baselines3's `save` to start from. `callbacks` are
+    called in addition to those that the file names; a resumed run does not have them. `progress`
+    prints lines to stderr, which a notebook shows, too. A run that used up its steps before its
+    last lesson was passed returns with status FAILED, one that a callback stopped with KILLED.
+    Raises LabError for a mistake in an argument or the file, and for a run that failed.
     """
     from aimbot_lab.cli.view import PlainView
     from aimbot_lab.experiment.config.document import load_curriculum
@@ -119,10 +119,10 @@ def evaluate(
     baselines: bool = True,
     data_dir: DataDir = None,
 ) -> "Evaluated":
-    """How a run's agent does where its curriculum ends: `episodes` of every cell.
+    """Play a run's agent, and baselines, for `episodes` of every cell of its last lesson.
 
-    `temperature` is that of the first player: 1 samples, 0 takes the likeliest action, None is the
-    one that agents are advised to play at.
+    `temperature` is that of the agent's first row: 1 samples as in training, 0 takes the likeliest
+    action, None is the recommended one for its algorithm. Raises LabError for an unknown run.
     """
     from aimbot_lab.evaluation.temperature import Temperature
     from aimbot_lab.experiment.analysis.evaluation import (
@@ -152,7 +152,10 @@ def compare(
     agent: str = "last",
     data_dir: DataDir = None,
 ) -> "Comparison | ComparedConfigurations":
-    """The runs in the same episodes: each against the first, or by "config" over their seeds."""
+    """Compare runs on the same episodes: each with the first, or by "config" over their seeds.
+
+    Raises LabError for unknown runs, and for runs that can't be compared.
+    """
     from aimbot_lab.experiment.analysis.comparison import ComparisonRequest, compare_agents
     from aimbot_lab.experiment.analysis.configurations import compare_configurations
     from aimbot_lab.experiment.analysis.learning_curve import read_curves
@@ -172,7 +175,10 @@ def compare(
 def load(
     source: str | PathLike[str], *, agent: str = "last", data_dir: DataDir = None
 ) -> "SavedAgent":
-    """The agent in the folder `source`, or that of the run `source` means."""
+    """The agent in the folder `source`, or the agent of the run `source` (an id, or "latest").
+
+    Runs nothing that the agent's files name. Raises LabError for unknown runs and invalid files.
+    """
     from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.training.agents.agent_files import load_agent
 

@@ -18,7 +18,7 @@ from aimbot_lab.foundation.named_code import always
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 WIDTH = 100  # beyond which heads of columns are wrapped
-quick = click.option("--quick", is_flag=True, help="A few seconds only: rough figures.")
+quick = click.option("--quick", is_flag=True, help="Rough figures in a few seconds.")
 
 
 def number(
@@ -81,9 +81,9 @@ def benchmark(short_help: str) -> Callable[[Callable[..., Report]], click.Comman
 @benchmark("Measure the simulator's steps per second.")
 @quick
 def sim(quick: bool) -> Report:
-    """Measure the simulator: steps per second, what takes the time, how long a start takes.
+    """Measure the simulator: steps per second, time by part, and how long a start takes.
 
-    A step is one decision of one agent, under random play; where an environment has several, the
+    A step is one decision of one agent, under random play; in worlds with several agents a row the
     columns count agents. Takes about a minute; close other programs, and compare only figures of
     the same run.
 
@@ -111,10 +111,10 @@ def sim(quick: bool) -> Report:
     "rows of the arena's hardest target.",
 )
 def train(quick: bool, network: str | None, world: str | None) -> Report:
-    """Measure whole runs: hybrid_ppo against stable-baselines3's PPO, and what takes the time.
+    """Measure whole runs: hybrid_ppo against stable-baselines3's PPO, and their time by part.
 
-    The same arena, networks and hyper-parameters, with lessons and tracking; repeats take turns,
-    and the best counts. Takes some five minutes; close other programs.
+    Both use the same arena, networks and hyper-parameters, with lessons and tracking; repeats take
+    turns, and the best counts. Takes about five minutes; close other programs.
 
     \b
     Example:
@@ -141,9 +141,9 @@ def scale(quick: bool) -> Report:
     """Measure one training in 1, 2 and 4 processes and with two threads, and their exchange.
 
     The runs are goto's, with layers of 64 and of 128 units. They take turns, in alternating
-    order, and each turn is compared with the one of one process beside it. Takes some ten minutes
-    and 3 GB of memory; close other programs, and have a core for each process, else only the
-    processor's time holds.
+    order, and each turn is compared with the one-process turn beside it. Takes about ten minutes
+    and 3 GB of memory; close other programs, and have a core for each process, or else only CPU
+    time is meaningful.
 
     \b
     Example:
@@ -157,12 +157,12 @@ def scale(quick: bool) -> Report:
 @benchmark("Measure the bridge to ML-Agents.")
 @quick
 def bridge(quick: bool) -> Report:
-    """Measure agents' steps a second by ML-Agents' calls, through the wire and in process.
+    """Measure agent-steps per second through ML-Agents' calls, over the wire and in process.
 
-    Through the wire, a player and a trainer of this package talk by gRPC, each in a process of its
-    own; an echo of messages as long shows what gRPC itself takes. In process, LabEnvironment runs
-    beside the world that it plays. All by turns, under random play. Takes about a minute; close
-    other programs. Needs gRPC: pip install 'aimbot-lab[unity]'.
+    Over the wire, a player and a trainer of this package talk by gRPC, each in a process of its
+    own; an echo of messages of the same length shows the cost of gRPC itself. In process,
+    LabEnvironment runs beside the world that it plays. All take turns, under random play. Takes
+    about a minute; close other programs. Needs gRPC: pip install 'aimbot-lab[unity]'.
 
     \b
     Example:
@@ -186,10 +186,9 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> Report:
     """Train a Gymnasium environment twice to the same proof, and print the ratio of wall time.
 
     First by the curriculum in FILE (default: the shipped cartpole), through all its lessons; then
-    by stable-baselines3's PPO as its own pages use it (a DummyVecEnv, no curriculum, nothing
-    tracked), in the last lesson's parameters alone. Rows, rollouts and hyper-parameters are the
-    same, and both end where the last lesson's test passes. Takes about five minutes; close other
-    programs.
+    by stable-baselines3's PPO as its documentation uses it (a DummyVecEnv, no curriculum, no
+    tracking), on the last lesson's parameters. Rows, rollouts and hyper-parameters are the same,
+    and both end when the last lesson's test passes. Takes about five minutes; close other programs.
 
     \b
     Example:
@@ -209,12 +208,11 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> Report:
 @number("--seeds", 3, (1, 100), "Trainings of each side, interleaved.")
 @options.data_dir
 def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> Report:
-    """Train algorithms of ours beside plain scripts of their libraries, by rl-zoo3's numbers.
+    """Train with rl-zoo3's hyper-parameters, by us and by plain scripts of the libraries.
 
     Environments from CartPole to Pong; a row needs its package (gymnasium[box2d], mujoco, minigrid,
-    ale-py). Prints the mean return of the last episodes, and the ratio of the processor's time.
-    Takes hours for all rows: results are kept in the data folder, and a row that is there is not
-    trained again.
+    ale-py). Prints the mean return of the last episodes, and the ratio of CPU time. All rows take
+    hours: results are kept in the data folder, and finished rows are not trained again.
 
     \b
     Example:
@@ -232,11 +230,10 @@ def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> Report:
 def panel(pairs: int) -> Report:
     """Measure what being watched costs a training.
 
-    A training on Goto is watched for five seconds, left alone for ten, and so on. Watched, it is
-    asked by another process for its state and its newest agent, as by the panel. Says by how much
-    more of the processor's time it takes then, how much of that is its own answering and showing,
-    and what the clock says, in which other programs count too. Takes about five minutes; leave
-    the machine alone meanwhile.
+    A training on Goto is watched for five seconds, left alone for ten, and so on. While it is
+    watched, another process asks for its state and its newest agent, as the panel does. Prints how
+    much more CPU time it takes then, how much of that is its own answering, and wall time, which
+    other programs influence, too. Takes about five minutes; don't use the machine meanwhile.
 
     \b
     Example:
@@ -253,10 +250,10 @@ def panel(pairs: int) -> Report:
 @number("--steps", 2_000_000, (1, 10**9), "Environment steps of a training.")
 @number("--repeats", 3, (1, 100), "Runs with evaluation, and as many without.")
 def evaluation(every: int, episodes: int, steps: int, repeats: int) -> Report:
-    """Measure what `evaluation: {every: N, episodes: M}` costs, in seconds of the processor.
+    """Measure what `evaluation: {every: N, episodes: M}` costs, in CPU seconds.
 
-    The same training of --steps on Goto, with it and without by turns, --repeats times each. Takes
-    about two minutes.
+    The same training of --steps on Goto runs with and without it by turns, --repeats times each.
+    Takes about two minutes.
 
     \b
     Example:
@@ -272,9 +269,9 @@ def evaluation(every: int, episodes: int, steps: int, repeats: int) -> Report:
 @benchmark("Measure what keeping replays costs a training.")
 @number("--rollouts", 40, (2, 100_000), "Rollouts that keep replays, and as many that do not.")
 def replays(rollouts: int) -> Report:
-    """Measure what keeping replays costs a training, in seconds of the processor.
+    """Measure what keeping replays costs a training, in CPU seconds.
 
-    One PPO training on Goto, in which every other rollout keeps replays. Takes about two minutes.
+    In one PPO training on Goto every other rollout keeps replays. Takes about two minutes.
 
     \b
     Example:
@@ -287,10 +284,10 @@ def replays(rollouts: int) -> Report:
 
 @benchmark("Simulate how often lessons would end by luck.")
 def rules() -> Report:
-    """Simulate lessons that should not end, and how soon others do.
+    """Simulate how many lessons end that should not, and how soon the others end.
 
-    By the evidence that lessons end on here, and by the usual share of the last hundred episodes
-    won, compared with the threshold after each. Takes about a minute.
+    Compares the evidence that lessons end on here with the usual rule: the share won of the last
+    hundred episodes, compared with the threshold after each. Takes about a minute.
 
     \b
     Example:
@@ -303,10 +300,10 @@ def rules() -> Report:
 
 @benchmark("Simulate how often intervals of ratings hold.")
 def ratings() -> Report:
-    """Simulate leagues whose true ratings are known.
+    """Simulate leagues with known true ratings.
 
-    How often the 95 % intervals of `aimbot-lab league` hold the true difference, and how often its
-    test finds a cycle where there is none, and where there is one. Takes about a minute.
+    Prints how often the 95 % intervals of `aimbot-lab league` contain the true difference, and how
+    often its test finds a cycle, with and without a true one. Takes about a minute.
 
     \b
     Example:
@@ -326,10 +323,9 @@ def ratings() -> Report:
 def self_play(place: options.StorePlace, **given: Any) -> Report:
     """Train by self-play against the latest self alone, and by each way to draw past selves.
 
-    All last agents then meet in one league, with the scripted players; greedy has 1200 points. Each
-    training is a run, seed by seed: what is done is not trained again, and what was broken off by
-    Ctrl-C goes on when the same command is given again. 15 runs of 20 million steps take
-    hours.
+    All final agents then meet in one league with the scripted players; greedy has 1200 points. Each
+    training is a run, seed by seed. After Ctrl-C the same command continues where it was
+    interrupted. 15 runs of 20 million steps take hours.
 
     \b
     Example:
@@ -358,7 +354,7 @@ class TaskChoice(options.TargetType):
         return (*super().choices, *ABLATION_TASKS)
 
 
-@bench.command(short_help="Compare hybrid_ppo's switches, each by itself.")
+@bench.command(short_help="Compare hybrid_ppo's options one by one.")
 @click.option(
     "--task",
     "--target",
@@ -377,27 +373,31 @@ class TaskChoice(options.TargetType):
     help="A variant to compare, for example 'target linear'; repeatable. [default: all; of recall "
     "memory and bins, of stale bins and two bounds of dual clip, of duel the parts of a network]",
 )
-@click.option("--leave-one-out", is_flag=True, help="Everything on, and one thing off in turn.")
+@click.option(
+    "--leave-one-out",
+    is_flag=True,
+    help="Start with everything on, and turn one option off at a time.",
+)
 @click.option(
     "--threshold",
     type=options.NumberRange(0, 1, min_open=True, max_open=True),
-    help="Win rate to prove to exceed. [default: 0.7; of stale 0.4, of recall 0.8]",
+    help="Win rate that must be exceeded. [default: 0.7; stale 0.4, recall 0.8]",
 )
 @number("--seeds", 5, (1, 1000), "Runs of each variant.")
 @click.option(
     "--steps",
     type=click.IntRange(1),
-    help="Steps after which a training has failed. [default: 4 million; of recall 16 million]",
+    help="Steps after which a training has failed. [default: 4 million; recall 16 million]",
 )
 @options.as_json
 def ablation(steps: int | None, as_json: bool, **given: Any) -> None:
-    """Train with each switch of hybrid_ppo on, alone: steps and seconds to a threshold.
+    """Train with each option of hybrid_ppo on its own: steps and CPU seconds to a threshold.
 
-    Bins are plain PPO, and the others stand against it: the same world, in which all observe units
-    (rays and the enemies in sight), the same lesson, settings and seeds. Each trained agent then
-    plays fresh episodes. Seconds are the processor's. A row of encoders or memory takes some
-    minutes a seed, of the others some seconds; Ctrl-C shows what is done so far. Of recall the
-    agent with a memory learns first, and the others take as many steps as it did.
+    The row `bins` is plain PPO, with which the others are compared: in the same world, in which all
+    observe units (rays and the enemies in sight), with the same lesson, settings and seeds. Each
+    trained agent then plays new episodes. Rows with encoders or a memory take some minutes per
+    seed, the others some seconds; Ctrl-C shows the results so far. With --task recall the agent
+    with a memory learns first, and the others take as many steps.
 
     \b
     Examples:
