@@ -418,6 +418,10 @@ FORMS: Mapping[str, Callable[[Any], str | None]] = {
     "gradient_steps": lambda value: (
         None if _is_count(value) or value == -1 else "must be at least 1, or -1 for one a step"
     ),
+    **dict.fromkeys(
+        ("target_policy_noise", "target_noise_clip"),
+        lambda value: None if value >= 0 else "must be at least 0",
+    ),
 }
 """What is wrong with the value of an option beside its type, by its name."""
 
