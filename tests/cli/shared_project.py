@@ -78,13 +78,17 @@ class Project:
 
     def wait_for_checkpoint(self, after: int = 0) -> tuple[str, int]:
         """The one run that trains, once it has a checkpoint after that step, and which step."""
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end:
+        end, process = time.monotonic() + WAIT_S, self.begun[-1]
+        while True:
+            over = process.poll() is not None or time.monotonic() > end
             for path in self.data.runs.glob("*/checkpoints"):
                 if (step := CheckpointFolder(path).newest_step or 0) > after:
                     return path.parent.name, step
+            if over:
+                process.kill()
+                said = f"exit code {process.poll()}: {process.communicate()}"
+                raise AssertionError(f"no checkpoint after step {after}: {said}")
             time.sleep(0.02)
-        raise AssertionError("no checkpoint came")
 
 
 def document(process: "subprocess.Popen[str]", wanted: int) -> dict[str, Any]:

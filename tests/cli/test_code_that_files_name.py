@@ -17,7 +17,7 @@ from tiny_runs import invoke, invoke_plainly, write
 from aimbot_lab.cli.commands import files
 from aimbot_lab.cli.commands.record import replay
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.named_code import EVERYTHING, TRUST, UntrustedCodeError
+from aimbot_lab.foundation.named_code import TRUST, UntrustedCodeError
 from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.parts.watch import _Theatre
 from aimbot_lab.panel.server.trainings import Curricula
@@ -362,14 +362,6 @@ def test_the_panel_plays_no_code_of_somebody_else(foreign: Project) -> None:
     found: list[Any] = []
     assert not foreign.marked_by(lambda: found.append(looks(foreign)))
     assert found[0][0][-1].startswith("env.module: the module marking is not run")
-
-
-def test_what_a_user_trusts_the_panel_plays(
-    foreign: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(TRUST, EVERYTHING)
-    assert foreign.marked_by(lambda: looks(foreign))
-    assert "marking" not in sys.modules
 
 
 def test_code_that_ends_its_process_leaves_the_panel_a_line(

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow_servers import HOST, IN_PLACE, SERVED, Servers, mlflow_servers
+from mlflow_servers import HOST, OPEN, mlflow_server
 from tiny_runs import Told, invoke, invoke_plainly, write
 
 from aimbot_lab.foundation.errors import StoreError
@@ -76,17 +76,14 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with mlflow_servers(tmp_path_factory.mktemp("servers")) as both:
-        yield both
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with mlflow_server(tmp_path_factory.mktemp("server")) as address:
+        yield address
 
 
-@pytest.fixture(scope="module", params=[SERVED, IN_PLACE])
-def lab(
-    request: pytest.FixtureRequest, servers: Servers, tmp_path_factory: pytest.TempPathFactory
-) -> Lab:
-    uri = servers.served if request.param == SERVED else servers.in_place
-    return Lab(tmp_path_factory.mktemp("data"), uri)
+@pytest.fixture(scope="module")
+def lab(server: str, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    return Lab(tmp_path_factory.mktemp("data"), server)
 
 
 @pytest.mark.parametrize(
@@ -111,21 +108,21 @@ def test_a_run_on_a_server_is_read(lab: Lab, words: tuple[Any, ...], tmp_path: P
 
 @pytest.fixture
 def names_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """HOST is a name of this machine."""
+    """HOST, and what has it in it, are names of this machine."""
     look_up = socket.getaddrinfo
 
     def found(host: Any, *rest: Any, **options: Any) -> Any:
-        return look_up("127.0.0.1" if host in (HOST, HOST.encode()) else host, *rest, **options)
+        return look_up("127.0.0.1" if HOST in str(host) else host, *rest, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", found)
 
 
 @pytest.mark.usefixtures("names_this_machine")
-def test_a_server_is_asked_by_a_name_that_it_knows(servers: Servers, tmp_path: Path) -> None:
-    named = servers.in_place.replace("127.0.0.1", HOST)
-    lab = Lab(tmp_path, named)
-    assert lab.run in [run["run_id"] for run in lab("runs", "--json").document]
-    unnamed = servers.served.replace("127.0.0.1", HOST)
+def test_a_server_is_asked_by_a_name_that_it_knows(lab: Lab, tmp_path: Path) -> None:
+    named = lab.uri.replace("127.0.0.1", HOST)
+    told = invoke(tmp_path, "runs", "--tracking-uri", named, "--json").document
+    assert lab.run in [run["run_id"] for run in told]
+    unnamed = lab.uri.replace("127.0.0.1", f"other-{HOST}")
     told = invoke(tmp_path, "runs", "--tracking-uri", unnamed, wanted=1)
     assert told.said.strip() == (
         f"tracking store {unnamed}: the server refuses (403): Invalid Host header - possible DNS "
@@ -134,9 +131,15 @@ def test_a_server_is_asked_by_a_name_that_it_knows(servers: Servers, tmp_path: P
     )
 
 
+@pytest.mark.parametrize("where", ["served", "in place"])
 def test_a_run_begins_with_the_agent_of_a_run_on_a_server_and_is_resumed_and_deleted(
-    lab: Lab,
+    lab: Lab, tmp_path: Path, where: str
 ) -> None:
+    if where == "in place":
+        lab = Lab(tmp_path, lab.uri, f"{POLE}tracking: {{experiment: {OPEN}}}\n")
+        run = connect(DataFolder(tmp_path), choose_address(DataFolder(tmp_path), explicit=lab.uri))
+        assert f"/{OPEN}/" in run.client.get_run(lab.run).info.artifact_uri
+        lab("evaluate", lab.run, "--episodes", 4, "--agent", "best", "--no-baselines")
     begun = lab("run", lab.file, "--init-from", lab.run, "--json", wanted=1).document["run_id"]
     assert json.loads(lab.artifact(begun, "start/agent.json").read_text())["about"]
     lab("resume", begun, "--set", "train.total_steps=2048", wanted=1)
@@ -146,15 +149,14 @@ def test_a_run_begins_with_the_agent_of_a_run_on_a_server_and_is_resumed_and_del
     assert begun not in {run.run_id for run in listed}
 
 
-@pytest.mark.parametrize("lab", [SERVED], indirect=True)
 def test_a_copy_of_an_artifact_is_gone_when_the_command_has_ended(lab: Lab, tmp_path: Path) -> None:
-    words = ["evaluate", lab.run, "--episodes", "2", "--no-baselines", "--tracking-uri", lab.uri]
+    words = ["export", lab.run, "-o", tmp_path / "agent", "--tracking-uri", lab.uri]
     subprocess.run(
         [sys.executable, "-m", "aimbot_lab", *words, "--data-dir", lab.data],
         env={**os.environ, "TMPDIR": str(tmp_path)},
         check=True,
     )
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "agent"]
 
 
 def test_an_artifact_that_is_read_again_is_one_copy(lab: Lab) -> None:
@@ -163,10 +165,8 @@ def test_an_artifact_that_is_read_again_is_one_copy(lab: Lab) -> None:
     assert {path.name for path in first.iterdir()} == {"agent.json", "agent.safetensors"}
 
 
-def test_self_play_on_a_server_has_its_snapshots_and_replays(
-    servers: Servers, tmp_path: Path
-) -> None:
-    lab = Lab(tmp_path, servers.served, DUEL)
+def test_self_play_on_a_server_has_its_snapshots_and_replays(server: str, tmp_path: Path) -> None:
+    lab = Lab(tmp_path, server, DUEL)
     words = (lab.run, "--games", 4, "--snapshots", 2, "--difficulty", 1, "--json")
     league = lab("league", *words).document
     assert {player["name"] for player in league["players"]} >= {"snapshot-000000", "last"}
@@ -265,19 +265,16 @@ def files_with_the_password(folder: Path) -> list[Path]:
     return [path for path in files if PASSWORD.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize("given", ["option", "file"])
 def test_the_password_of_a_server_is_kept_nowhere_and_asked_for_by_its_names(
-    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
         monkeypatch.setenv(name, "")
     data = tmp_path / "data"
-    with login_in_front_of(servers.served) as address:
+    with login_in_front_of(server) as address:
         uri = address.replace("//", f"//admin:{PASSWORD}@")
-        text = POLE + (f"tracking: {{uri: '{uri}'}}\n" if given == "file" else "")
-        words: list[Any] = ["run", write(tmp_path, text=text), "--json"]
-        words += ["--tracking-uri", uri] if given == "option" else []
-        told = invoke(data, *words, wanted=1)
+        file = write(tmp_path, text=f"{POLE}tracking: {{uri: '{uri}'}}\n")
+        told = invoke(data, "run", file, "--json", wanted=1)
         assert PASSWORD not in told.output + told.said
         run = told.document["run_id"]
         assert files_with_the_password(data) == []
@@ -299,11 +296,11 @@ def test_the_password_of_a_server_is_kept_nowhere_and_asked_for_by_its_names(
 
 
 def test_what_waits_for_a_server_with_a_password_is_delivered_by_whoever_knows_it(
-    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
     folder = DataFolder(tmp_path)
-    with login_in_front_of(servers.served) as address:
+    with login_in_front_of(server) as address:
         uri = address.replace("//", f"//admin:{PASSWORD}@")
         tracker = open_run(folder, TrackingSettings(), RunDescription("n"), tracking_uri=uri)
         tracker.log_metrics(1, {"a": 1.0})
@@ -323,12 +320,12 @@ def refuse_all(_: object) -> None:
 
 
 def test_a_sweep_tracks_its_trials_on_a_server_and_keeps_no_password_of_it(
-    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
         monkeypatch.setenv(name, "")
     write(tmp_path, "pole.yaml", POLE)
-    with login_in_front_of(servers.served) as address:
+    with login_in_front_of(server) as address:
         uri = address.replace("//", f"//admin:{PASSWORD}@")
         sweep = write(tmp_path, "sweep.yaml", f"{SWEEP}tracking: {{uri: '{uri}'}}\n")
         data = tmp_path / "data"

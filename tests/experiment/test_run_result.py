@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from aimbot_lab.experiment.runs.result import (
     with_section,
 )
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.replay.episode import Replay
 from aimbot_lab.tracking.history import Addition
 from aimbot_lab.tracking.journal_tracker import RunDescription
 from aimbot_lab.tracking.tracker import RunSummary
@@ -317,12 +319,16 @@ RUN = RunSummary("r1", "goto", "goto", "4", "FINISHED", datetime.now(UTC), None,
 UNUSED: Any = None
 SAVED = SavedAgent(UNUSED, UNUSED, UNUSED, {"step": 5000})
 AGENT = TrackedAgent(RUN, "best", UNUSED, SAVED)
-REPLAY = replace(replay_of("goto", time_limit=0.3), about={"player": "temperature 0.5"})
 BEFORE = "**All lessons passed.**\n\n### Lessons\n\n| a |"
 
 
+@cache  # not made on import: a kernel would be compiled while all workers wait
+def replay() -> Replay:
+    return replace(replay_of("goto", time_limit=0.3), about={"player": "temperature 0.5"})
+
+
 def record(name: str, note: str = BEFORE) -> Addition:
-    return film_record(Path("/films") / name, [REPLAY, REPLAY], agent=AGENT, note=note)
+    return film_record(Path("/films") / name, [replay(), replay()], agent=AGENT, note=note)
 
 
 def note_after(*names: str) -> str:

@@ -64,6 +64,7 @@ def test_a_stop_while_the_learner_waits_counts_nothing_of_the_rollout() -> None:
     assert ended.steps in (0, 512, 1024, 1536)
 
 
+@pytest.mark.campaign
 def test_processes_of_this_machine_end_in_the_bits_of_one_process() -> None:
     made = plan(actors=ActorSettings(number=2))
     ended = Training(made).learn(Record(), SilentObserver(), lambda: False)

@@ -69,7 +69,7 @@ def test_an_algorithm_trains_reports_and_its_saved_agent_acts_the_same(
     assert loaded.train == training.plan.train
 
 
-@pytest.mark.parametrize("algo", CLASSES)
+@pytest.mark.parametrize("algo", ["ppo", "dqn", "hybrid_ppo"])
 def test_an_algorithm_repeats_itself_from_its_seed(algo: str) -> None:
     short = plan(algo, total_steps=1024)
     first, second = (

@@ -136,7 +136,7 @@ def test_arrays_are_gathered_in_the_order_of_ranks(answers: list[dict[str, Any]]
 
 
 def test_a_killed_process_is_noticed_at_once() -> None:
-    count = 3
+    count = 2
     with processes(count, "SIGKILL") as started:
         assert started[-1].wait(300) == -signal.SIGKILL
         begin = time.monotonic()

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch 
 
 @pytest.mark.parametrize(
     ("space", "given"),
-    [*KINDS[::2], KINDS[-1], *(("hybrid", given) for given in VARIANTS)],
+    [KINDS[0], KINDS[-1], *(("hybrid", given) for given in VARIANTS[1:])],
     ids=str,
 )
 def test_several_updates_end_where_torchs_do(space: str, given: Any) -> None:
@@ -87,13 +87,12 @@ def test_layers_of_any_size_learn_as_torchs_and_what_pads_them_stays_0(layers: l
     assert not weights.weights.any()
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-def test_the_number_of_threads_changes_nothing(threads: int) -> None:
+def test_the_number_of_threads_changes_nothing() -> None:
     """To the bit: a lone thread does the same pieces in the same order."""
     models = []
     before = th.get_num_threads()
     try:
-        for count in (1, threads):
+        for count in (1, 3):
             model = new_model("fused", "hybrid", n_steps=480, batch_size=3500)
             th.set_num_threads(count)
             models.append(model.learn(2 * 480 * ROWS))

@@ -50,15 +50,14 @@ def test_points_come_before_training_every_so_many_steps_and_at_the_end() -> Non
 def test_a_resumed_training_goes_on_with_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # a checkpoint at every rollout
     evaluated = replace(plan("ppo", total_steps=4096), evaluation=replace(WITH, every=512))
-    _, whole = learned(evaluated)
-    kept, before, after = Keeper(), Sink(), Sink()
-    Training(evaluated).learn(before, SilentObserver(), lambda: False, links=kept.links)
+    kept, whole, after = Keeper(), Sink(), Sink()
+    Training(evaluated).learn(whole, SilentObserver(), lambda: False, links=kept.links)
     last = kept.checkpoints[len(kept.checkpoints) // 2]
     assert 0 < last.step < 4096
     resumed = Training(evaluated)
     resumed.resume(last.state)
     resumed.learn(after, SilentObserver(), lambda: False)
-    first = {step: found for step, found in evaluations(before).items() if step <= last.step}
+    first = {step: found for step, found in evaluations(whole).items() if step <= last.step}
     assert [*first, *evaluations(after)] == [*evaluations(whole)]
     assert {**first, **evaluations(after)} == evaluations(whole)
 

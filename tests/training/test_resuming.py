@@ -209,7 +209,6 @@ def test_more_steps_bring_what_a_longer_training_would_have_had() -> None:
 
 CONSTANT: Mapping[str, dict[str, Any]] = {
     "ppo": {"network": RUNNING, "reward_scale": "running"},
-    "recurrent_ppo": {},
     "dqn": {"options": {"exploration_initial_eps": 0.05, "buffer_size": 5000}, "network": RUNNING},
     "hybrid_ppo": {"aim": "hybrid", "masks": True, "network": RUNNING, "engine": "fused"},
 }

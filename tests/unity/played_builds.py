@@ -27,9 +27,7 @@ from aimbot_lab.mlagents.session import (
 from aimbot_lab.mlagents.side_channel.side_channel import framed
 from aimbot_lab.worlds.unity.settings import BuildShape, UnitySettings
 from aimbot_lab.worlds.unity.world import UnityWorld
-from tests.worlds.race import Race
-
-RIGHT = Scenario({"right": 1.0})
+from tests.worlds.race import RIGHT, Race
 
 
 class SessionLink:

@@ -1,4 +1,4 @@
-"""Runs on a build, by the command line: trained, evaluated, resumed, searched, and refused."""
+"""Runs on a build, by the command line: trained, evaluated, resumed and refused."""
 
 from pathlib import Path
 
@@ -7,10 +7,6 @@ import pytest
 from aimbot_lab.cli.view import PlainView
 from aimbot_lab.experiment.conversion.players import export_player
 from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
-from aimbot_lab.foundation.named_code import always
-from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.trial import measure
-from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import find_run, metric_history
 from aimbot_lab.tracking.tracker import saved_agents
@@ -57,14 +53,6 @@ environment_parameters:
         value: {sampler_type: uniform, sampler_parameters: {min_value: 11, max_value: 12}}
       - {name: narrow, value: 2}
   difficulty.goto.2: 0
-"""
-SWEEP = """
-name: rates
-base: tiny.yaml
-search:
-  train.learning_rate: {type: float, low: 0.0001, high: 0.01, log: true}
-objective: {measure: win_rate, episodes: 6}
-tracking: {experiment: tests}
 """
 
 
@@ -145,32 +133,3 @@ def test_a_trainer_file_with_env_settings_trains_our_build_as_it_is_converted(
     assert (wide["name"], narrow["name"]) == ("wide", "narrow")
     assert wide["ended_at_step"] < 512
     assert wide["episodes"] > 0
-
-
-def test_a_trial_of_a_sweep_is_worth_what_its_agent_wins(tmp_path: Path) -> None:
-    curriculum(tmp_path)
-    sweep = load_sweep(write(tmp_path, "sweep.yaml", SWEEP), may_run=always)
-    task = TrialTraining(
-        sweep=sweep.config,
-        base=sweep.base,
-        params={"train.learning_rate": 0.001},
-        seed=5,
-        evaluation_seed=6,
-        episodes=6,
-        name="one",
-        tags={},
-        data_folder=DataFolder(tmp_path / "data"),
-        key=None,
-    )
-
-    class Watch:
-        def should_stop(self) -> bool:
-            return False
-
-        def at(self, step: int, steps: int, win_rate: float | None) -> None:
-            """Nothing to note."""
-
-    found = measure(task, Watch())
-    assert found is not None
-    assert found.cells == {"right": found.value}
-    assert (found.episodes, found.value) == (6, found.wins / 6)

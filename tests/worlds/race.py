@@ -18,7 +18,6 @@ from aimbot_lab.foundation.argument_checks import (
 from aimbot_lab.foundation.episodes import LOSS, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BoolArray, Scenario, StepBuffers, WorldSpec
-from aimbot_lab.worlds.testing import Subject
 
 GOAL, LIMIT = 3, 12
 
@@ -144,5 +143,4 @@ class Race:
         )
 
 
-ALONE = Subject(Race, Scenario({"right": 1.0}))
-TOGETHER = Subject(lambda rows: Race(rows, agents=2), Scenario({"right": 1.0}))
+RIGHT = Scenario({"right": 1.0})

@@ -27,7 +27,7 @@ from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import CHECKS, Subject
 from aimbot_lab.worlds.testing.laws import begun, parts_play_as_the_whole, play
-from tests.worlds.race import ALONE, TOGETHER
+from tests.worlds.race import RIGHT, Race
 from tests.worlds.tank import tanks
 from tests.worlds.walkers import walkers
 
@@ -65,13 +65,14 @@ SAMPLED = {  # a parameter of each world, and an interval that it is drawn from
     "duel": ("time_limit", 1.0, 4.0),
     "gorge": ("max_steps", 132.0, 140.0),
 }
+TOGETHER = Subject(lambda rows: Race(rows, agents=2), RIGHT)
 OF_SEVERAL = {"race of two", "duel", "PettingZoo"}
 SUBJECTS = {
     "arena": ARENA,
     "duel": DUEL,
     "duel against scripts": OPPOSED,
     "gorge": GORGE,
-    "race alone": ALONE,
+    "race alone": Subject(Race, RIGHT),
     "race of two": TOGETHER,
     "tank": tanks(),
     "PettingZoo": Subject(
@@ -86,8 +87,6 @@ SUBJECTS = {
     ),
     "CartPole-v1": gymnasium_subject("CartPole-v1", WinRule(return_above=475), 120),
     "Pendulum-v1": gymnasium_subject("Pendulum-v1", WinRule(return_above=-200)),
-    "FrozenLake-v1": gymnasium_subject("FrozenLake-v1", WinRule(return_above=1), 80),
-    "Blackjack-v1": gymnasium_subject("Blackjack-v1", WinRule(return_above=1), 40),
     "BipedalWalker-v3": gymnasium_subject("BipedalWalker-v3", WinRule(return_above=300), 100),
     "Acrobot-v1": gymnasium_subject("Acrobot-v1", WinRule(terminated="win"), max_episode_steps=90),
 }

@@ -180,9 +180,11 @@ def test_what_has_no_frames_is_refused_with_the_way_out() -> None:
         new_environment(GymnasiumSettings(id="Camera-v0", frame_stack=2))
 
 
-@pytest.mark.parametrize(("name", "lives"), [("ALE/Breakout-v5", 5), ("ALE/Pong-v5", 1)])
+@pytest.mark.parametrize(
+    ("name", "lives", "steps"), [("ALE/Breakout-v5", 5, 700), ("ALE/Pong-v5", 1, 1300)]
+)
 def test_atari_is_shown_as_by_stable_baselines3_and_an_episode_is_a_game(
-    name: str, lives: int
+    name: str, lives: int, steps: int
 ) -> None:
     assert ale_py
     ours = GymnasiumWorld(GymnasiumSettings(id=name, atari=True, num_envs=1))
@@ -201,7 +203,7 @@ def test_atari_is_shown_as_by_stable_baselines3_and_an_episode_is_a_game(
     plain, theirs, other = begun()
     random, score, ends, games = np.random.default_rng(0), 0.0, 0, list[tuple[float, float]]()
     block = ours.spec.blocks[0].name
-    for _ in range(2000):
+    for _ in range(steps):
         assert np.array_equal(buffers.observations[block], other)
         frames = plain.unwrapped.ale.getFrameNumber()
         choice = int(random.integers(4))

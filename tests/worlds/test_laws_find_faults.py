@@ -9,7 +9,7 @@ import pytest
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.world import BoolArray, StepBuffers
 from aimbot_lab.worlds.testing import Subject, laws
-from tests.worlds.race import ALONE, Race
+from tests.worlds.race import RIGHT, Race
 from tests.worlds.recorded_race import RACE, RaceReplays, RaceSettings
 from tests.worlds.tank import SPEC, TANK, TankReplays, Tanks, TankType, tanks
 
@@ -96,7 +96,7 @@ BROKEN = {
     "a beginning is not kept": (REPLAYS, kept_by(Forgetful()), "must give its start"),
     "a draw is not declared": (
         laws.the_agents_of_a_row_end_together,
-        Subject(Undeclared, ALONE.scenario),
+        Subject(Undeclared, RIGHT),
         "a draw, which the spec says there is not",
     ),
 }
@@ -128,5 +128,5 @@ def test_tanks_mask_something_and_not_always() -> None:
 
 
 def test_a_race_is_replayed_by_its_law_too() -> None:
-    REPLAYS(Subject(lambda rows: RACE.make(RaceSettings(num_envs=rows)), ALONE.scenario, kind=RACE))
+    REPLAYS(Subject(lambda rows: RACE.make(RaceSettings(num_envs=rows)), RIGHT, kind=RACE))
     assert isinstance(RACE.replays, RaceReplays)

@@ -7,7 +7,7 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.episodes import play
 from aimbot_lab.foundation.episodes import Cell
-from tests.worlds.race import TOGETHER, Race
+from tests.worlds.race import RIGHT, Race
 
 ROWS = 8
 
@@ -22,7 +22,7 @@ def to_the_right(observations: np.ndarray, _starts: np.ndarray) -> np.ndarray:
 def test_each_seat_is_an_environment_agent_by_agent() -> None:
     world = Race(ROWS, agents=2)
     env = WorldVecEnv(world)
-    world.set_scenario(TOGETHER.scenario)
+    world.set_scenario(RIGHT)
     assert env.num_envs == 2 * ROWS
     env.reset()
     for _ in range(3):
@@ -58,7 +58,7 @@ def test_episodes_that_begin_where_none_can_be_resumed_have_no_return_yet() -> N
     world = Race(ROWS, agents=2)
     scale = RunningRewardScale(2 * ROWS, gamma=0.9)
     env = WorldVecEnv(world, reward_scale=scale)
-    world.set_scenario(TOGETHER.scenario)
+    world.set_scenario(RIGHT)
     env.reset()
     kept = env.state()
     kept["rewards"] |= {"returns": np.ones(2 * ROWS), "variance": 4.0}
