@@ -6,8 +6,6 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REAL := .venv-ml-agents
 REAL_OLD := .venv-ml-agents-0.30
-UNUSED := tests?|testing|examples|_inductor|databricks|debugpy|fontTools|gunicorn|jedi|mypyc?|networkx
-UNUSED := $(UNUSED)|onnxruntime|physics|pip|prompt_toolkit|sklearn|wcwidth
 CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
 WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
@@ -15,16 +13,21 @@ WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
 setup: $(READY)
 
-# constraints.txt pins what was tested. pip would make byte code on one core: this does on all. A package may
-# hold a file for another Python, which is passed over, and some of what is installed is hardly ever imported.
+# constraints.txt pins what was tested. pip would make byte code on one core: this does on all, of torch while
+# pip installs the rest. A package may hold a file for another Python, which is passed over, and some of what is
+# installed is hardly ever imported.
+UNUSED := tests?|testing|examples|_inductor|databricks|debugpy|fontTools|gunicorn|jedi|mypyc?|networkx
+UNUSED := $(UNUSED)|onnxruntime|physics|pip|prompt_toolkit|sklearn|wcwidth
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
+COMPILE := $(BIN)/python -W ignore -m compileall -qq -j 0 -x '/($(UNUSED))/' $(VENV)/lib
 $(READY): pyproject.toml constraints.txt
 	@echo "making $(VENV) with $(PYTHON) (a few minutes the first time)"
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || \
 		{ echo "Python 3.11, 3.12 or 3.13 is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt torch --editable '.[dev]'
-	-@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/($(UNUSED))/' \
-		$(VENV)/lib aimbot_lab
+	$(INSTALL) torch
+	@$(COMPILE) & $(INSTALL) --editable '.[dev]' && wait
+	-@$(COMPILE) aimbot_lab
 	@touch $(READY)
 
 run: setup
