@@ -75,7 +75,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_agent_is_evaluated_on_its_build(data: Path) -> None:
-    found = invoke(data, "evaluate", "latest", "--episodes", 6, "--json").document
+    found = invoke(data, "evaluate", "latest", "--episodes", 3, "--json").document
     assert {"sampled", "random"} <= set(found["players"])
 
 

@@ -15,6 +15,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -344,10 +345,19 @@ def load_presets(
     them, which are not handed out.
     Raises ConfigurationError with every fault of every file, each `file:line:column: what`.
     """
+    wanted = SHIPPED_FILES if files is None else tuple(files)
+    return _loaded(wanted, beside) if beside or wanted != SHIPPED_FILES else _shipped()
+
+
+@cache  # every arena begins with them
+def _shipped() -> tuple[Preset, ...]:
+    return _loaded(SHIPPED_FILES)
+
+
+def _loaded(wanted: tuple[Source, ...], beside: Sequence[Path] = ()) -> tuple[Preset, ...]:
     faults: list[str] = []
     places: dict[tuple[str, str], str] = {}
     presets: list[Preset] = []
-    wanted = SHIPPED_FILES if files is None else tuple(files)
     own = [os.path.abspath(name_of(source)) for source in wanted]
     others = [path for path in beside if os.path.abspath(path) not in own]
     for path in (*others, *wanted):

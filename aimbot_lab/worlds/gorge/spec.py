@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from math import atan2, pi, sqrt
 from types import MappingProxyType
 
@@ -108,6 +109,7 @@ def block_table(settings: GorgeSettings) -> core.Ints:
     return np.column_stack([codes, np.cumsum([0, *sizes[:-1]])]).astype(np.int64)
 
 
+@cache  # one for all worlds: no kernel writes to it
 def polar_table() -> core.Floats32:
     """[CELLS, 2] of `pos_polar`: sqrt(x^2 + z^2) / (64 sqrt 2), and atan2(z, x) / (pi / 2)."""
     cells = [divmod(cell, core.SIDE) for cell in range(core.CELLS)]
