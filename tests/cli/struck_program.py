@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PATIENCE_S = 15.0  # longer than it takes all to come on a busy machine
+PATIENCE_S = 45.0  # longer than the leader takes on a busy machine to open the tracking store
 STRIKE, STRUCK = Path("strike"), Path("struck")
 PLACES = "rollout", "minibatch", "gathering", "checkpoint"
 """A step of the world, the sum of gradients, what is told at boundaries and for a checkpoint, and

@@ -47,7 +47,7 @@ class Strike(NamedTuple):
         place = chance.choice(PLACES)
         rank = 0 if place == "checkpoint" else chance.randrange(processes)
         calls = {"rollout": 96, "minibatch": 6, "gathering": 9, "checkpoint": 3}[place]
-        name = chance.choices(["SIGKILL", "SIGSTOP"], [3, 1])[0]
+        name = chance.choices(["SIGKILL", "SIGSTOP"], [7, 1])[0]  # a silent one is waited for
         return cls(rank, place, chance.randint(1, calls), name)
 
 
