@@ -681,7 +681,7 @@ def test_what_an_algorithm_does_not_take_is_told_in_a_line(
         (BOX, "crossq, options: {replay_buffer: her}", "crossq learns nothing by hindsight"),
         (spaces.MultiDiscrete([2, 3]), "ars", "ars acts by [^\\n]* one choice [^\\n]*ppo"),
         (spaces.Box(-np.inf, np.inf, (2,)), "ars", "ars needs two bounds"),
-        (BOX, "td3, options: {target_policy_noise: -1.0}", r"must be at least 0 \(got -1.0\)"),
+        (BOX, "td3, options: {target_policy_noise: -1.0}", "must be at least 0 "),
     ],
 )
 def test_what_an_algorithm_can_not_do_is_told_before_it_starts(
