@@ -181,7 +181,7 @@ class GreedyCheck:
             return f"without exploration it won {won}, which proves the lesson as well"
         return (
             f"enough evidence while it explores, but without exploration it won {won}: "
-            "the lesson goes on and its evidence begins anew"
+            "the lesson continues and its evidence starts over"
         )
 
 

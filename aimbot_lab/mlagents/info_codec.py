@@ -460,7 +460,7 @@ def _pixels(file: bytes, size: tuple[int, int], where: str) -> Float32Array:
 
     width, height = (int.from_bytes(file[at : at + 4], "big") for at in (16, 20))
     if file[:8] + file[12:16] != PNG_HEADER + b"IHDR":
-        raise WireError(f"{where} can't be read: it is no PNG file")
+        raise WireError(f"{where} can't be read: it is not a PNG file")
     if (height, width) != size:  # before it is opened: a wrong one may be of any size
         raise UnityObservationException(
             f"{where} has {width}x{height} pixels; it must have {size[1]}x{size[0]}"

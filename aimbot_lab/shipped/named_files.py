@@ -92,7 +92,7 @@ def _unknown(named: str, kinds: tuple[Kind, ...]) -> str:
     names = [name for kind in kinds for name in shipped_names(kind)]
     nearest = get_close_matches(named[:MAX_NAME], names, n=1)
     known = f"nearest shipped one: {nearest[0]}" if nearest else f"shipped: {', '.join(names)}"
-    return f"no {noun} {shown!r}: there is no file {files} here ({known}); a path is right too"
+    return f"no {noun} {shown!r}: there is no file {files} here ({known}); a path works, too"
 
 
 FILES: Mapping[str, str] = MappingProxyType(

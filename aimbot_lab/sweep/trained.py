@@ -25,7 +25,7 @@ from aimbot_lab.worlds.registry import spec_of, with_shape_of
 def score_by_episodes(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
     """The share of evaluation episodes that the trained agent wins, or their mean return.
 
-    None where the training was ended. Raises RunFailedError where the world tells no returns.
+    None where the training was ended. Raises RunFailedError where the world reports no returns.
     """
     cells: list[CellScore] = []
     by_return = trial_training.sweep.measure is RETURN
@@ -34,7 +34,9 @@ def score_by_episodes(trial_training: TrialTraining, monitor: TrainingMonitor) -
     def worth(cell: CellScore) -> float:
         value = cell.mean_return if by_return else cell.win_rate
         if value is None:
-            raise RunFailedError("objective.measure: the world tells no returns: measure win_rate")
+            raise RunFailedError(
+                "objective.measure: the world reports no returns: measure win_rate"
+            )
         return value
 
     def play(training: Training, tracker: Tracker) -> None:

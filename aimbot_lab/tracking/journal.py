@@ -5,7 +5,7 @@ from where on it lacks files of that part; that note may lag behind, because sen
 stores it once. Beside it lie copies of logged files until they are uploaded, files that grow while
 the run does and become artifacts when it ends, and room on the disk for the run's last words.
 
-A thread carries the journal to its store while the training goes on: each entry at least once, in
+A thread carries the journal to its store while the training continues: each entry at least once, in
 order. Files wait apart: one that can't be stored holds back other files, and nothing else.
 """
 
@@ -567,9 +567,9 @@ MAX_PAUSE = 30.0  # seconds; pauses double up to this
 SLOW = 20.0  # seconds after which an attempt that goes on counts as an outage
 PATIENCE = 1.0  # seconds that the end of a run may wait without a word
 FILE_TRIES = 2  # for which the end of a run waits, where files alone are left
-_CONSEQUENCE = "the training goes on; what it tracks waits on this machine"
+_CONSEQUENCE = "the training continues; what it tracks waits on this machine"
 _FILES_CONSEQUENCE = "the run's files wait on this machine; numbers and its status do not"
-_REFUSED = "the store refuses this entry for good; the training goes on"
+_REFUSED = "the store refuses this entry for good; the training continues"
 
 
 class Sender:

@@ -171,7 +171,7 @@ def _varint(number: int) -> bytes:
     return bytes(groups)
 
 
-_CONSEQUENCE = "the training goes on, untracked until that works"
+_CONSEQUENCE = "the training continues, untracked until that works"
 
 
 class RunAddress(NamedTuple):

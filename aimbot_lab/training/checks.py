@@ -182,7 +182,7 @@ def settings_faults(
         yield OptionFault("network", None, f"scaling: running is not learned by {settings.algo}")
     chooses = spec is not None and algorithm.chooses_bins(settings, spec)
     if settings.options.get(SDE) is True and chooses:
-        what = f"needs actions of numbers alone; {settings.algo} has choices here"
+        what = f"needs continuous actions only; {settings.algo} has choices here"
         yield OptionFault("options", SDE, what)
 
 

@@ -154,7 +154,7 @@ def test_noise_that_depends_on_the_state_is_refused_where_there_are_choices(tmp_
     text = text.replace("Pendulum-v1", "CartPole-v1").replace("-200", "200")
     (line,) = faults_of(write(tmp_path, text=text))
     assert line.endswith(
-        "train.options.use_sde: needs actions of numbers alone; ppo has choices here"
+        "train.options.use_sde: needs continuous actions only; ppo has choices here"
     )
 
 

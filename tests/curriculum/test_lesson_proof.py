@@ -222,7 +222,7 @@ def test_a_lesson_ends_once_the_agent_proves_it_without_exploration() -> None:
     assert first.played == second.played == 500
     assert first.line == (
         "enough evidence while it explores, but without exploration it won 250 of 500 episodes: "
-        "the lesson goes on and its evidence begins anew"
+        "the lesson continues and its evidence starts over"
     )
     kinds = [(event["kind"], event["episodes"]) for event in game.record.events]
     assert kinds == [("greedy", 50), ("greedy", 100), ("lesson", 100)]

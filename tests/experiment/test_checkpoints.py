@@ -126,7 +126,7 @@ def test_a_full_disk_is_told_once_and_so_is_its_end(
     checkpoints.keep(checkpoint(4))
     assert len(told) == 2
     assert "No space left on device" in told[0]
-    assert "the training goes on; it could be resumed from step 1" in told[0]
+    assert "the training continues; it could be resumed from step 1" in told[0]
     assert told[1] == "checkpoints are kept again"
     assert content(tmp_path / "run") == expected(4)
 
@@ -221,7 +221,7 @@ def test_a_folder_that_was_refused_is_begun_with_a_later_checkpoint(tmp_path: Pa
         checkpoints.keep(checkpoint(step))
     assert content(folder) == expected(4)
     assert len(told) == 2
-    assert "No space left on device; the training goes on; until a later one is kept" in told[0]
+    assert "No space left on device; the training continues; until a later one is kept" in told[0]
     assert told[1] == "checkpoints are kept again"
 
 

@@ -56,7 +56,7 @@ def test_an_unknown_name_is_refused_in_one_line_with_the_nearest_or_all_shipped_
         load_curriculum("gotto")
     assert str(caught.value) == (
         "no curriculum 'gotto': there is no file curricula/gotto.yaml here (nearest shipped one: "
-        "goto); a path is right too"
+        "goto); a path works, too"
     )
     with pytest.raises(ConfigurationError, match=r"\(shipped: .*goto, .*short\);"):
         load_curriculum("zzz")

@@ -245,7 +245,7 @@ def test_a_long_backlog_is_sent_in_small_helpings(begin):
     assert max(sizes) <= 64
 
 
-DOWN = "the store is down; the training goes on; what it tracks waits on this machine"
+DOWN = "the store is down; the training continues; what it tracks waits on this machine"
 WORKS = "the tracking store works again; all that waited has arrived"
 
 

@@ -46,7 +46,7 @@ def test_what_the_disk_refuses_is_counted_and_told_once(begin, disk):
     assert not tracker.log_text("text", "a.txt")
     assert len(told) == 1
     assert "No space left on device" in told[0]
-    assert "the training goes on" in told[0]
+    assert "the training continues" in told[0]
     disk.full = False
     tracker.log_metrics(6, {"x": 1.0})
     assert told[1:] == ["what is tracked is kept again; lost in between: 6 entries"]

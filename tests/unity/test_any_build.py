@@ -102,7 +102,7 @@ def test_compressed_pictures_are_read_as_ml_agents_reads_them(
     [
         (b"no picture", [], "a compressed picture can't be read"),
         (png(ONE)[:-30], [], "a compressed picture can't be read"),
-        (png(ONE)[:10], [], "a compressed picture can't be read: it is no PNG file"),
+        (png(ONE)[:10], [], "a compressed picture can't be read: it is not a PNG file"),
         (HUGE, [], "a compressed picture has 60000x60000 pixels; it must have 6x5"),
         (b"", [], "a compressed picture has 0 channels; it must have 3"),
         (png(ONE[:4]), [], "a compressed picture has 6x4 pixels; it must have 6x5"),

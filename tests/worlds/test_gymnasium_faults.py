@@ -152,7 +152,7 @@ def read(space: spaces.Space[Any], **parts: Any) -> ObservationReader:
 
 
 def test_observations_of_nothing_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"^env\.id: an observation holds no number"):
+    with pytest.raises(ConfigurationError, match=r"^env\.id: an observation has no numbers"):
         read(spaces.Dict({"none": spaces.Box(0, 1, (0,))}))
 
 
@@ -314,7 +314,7 @@ def test_an_observation_that_is_not_of_its_space_is_told_of_once(
     world = corridors(WinRule(terminated="win"), id="Beyond-v0", kwargs=given)
     results(world)
     results(world)
-    told = [] if what is None else [f"Beyond-v0: its {what} (told once)"]
+    told = [] if what is None else [f"Beyond-v0: its {what} (reported once)"]
     assert new_notices(world) == told
 
 

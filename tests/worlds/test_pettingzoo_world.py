@@ -245,7 +245,7 @@ def test_agents_that_are_not_there_or_not_known_are_told_of(
 ) -> None:
     world, buffers = begun(rows=1)
     world._copies._envs[0].env.agents.append("stranger")
-    with pytest.raises(RunFailedError, match="its step has the agent stranger, whom possible_ag"):
+    with pytest.raises(RunFailedError, match="its step has the agent stranger, which possible_ag"):
         moved(world, buffers, 0, 0, 0)
     own = Walkers.step
 

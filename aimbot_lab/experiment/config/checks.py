@@ -429,12 +429,14 @@ def number_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Dia
     """Why an algorithm that acts by bounded numbers alone can't act in that world."""
     algorithm, spec, key = algorithm_of(train), spec_of(env), ("train", "algo")
     if algorithm.candidates and len(spec.branches) + (spec.continuous > 0) > 1:
-        what = "acts by numbers alone (a Box) or one choice (Discrete), and actions have more here"
+        what = (
+            "needs continuous actions (a Box) or one choice (Discrete), and actions have more here"
+        )
         yield Diagnostic(key, f"{train.algo} {what} (world {env.world}): use ppo")
     if not algorithm.numbers_only and (spec.branches or not algorithm.candidates):
         return
     if spec.branches:
-        what = "acts by numbers alone (a Box), and actions have choices here"
+        what = "needs continuous actions (a Box), and actions have choices here"
         yield Diagnostic(key, f"{train.algo} {what} (world {env.world}): use ppo or dqn")
         return
     bounded = np.isfinite(spec.action_bounds).all(axis=0)

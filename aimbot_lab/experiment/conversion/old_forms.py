@@ -71,7 +71,7 @@ def todays_form(data: Mapping[str, Any]) -> TodaysForm:
         parameters |= _courses(course, behavior, (CURRICULUM, behavior), moved)
     if "resampling-interval" in parameters:
         del parameters["resampling-interval"]
-        what = "has no counterpart: samplers draw anew for every episode"
+        what = "has no counterpart: samplers draw a new value for every episode"
         notes.append(Diagnostic(moved.get((SECTION, "resampling-interval"), ()), what))
     if parameters:
         today[SECTION] = {

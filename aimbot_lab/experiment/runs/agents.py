@@ -309,7 +309,7 @@ class AgentsOnRequest:
         self._tracker, self._env, self._train = tracker, env, train
 
     def keep_agent(self, policy: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        """`about` with the agent's name, or why it could not be kept; the training goes on."""
+        """`about` with the agent's name, or why it could not be kept; the training continues."""
         name = saved_name(about["step"])
         try:
             with tempfile.TemporaryDirectory("-agent") as folder:

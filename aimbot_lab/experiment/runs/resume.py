@@ -336,7 +336,7 @@ def _differences(record: RunRecord, newest: KeptCheckpoint, training: Training) 
     if (end := record.spent_steps or 0) > newest.step:
         yield (
             f"the run ended at step {end:,}, and its last checkpoint is of step {newest.step:,}: "
-            "the steps between are trained anew, and its metrics have both"
+            "the steps in between are trained again, and metrics have both"
         )
     jumps = [f"{key} from {a:.4g} to {b:.4g}" for key, (a, b) in training.schedule_jumps.items()]
     if jumps:

@@ -419,7 +419,7 @@ class CheckpointFolder:
         except OSError as error:
             self._disk.begin(
                 f"{self.path}: no checkpoint: {error.strerror or error}",
-                consequence=f"the training goes on; {self._resume_point()}",
+                consequence=f"the training continues; {self._resume_point()}",
             )
         else:
             self._disk.end("checkpoints are kept again")

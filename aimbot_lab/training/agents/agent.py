@@ -155,7 +155,7 @@ class Agent:
             raise ConfigurationError(
                 f"temperature {asked:g}: an agent of {self.train.algo} "
                 f"{'ranks actions' if ranks else 'acts without chance'} and has no probabilities "
-                "to sample from; it plays at 0 alone"
+                "to sample from; it only plays at 0"
             )
         return LIKELIEST
 

@@ -1,6 +1,6 @@
 """The agent judged while it trains: the last lesson's cells, and proofs without exploration.
 
-Both are played in worlds of their own, on seeds of their own: the training goes on as if neither
+Both are played in worlds of their own, on seeds of their own: the training continues as if neither
 were.
 """
 

@@ -443,7 +443,9 @@ class Copies:
         seen = self._reader.read(observation, self._kind)
         if self._reader.fault is not None and not self._told:
             self._told = True
-            self._notices.append(f"{self.settings.id}: its {call} {self._reader.fault} (told once)")
+            self._notices.append(
+                f"{self.settings.id}: its {call} {self._reader.fault} (reported once)"
+            )
         return seen
 
     def _keep_masks(self, row: int, info: Any, *, begins: bool) -> None:
@@ -520,7 +522,7 @@ class Copies:
             raise ForeignCodeError(gave)
         self._set_ends(bounded=False)
         low, high = self.spec.observation_low[column], self.spec.observation_high[column]
-        self._notices.append(f"{gave}; its space says {low:g} to {high:g} (told once)")
+        self._notices.append(f"{gave}; its space says {low:g} to {high:g} (reported once)")
 
     def _refuse_infinite_rewards(self, rewards: Float32Array) -> None:
         """Raise ForeignCodeError for NaN and infinity, which learning would spread unseen."""

@@ -361,7 +361,9 @@ def _check_size(names: list[str], blocks: list[ObservationBlock]) -> None:
             "{drop: [...]}"
         )
     if not names and all(block.kind != "image" for block in blocks):
-        raise ConfigurationError("env.id: an observation holds no number, so none could be learned")
+        raise ConfigurationError(
+            "env.id: an observation has no numbers, so nothing could be learned"
+        )
 
 
 def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:

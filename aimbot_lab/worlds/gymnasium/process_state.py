@@ -80,7 +80,7 @@ class ProcessGuard:
         """What there is to report since the last call."""
         new = [what for what, told in self._told.items() if not told]
         self._told = dict.fromkeys(self._told, True)
-        return [f"{self._name}: it {what} (told once)" for what in new]
+        return [f"{self._name}: it {what} (reported once)" for what in new]
 
     @contextmanager
     def kept(self) -> Iterator[None]:

@@ -206,7 +206,7 @@ class JointEnv(gymnasium.Env[Any, Any]):
         present = list(self.env.agents)
         for agent in present:
             if agent not in self._names:
-                raise MisfitError(f"has the agent {agent}, whom possible_agents does not name")
+                raise MisfitError(f"has the agent {agent}, which possible_agents does not name")
         return present
 
     def _show(self, observations: Mapping[Any, Any], infos: Any, acted: Set[Any]) -> None:
