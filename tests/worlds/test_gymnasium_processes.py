@@ -161,7 +161,7 @@ def test_what_environments_do_is_reported_once() -> None:
 BY_CHOICES = "hybrid_ppo", "maskable_ppo", "dqn", "qrdqn"
 HER = "dqn", "qrdqn", "sac", "td3", "ddpg", "tqc"
 EVERY = [(name, False) for name, one in ALGORITHMS.items() if one.table is None]
-CHEAP = ("ppo", False), ("sac", True)
+CHEAP = ("ppo", False), ("dqn", True)
 
 
 def trained(algo: str, processes: int, *, her: bool) -> str:
