@@ -208,11 +208,11 @@ def as_batch(values: Any, shape: tuple[int, ...], name: str) -> npt.NDArray[Any]
 
 def action_codec(
     spec: WorldSpec, kind: ActionKind, aim_bins: Sequence[float] | None
-) -> "BinnedActions | HybridActions":
+) -> "BinnedActions | FlatChoice | HybridActions":
     """The codec of `kind`; without `aim_bins`, eleven values between the limits of the mouse.
 
     `bins` is a `MultiDiscrete` of the world's branches and one index into the aim bins, which
-    every library can learn. `hybrid` is the world's own action: a `Dict` of `branches`
+    every library can learn, or a `Discrete` where that is one choice. `hybrid` is the world's own action: a `Dict` of `branches`
     (`MultiDiscrete`) and `mouse` (`Box`).
     """
     if kind == "hybrid":
@@ -221,7 +221,8 @@ def action_codec(
         return HybridActions(spec)
     if kind != "bins":
         raise ConfigurationError(f"action must be bins or hybrid (got {kind!r})")
-    return BinnedActions(spec, aim_bins)
+    binned = BinnedActions(spec, aim_bins)
+    return FlatChoice(binned) if len(binned.sizes) == 1 else binned
 
 
 class HybridActions:

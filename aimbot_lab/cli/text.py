@@ -334,7 +334,7 @@ def time_left(snapshot: "TrainingSnapshot") -> str:
 
 def show_result(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
     """Print how a run ended, what is missing of it, and how to resume it and to look at it."""
-    from aimbot_lab.experiment.runs.result import outcome
+    from aimbot_lab.experiment.runs.result import NEXT_COMMANDS, outcome
 
     if as_json:
         print_json(result.as_json())
@@ -360,6 +360,10 @@ def show_result(result: "RunResult", data_dir: Path | None, *, as_json: bool) ->
     if way := resume_command(result, data_dir):
         click.echo(f"To resume it: {way}", err=True)
     click.echo(f"{LOOK}{view_command(result.tracking_uri, data_dir)}", err=as_json)
+    if not as_json:
+        for purpose, (word, *more) in NEXT_COMMANDS.items():
+            way = _command([word, result.run_id[:SHORT_ID], *more], data_dir)
+            click.echo(f"{purpose}: {way}")
 
 
 def resume_command(result: "RunResult", data_dir: Path | None) -> str:

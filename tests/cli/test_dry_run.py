@@ -10,7 +10,7 @@ from tiny_runs import invoke_plainly
 from aimbot_lab.cli.commands.run import plan_text
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.plan import plan_curriculum
+from aimbot_lab.experiment.runs.plan import plan_curriculum, tried_speed
 
 GOTO = Path(__file__).parents[2] / "curricula" / "goto.yaml"
 
@@ -45,6 +45,25 @@ def test_warnings_are_told_on_standard_error_and_in_the_document() -> None:
     warnings = json.loads(result.stdout)["warnings"]
     assert len(warnings) == 2
     assert result.stderr.splitlines() == [f"warning: {warning}" for warning in warnings]
+
+
+def test_a_forecast_tries_the_speed_and_creates_nothing(folder: Path) -> None:
+    lines = "name: c", "env: {world: gymnasium, id: CartPole-v1}", "train: {algo: a2c}"
+    (folder / "c.yaml").write_text("\n".join(lines), "utf-8")
+    speed = tried_speed(load_curriculum("c.yaml").config, 1.0)
+    assert speed is not None
+    assert speed > 0
+    assert [path.name for path in folder.iterdir()] == ["c.yaml"]
+
+
+def test_a_forecast_says_how_long_the_steps_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aimbot_lab.experiment.runs.plan.tried_speed", lambda config: 10_000.0)
+    said = CliRunner().invoke(cli, ["run", str(GOTO), "--forecast"])
+    assert "here: 10,000 steps/s, so all steps take 33:20;" in said.stdout
+    said = CliRunner().invoke(cli, ["run", str(GOTO), "--forecast", "--json"])
+    assert json.loads(said.stdout)["steps_per_second"] == 10_000
+    said = CliRunner().invoke(cli, ["run", str(GOTO), "--forecast", "--processes", "2"])
+    assert said.exit_code == 2
 
 
 def test_no_line_is_wider_than_asked_for() -> None:

@@ -171,7 +171,7 @@ def told(monkeypatch: pytest.MonkeyPatch, folder: Path, host: str) -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    given = ["--host", host, "--port", port, "--no-open", "--data-dir", str(folder)]
+    given = ["--host", host, "--port", port, "--no-browser", "--data-dir", str(folder)]
     result = CliRunner().invoke(ui, given)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.output

@@ -174,7 +174,7 @@ class RunningServer:
     type=click.IntRange(1, 65535),
     help="Port to listen on.",
 )
-@click.option("--open/--no-open", "opens", default=True, help="Whether to open a browser.")
+@click.option("--browser/--no-browser", "opens", default=True, help="Whether to open a browser.")
 @options.place
 def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.StorePlace) -> int:
     """Open the runs in MLflow's web page, until Ctrl-C.

@@ -10,7 +10,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_files, complete_runs
-from aimbot_lab.cli.text import SHORT_ID, print_json, terminal_width
+from aimbot_lab.cli.text import SHORT_ID, duration, print_json, terminal_width
 from aimbot_lab.cli.training import (
     begun_run,
     is_one_of_several,
@@ -22,7 +22,7 @@ from aimbot_lab.cli.training import (
     train_seeds,
 )
 from aimbot_lab.foundation.named_code import always
-from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.foundation.shown_text import one_line, shown_speed
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import checked_run_name
 
@@ -46,6 +46,7 @@ class RunOptions(TypedDict):
     seed: int | None
     name: str | None
     dry_run: bool
+    forecast: bool
     resume: bool
     seeds: int | None
     launch: options.LaunchOptions
@@ -83,6 +84,12 @@ class RunOptions(TypedDict):
     is_flag=True,
     help="Only print the plan: lessons, their mixes, how many episodes their tests take at "
     "several win rates, what may keep them from being passed, and the whole configuration.",
+)
+@click.option(
+    "--forecast",
+    is_flag=True,
+    help="Like --dry-run, and say how long the steps take on this machine: a few seconds of the "
+    "training are tried in memory.",
 )
 @click.option(
     "--resume",
@@ -128,7 +135,7 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
     own = own_place(given["launch"])
     if given["seeds"] is not None and (own.count > 1 or not given["launch"].is_one_process):
         raise click.UsageError("--seeds can't be used with several processes for one training")
-    if is_one_of_several(own) and not given["dry_run"]:
+    if is_one_of_several(own) and not (given["dry_run"] or given["forecast"]):
         return take_part(
             own,
             lambda: _joined(file, overrides, given, own),
@@ -142,7 +149,7 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
     """The exit code of what is asked of one process, or of one that starts several."""
     place, launch = given["place"], given["launch"]
     request = _requested(file, overrides, given, says=launch.is_one_process)
-    if given["dry_run"]:
+    if given["dry_run"] or given["forecast"]:
         return _show_plan(request.curriculum, given)
     if given["seeds"] is not None:
         return _train_seeds(file, overrides, request, given=given)
@@ -209,7 +216,7 @@ def _requested(
 
 
 def _show_plan(curriculum: "LoadedCurriculum", given: RunOptions) -> int:
-    from aimbot_lab.experiment.runs.plan import plan_curriculum, sharing_plan
+    from aimbot_lab.experiment.runs.plan import plan_curriculum, sharing_plan, tried_speed
 
     launch, config, sharing = given["launch"], curriculum.config, None
     others = own_place(launch).count  # by torchrun, which then starts all
@@ -217,6 +224,10 @@ def _show_plan(curriculum: "LoadedCurriculum", given: RunOptions) -> int:
         least, most = (others * number for number in launch.processes)
         sharing = sharing_plan(config, least, most, asked=launch.words)
     plan = plan_curriculum(curriculum, sharing=sharing)
+    if given["forecast"]:
+        if sharing is not None:
+            raise click.UsageError("--forecast tries the speed of a single process")
+        plan = replace(plan, speed=tried_speed(config))
     for warning in plan.warnings:
         click.echo(one_line(f"warning: {warning}"), err=True)
     if given["as_json"]:
@@ -388,6 +399,13 @@ def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
         f"{config.name}: {count} {'lesson' if count == 1 else 'lessons'}, at most "
         f"{config.train.total_steps:,} steps, seed {config.seed}; nothing was created"
     )
+    if plan.speed is not None:
+        longest = duration(config.train.total_steps / plan.speed)
+        forecast = (
+            f"here: {shown_speed(plan.speed)}, so all steps take {longest}; training ends sooner "
+            "once the last lesson is passed"
+        )
+        yield "\n".join(textwrap.wrap(forecast, max(width, 3 * MARGIN)))
     yield "\n".join(textwrap.wrap(str(plan.cost), max(width, 3 * MARGIN)))
     keep = config.train.samples.keep
     if keep > 1:

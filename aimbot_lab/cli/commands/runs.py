@@ -164,7 +164,7 @@ def _row(run: RunSummary) -> tuple[str, ...]:
     if rate is None and earned:
         result = f"return {shown_return(run.metrics[earned[0]])}", earned[0]
     return (
-        run.run_id,
+        run.run_id[:SHORT_ID],
         run.name,
         run.experiment,
         run.status,

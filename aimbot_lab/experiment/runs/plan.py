@@ -4,7 +4,9 @@ How many a lesson needs at an assumed win rate is found by running the very test
 simulated episodes.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from math import ceil, inf
 from typing import Any, TypeGuard
@@ -33,6 +35,7 @@ from aimbot_lab.training.checks import (
 )
 from aimbot_lab.training.networks.network_parts import Part, network_summary, part_remarks
 from aimbot_lab.training.processes.exchange import share
+from aimbot_lab.training.run_hooks import SilentObserver, TrainingSnapshot
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 FloatArray = npt.NDArray[np.float64]
@@ -194,6 +197,7 @@ class CurriculumPlan:
     warnings: tuple[str, ...]
     cost: UpdateCost
     sharing: SharingPlan | None = None  # among several processes
+    speed: float | None = None  # steps a second on this machine, where that was tried
 
     def as_json(self) -> dict[str, Any]:
         """The plan as one document, with the whole configuration in `resolved`."""
@@ -210,6 +214,7 @@ class CurriculumPlan:
             "scaling": self.scaling,
             **self._network_json(),
             **({} if self.sharing is None else {"sharing": asdict(self.sharing)}),
+            **({} if self.speed is None else {"steps_per_second": self.speed}),
             "warnings": list(self.warnings),
             "resolved": plain_settings(config),
         }
@@ -268,6 +273,52 @@ def plan_curriculum(
     warnings = tuple(_warnings(config, lessons, longest))
     cost = update_cost(config.train, config.learned_env)
     return CurriculumPlan(curriculum, longest, lessons, warnings, cost, sharing)
+
+
+def tried_speed(config: CurriculumFile, seconds: float = 5.0) -> float | None:
+    """Steps a second of a training by `config` on this machine, tried for `seconds` in memory.
+
+    They begin after the first update, which compiles, and once an algorithm with a replay buffer
+    learns. None where that takes ten times as long, or where the training ended first.
+    """
+    from aimbot_lab.tracking.tracker import MemoryTracker
+    from aimbot_lab.training.settings import TrainingPlan
+    from aimbot_lab.training.training import Training
+
+    parts = config.seed, config.env, config.lessons, config.train
+    plan = TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)
+    with closing(Training(plan)) as training:
+        pace = _Pace(getattr(training.model, "learning_starts", 0), seconds)
+        training.learn(MemoryTracker(), pace, pace.is_known)
+    return pace.speed
+
+
+class _Pace(SilentObserver):
+    """Between which times and steps a training learned; it tells so before rollouts."""
+
+    def __init__(self, learns_after: int, seconds: float) -> None:
+        self._learns_after, self._seconds = learns_after, seconds
+        self._ends = time.monotonic() + 10 * seconds
+        self._marks: list[tuple[float, int]] = []
+
+    def glance(self, snapshot: TrainingSnapshot) -> None:
+        if snapshot.step > self._learns_after:
+            self._marks.append((time.monotonic(), snapshot.step))
+
+    progress = glance
+
+    def is_known(self) -> bool:
+        """Whether the speed is known, or takes too long to become so."""
+        lasted = self._marks[-1][0] - self._marks[0][0] if self._marks else 0.0
+        return lasted >= self._seconds or time.monotonic() >= self._ends
+
+    @property
+    def speed(self) -> float | None:
+        """Steps a second between the first mark and the last."""
+        if len(self._marks) < 2:
+            return None
+        (begun, first), (ended, last) = self._marks[0], self._marks[-1]
+        return (last - first) / (ended - begun)
 
 
 def longest_episode(env: WorldSettings) -> int | None:

@@ -28,6 +28,12 @@ from aimbot_lab.training.algorithms.registry import any_threads
 from aimbot_lab.training.settings import TrainSettings
 
 RESULT_NAME = "result.json"  # among the run's artifacts
+NEXT_COMMANDS = {  # what for, and the words but for the run, which comes second
+    "Measure its agent on new episodes": ("evaluate",),
+    "Film episodes of it": ("record", "-o", "agent.gif"),
+    "Why each lesson ended or did not": ("explain",),
+    "Save its agent as a folder": ("export", "-o", "agent"),
+}
 NOT_KEPT = frozenset(
     {
         *("run_id", "tracking_uri", "experiment_id", "seconds", "steps_per_second"),

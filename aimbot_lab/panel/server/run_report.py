@@ -12,7 +12,7 @@ from pydantic import dataclasses as checked
 
 from aimbot_lab.curriculum.current_lesson import Regression
 from aimbot_lab.curriculum.reports import CellReport
-from aimbot_lab.experiment.runs.result import RESULT_NAME
+from aimbot_lab.experiment.runs.result import NEXT_COMMANDS, RESULT_NAME
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.messages import AGENTS, STORE, STRICT, Feed, in_thread, read_document
@@ -222,14 +222,11 @@ def thinned(points: Sequence[MetricPoint], most: int = MAX_POINTS) -> list[tuple
 
 def _commands(lab: "Lab", run_id: str) -> Iterator[ShownCommand]:
     short = run_id[:SHORT]
-    yield ShownCommand("Measure its agent on new episodes", command(lab, "evaluate", short))
+    for purpose, (word, *more) in NEXT_COMMANDS.items():
+        yield ShownCommand(purpose, command(lab, word, short, *more))
     if other := lab.run_list.another(run_id):
-        yield ShownCommand(
-            "Compare it with another run", command(lab, "compare", short, other[:SHORT])
-        )
-    yield ShownCommand("Film episodes of it", command(lab, "record", short, "-o", "agent.gif"))
-    yield ShownCommand("Why each lesson ended or did not", command(lab, "explain", short))
-    yield ShownCommand("Save its agent as a folder", command(lab, "export", short, "-o", "agent"))
+        words = "compare", short, other[:SHORT]
+        yield ShownCommand("Compare it with another run", command(lab, *words))
 
 
 _RESULT = TypeAdapter(Result)
