@@ -212,8 +212,8 @@ def action_codec(
     """The codec of `kind`; without `aim_bins`, eleven values between the limits of the mouse.
 
     `bins` is a `MultiDiscrete` of the world's branches and one index into the aim bins, which
-    every library can learn, or a `Discrete` where that is one choice. `hybrid` is the world's own action: a `Dict` of `branches`
-    (`MultiDiscrete`) and `mouse` (`Box`).
+    every library can learn, or a `Discrete` where that is one choice. `hybrid` is the world's own
+    action: a `Dict` of `branches` (`MultiDiscrete`) and `mouse` (`Box`).
     """
     if kind == "hybrid":
         if aim_bins is not None:
