@@ -178,6 +178,7 @@ def test_an_exported_file_is_said_to_choose_act_and_remember_within_so_much() ->
     assert shown_differences(check) == (
         "0 other choices, numbers within 2e-06 of their range, memory at the end within 5e-07"
     )
+    assert shown_differences(OnnxCheck(10_000, 0, 0.0)) == "0 other choices"
     apart = "0 other choices, numbers within 3e-05 of their range"
     rounded = f"{apart} (single precision rounds by 2e-05)"
     assert shown_differences(OnnxCheck(10_000, 0, 3e-5, rounding=2e-5)) == rounded

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from tiny_training import ROWS, plan
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, load_agent
+from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, load_agent, save_agent
 from aimbot_lab.training.training import Training
 
 Hostile = Callable[[Path], object]
@@ -54,6 +54,18 @@ def refused(folder: Path) -> str:
     assert message.startswith(str(folder))
     assert message.isprintable()
     return message
+
+
+def test_what_can_not_be_written_leaves_nothing(agent: Path, tmp_path: Path) -> None:
+    saved = load_agent(agent)
+    before = sorted(agent.iterdir())
+    for folder in (tmp_path / "new", agent):
+        with pytest.raises(TypeError, match="JSON"):
+            save_agent(
+                saved.agent.policy, folder, env=saved.env, train=saved.train, about={"a": tmp_path}
+            )
+    assert sorted(agent.iterdir()) == before
+    assert [*tmp_path.iterdir()] == [agent]
 
 
 def pickled(canary: Path) -> bytes:

@@ -142,9 +142,9 @@ def export(
 
 def shown_differences(check: "OnnxCheck") -> str:
     """How far the two were apart."""
-    apart = (
-        f"{check.other_choices} other choices, numbers within {check.largest:.1g} of their range"
-    )
+    apart = f"{check.other_choices} other choices"
+    if check.largest:
+        apart += f", numbers within {check.largest:.1g} of their range"
     if check.rounding:
         apart += f" (single precision rounds by {check.rounding:.1g})"
     if check.steps == 1:

@@ -76,9 +76,9 @@ def save_agent(
 ) -> tuple[Path, Path]:
     """The two files written to `folder`; `about` is kept as it is (plain JSON values).
 
-    Each file appears whole or not at all.
+    Each file appears whole or not at all, and a new folder only with both.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    is_new = not folder.exists()
     # Copies, because a file keeps no two names for one tensor, as policies have for some.
     weights = {name: t.detach().cpu().clone() for name, t in policy.state_dict().items()}
     description = {"format": FORMAT, "env": as_dict(env), "train": asdict(train), "about": about}
@@ -86,10 +86,18 @@ def save_agent(
     description |= {SPEC: spec} if (spec := kept_spec(env)) else {}
     paths = folder / WEIGHTS, folder / DESCRIPTION
     fresh = tuple(path.with_suffix(path.suffix + ".new") for path in paths)
-    save_file(weights, fresh[0])
-    fresh[1].write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
-    for path, written in zip(paths, fresh, strict=True):
-        written.replace(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        save_file(weights, fresh[0])
+        fresh[1].write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
+        for path, written in zip(paths, fresh, strict=True):
+            written.replace(path)
+    except BaseException:
+        for written in fresh:
+            written.unlink(missing_ok=True)
+        if is_new:
+            folder.rmdir()
+        raise
     return paths
 
 
