@@ -137,7 +137,8 @@ def test_both_batch_adapters_tell_the_same_of_a_world(name: str) -> None:
     for _ in range(subject.steps):
         actions = random.integers(0, sizes, (seats, len(sizes)))
         seen, rewards, done, infos = ours.step(actions)
-        other, raw, terminated, truncated, _ = theirs.step(actions.reshape(theirs.action_space.shape))
+        given = actions.reshape(theirs.action_space.shape)
+        other, raw, terminated, truncated, _ = theirs.step(given)
         np.testing.assert_array_equal(seen, other)
         np.testing.assert_array_equal(rewards, raw)
         np.testing.assert_array_equal(done, terminated | truncated)
