@@ -451,11 +451,11 @@ def test_lessons_of_ars_judge_candidates_and_a_stop_stands_between_updates(
     )
     plan, keeper = TrainingPlan(SEED, env, lessons, settings), Keeper()
     whole = learned(plan, keeper.links, None)
-    updates = [one.step for one in keeper.checkpoints]  # where each begins
+    updates = [one.step for one in keeper.checkpoints]  # where each begins, and the end
     first, second = whole.progress.lesson_reports
     assert first.episodes == 6  # the first candidates' four episodes, and two of the next four
     assert updates[1] < (first.ended_at_step or 0) < updates[2]
-    assert second.episodes == 4 * (len(updates) - 2)  # from there on all, and none broken off
+    assert second.episodes == 4 * (len(updates) - 3)  # from there on all, and none broken off
     looks, stopped, sink = iter(range(10**6)), Training(plan, callbacks=[Recording()]), Sink()
     stopped.learn(sink, SilentObserver(), lambda: next(looks) > 300, links=(kept := Keeper()).links)
     assert stopped.model.num_timesteps in updates[3:-1]
@@ -679,7 +679,7 @@ def test_what_an_algorithm_does_not_take_is_told_in_a_line(
     ("space", "algo", "what"),
     [
         (BOX, "crossq, options: {replay_buffer: her}", "crossq learns nothing by hindsight"),
-        (spaces.MultiDiscrete([2, 3]), "ars", "ars acts by [^\\n]* one choice [^\\n]*ppo"),
+        (spaces.MultiDiscrete([2, 3]), "ars", "ars needs [^\\n]* one choice [^\\n]*ppo"),
         (spaces.Box(-np.inf, np.inf, (2,)), "ars", "ars needs two bounds"),
         (BOX, "td3, options: {target_policy_noise: -1.0}", "must be at least 0 "),
     ],
