@@ -150,7 +150,9 @@ class SlowTracker(MemoryTracker):
         super().__init__()
         self._interrupted = interrupted
 
-    def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
+    def finish(
+        self, status: RunStatus, *, wait_seconds: float = 20.0, resumable: bool = False
+    ) -> FinishReport:
         if self._interrupted:
             raise KeyboardInterrupt
         return FinishReport(status, waiting=3)
@@ -159,7 +161,9 @@ class SlowTracker(MemoryTracker):
 class ImpatientTracker(MemoryTracker):
     """A tracker that is interrupted while it waits for its store."""
 
-    def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
+    def finish(
+        self, status: RunStatus, *, wait_seconds: float = 20.0, resumable: bool = False
+    ) -> FinishReport:
         waits = self.status is None
         report = super().finish(status)
         if waits:
