@@ -248,7 +248,7 @@ def test_explain_tells_what_was_not_shown_without_exploration() -> None:
     explained = Explanation("3f2a", "a run", world, tuple(replays(game.record, world)))
     text = "\n".join(_texts(explained, every=False))
     assert "enough, but not without exploration" in text
-    assert "without exploration it won 0 of 500 episodes: the lesson goes on" in text
+    assert "without exploration it won 0 of 500 episodes: the lesson continues" in text
     assert "without exploration it won 500 of 500 episodes, which proves the lesson as well" in text
 
 
