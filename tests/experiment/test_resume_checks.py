@@ -123,7 +123,7 @@ def test_spent_steps_are_refused_until_there_are_more(data_folder: DataFolder, f
     begun(data_folder, "a1", load_curriculum(file))
     note_spent_steps(data_folder.run_folder("a1") / "checkpoints", 1008)
     (run,) = resumable_runs(data_folder)
-    with pytest.raises(ConfigurationError, match=r"1,000 steps.*--set train.total_steps=2000"):
+    with pytest.raises(ConfigurationError, match=r"1,008 steps.*--set train.total_steps=2016"):
         check_resume(run, run.curriculum(), data_folder)
     with pytest.raises(ConfigurationError, match="has taken 1,008 steps"):
         check_resume(run, run.curriculum(["train.total_steps=1005"]), data_folder)

@@ -194,7 +194,7 @@ def test_the_test_mode_of_the_page(panel: PanelUnderTest) -> None:
         again = page.ask("test", "choose", actor="script:greedy")
         assert again["paused"]
         for body, words in (
-            ({"actor": "run:0123"}, "none such"),
+            ({"actor": "run:0123"}, "there is no such"),
             ({"actor": "script:nobody"}, "no such script"),
         ):
             assert words in page.refused("test", "choose", **body)
@@ -215,7 +215,7 @@ def test_the_part_play_begins_an_episode_that_waits_for_its_player(panel: PanelU
         assert math.isclose(moved["view"]["x"], 2.0)
         page.ask("play", "leave")
         assert "difficulty" in page.refused("play", "begin", **{**wanted, "difficulty": 9})
-        assert "none such" in page.refused("play", "begin", **{**wanted, "beside": "run:77"})
+        assert "there is no such" in page.refused("play", "begin", **{**wanted, "beside": "run:77"})
 
 
 class FakeLab:

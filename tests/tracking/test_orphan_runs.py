@@ -303,4 +303,4 @@ def test_what_waited_for_a_store_that_is_back_is_delivered_and_listed(data_folde
     shown = call(data_folder)
     assert f"closed the run of a dead process: {dead_run.run_id}" in shown.stderr
     assert "could not be delivered" not in shown.stderr
-    assert dead_run.run_id in shown.stdout
+    assert dead_run.run_id[:12] in shown.stdout
