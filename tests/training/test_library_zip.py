@@ -288,7 +288,7 @@ def test_a_script_s_file_is_taken_up_and_another_algorithm_s_or_network_s_is_nam
     np.testing.assert_array_equal(taken.agent.act(ours, temperature=LIKELIEST), theirs)
     assert taken.about == {"step": 16}
     with pytest.raises(
-        ConfigurationError, match=r"an agent of ppo, [^\n]* by a2c: train.algo: ppo"
+        ConfigurationError, match=r"an agent of ppo, [^\n]* by a2c: use train.algo: ppo"
     ):
         unpacked(algo="a2c")
     layers = r"weight mlp_extractor.policy_net.2.bias belongs to no part[^\n]*train.network.layers"
