@@ -148,7 +148,9 @@ def test_the_part_play_begins_a_match_and_refuses_who_is_not_there(panel: PanelU
         assert (begun["match"], begun["names"]) == ("duel", ["you", "greedy"])
         assert begun["targets"]["duel"] == 5
         assert [one["health"] for one in begun["frame"]["view"]["fighters"]] == [3, 3]
-        assert "there is no such" in page.refused("play", "begin", **{**wanted, "beside": "run:77:first"})
+        assert "there is no such" in page.refused(
+            "play", "begin", **{**wanted, "beside": "run:77:first"}
+        )
         again = page.ask("play", "begin", **{**wanted, "target": ""})
         assert again["names"] == []
 
