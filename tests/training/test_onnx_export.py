@@ -319,10 +319,10 @@ def test_the_lines_of_the_page_play_the_file_of_any_environment_as_the_agent_pla
     saved = unlearned(tmp_path / "agent", algo, taken, monkeypatch, seen=seen, **given)
     export_onnx(saved, tmp_path / "agent.onnx", temperature=LIKELIEST, observations=100)
     text = PAGE.read_text(encoding="utf-8").split("## Export")[1]
-    (lines,) = re.findall(r"```python\n(import gymnasium\n.*?)```", text, re.DOTALL)
-    assert "aimbot_lab" not in lines
+    short, lines = re.findall(r"```python\n(import gymnasium\n.*?)```", text, re.DOTALL)
+    assert "aimbot_lab" not in short + lines
+    assert len(short.replace("\n\n", "\n").splitlines()) == 10
     assert len(lines.partition("\n\n")[2].splitlines()) < 16
-    lines = lines.replace("CartPole-v1", saved.env.id)  # type: ignore[attr-defined]
     if seen is PARTS:
         lines = lines.replace(WHOLE, "entries(observation)")
     if taken is HYBRID:
@@ -330,8 +330,18 @@ def test_the_lines_of_the_page_play_the_file_of_any_environment_as_the_agent_pla
             RUN, "joined(agent, given)"
         )
     monkeypatch.chdir(tmp_path)
-    exec(lines, played := {"entries": entries, "joined": joined})
-    env, spec, state = played["env"].unwrapped, saved.agent.spec, None
+    is_simple = seen is not PARTS and not given
+    for code in (short, lines) if is_simple else (lines,):
+        own = code.replace("CartPole-v1", saved.env.id)  # type: ignore[attr-defined]
+        exec(own, played := {"entries": entries, "joined": joined})
+        check_played(saved, played["env"].unwrapped, seen, taken)
+
+
+def check_played(
+    saved: SavedAgent, env: Any, seen: spaces.Space[Any], taken: spaces.Space[Any]
+) -> None:
+    """That `env` was given what the agent does in its episode."""
+    spec, state = saved.agent.spec, None
     reader = ObservationReader(seen, ObservationParts())
     assert len(env.given) == EPISODE
     for step, (shown, given_action) in enumerate(zip(env.shown, env.given, strict=False)):
