@@ -64,6 +64,9 @@ def test_a_forecast_says_how_long_the_steps_take(monkeypatch: pytest.MonkeyPatch
     assert json.loads(said.stdout)["steps_per_second"] == 10_000
     said = CliRunner().invoke(cli, ["run", str(GOTO), "--forecast", "--processes", "2"])
     assert said.exit_code == 2
+    monkeypatch.setattr("aimbot_lab.experiment.runs.plan.tried_speed", lambda config: None)
+    said = CliRunner().invoke(cli, ["run", str(GOTO), "--forecast"])
+    assert (said.exit_code, said.stderr.startswith("no forecast: ")) == (0, True)
 
 
 def test_no_line_is_wider_than_asked_for() -> None:

@@ -228,6 +228,8 @@ def _show_plan(curriculum: "LoadedCurriculum", given: RunOptions) -> int:
         if sharing is not None:
             raise click.UsageError("--forecast tries the speed of a single process")
         plan = replace(plan, speed=tried_speed(config))
+        if plan.speed is None:
+            click.echo("no forecast: the training ended, or took too long to begin", err=True)
     for warning in plan.warnings:
         click.echo(one_line(f"warning: {warning}"), err=True)
     if given["as_json"]:

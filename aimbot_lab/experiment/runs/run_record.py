@@ -109,9 +109,7 @@ class RunRecord:
     file: str  # that it was read from, an absolute path
     begun_ms: int  # since 1970
     key: str | None = None  # under which its caller finds it again
-    spent_steps: int | None = (
-        None  # steps taken, where they were spent before the last lesson passed
-    )
+    spent_steps: int | None = None  # steps taken, if they ran out before the last lesson passed
     versions: Mapping[str, str] = field(default_factory=dict)  # of what computes the result
     start: InitialAgentRef | None = None  # the agent that it began with, kept beside this
     configuration: str | None = None  # hash of RESOLVED_NAME; None: begun by an older version
