@@ -166,7 +166,7 @@ def test_the_lines_of_the_page_play_the_file_as_the_agent_plays(
     everything: Exported, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = PAGE.read_text(encoding="utf-8").split("## Export")[1]
-    _, lines = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    *_, lines = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(everything.path.parent)
     easy = lines.replace("num_envs=100, ", "num_envs=100, goto_win_radius=12.0, time_limit=3.0, ")
     assert easy != lines
