@@ -83,8 +83,8 @@ def bench_evaluation(evaluation: EvaluationSettings, *, steps: int, repeats: int
 def bench_replays(rollouts: int, *, num_envs: int = 512) -> Report:
     """What keeping replays costs: one PPO training, in which every other rollout keeps them."""
     steps = (2 * rollouts + WARM_UP + 1) * num_envs * N_STEPS  # the last has no next one
-    times = rollout_times(_plan("algo=ppo", num_envs=num_envs, steps=steps))
-    found = replay_cost(times.rollouts[WARM_UP:], times.keeping)
+    seconds, keeping = rollout_times(_plan("algo=ppo", num_envs=num_envs, steps=steps))
+    found = replay_cost(seconds[WARM_UP:], keeping)
     title = (
         "A rollout and its update, medians; the share that keeping takes, timed by itself; the\n"
         "difference of pairs with its 95 % interval; what three replays take when a lesson ends"

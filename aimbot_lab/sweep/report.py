@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
-from aimbot_lab.foundation.episodes import are_alike, student_errors, wilson
+from aimbot_lab.foundation.episodes import MeanInterval, are_alike, student_errors, wilson
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import SweepRecord, Unconfirmed, counted, ranked
 from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate
@@ -392,15 +392,6 @@ def power(record: SweepRecord) -> Mapping[float, float]:
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True)
-class Gain:
-    """A mean difference over pairs of trainings on the same seeds."""
-
-    mean: float
-    lower: float | None  # None: of a single pair, or of pairs that are all alike
-    upper: float | None
-
-
 def mean_interval(
     values: Sequence[float], *, comparisons: int = 1
 ) -> tuple[float, float] | tuple[None, None]:
@@ -422,10 +413,10 @@ def _errors(count: int, comparisons: int) -> float:
     return student_errors(count, confidence=1.0 - (1.0 - CONFIDENCE) / max(comparisons, 1))
 
 
-def gain_over(own: Sequence[float], others: Sequence[float], *, comparisons: int) -> Gain:
+def gain_over(own: Sequence[float], others: Sequence[float], *, comparisons: int) -> MeanInterval:
     """What `own` trainings gain over `others` on the same seeds, one of `comparisons`."""
     pairs = [a - b for a, b in zip(own, others, strict=True)]
-    return Gain(statistics.fmean(pairs), *mean_interval(pairs, comparisons=comparisons))
+    return MeanInterval(statistics.fmean(pairs), *mean_interval(pairs, comparisons=comparisons))
 
 
 def found_share(

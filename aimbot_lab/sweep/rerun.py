@@ -9,7 +9,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.report import trainings
 from aimbot_lab.sweep.trial import measure, seeds_of, training_of, value_of
-from aimbot_lab.sweep.trial_runs import Progress, TrialScore, WorkerContext
+from aimbot_lab.sweep.trial_runs import Stage, TrialScore, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 
 
@@ -40,9 +40,9 @@ class _WorkerMonitor:
         self._on_share = on_share
         self.should_stop = should_stop
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, _stage: Stage, _number: int, share: float) -> None:
         """Pass it on."""
-        self._on_share(progress.share)
+        self._on_share(share)
 
 
 class _TrainingMonitor:
@@ -55,7 +55,7 @@ class _TrainingMonitor:
     def at(self, step: int, steps: int, _value: float | None) -> None:
         """Tell how far all are."""
         share = (self._index + step / max(steps, 1)) / self._count
-        self._monitor.progress(Progress("search", 0, min(share, 1.0)))
+        self._monitor.progress("search", 0, min(share, 1.0))
 
 
 def rerun(

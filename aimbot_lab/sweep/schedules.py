@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.space import Params, default_params, distributions, suggest, view, visible
-from aimbot_lab.sweep.trial_queue import SCORE, NewTrial
+from aimbot_lab.sweep.trial_queue import SCORE
 
 SEARCH_TRIAL = "search_trial"  # attribute of a confirming trial: whose values it has
 Candidate = int | str  # the number of a search's trial, or the name of values in `confirm.also`
@@ -41,13 +41,15 @@ class SearchSchedule:
         known = trials[: visible(self._sweep, number)]
         return number < self._trials and all(trial.state.is_finished() for trial in known)
 
-    def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
+    def due(self, trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
         """The trial that follows `trials`."""
         if not self.is_due(trials):
             return None
         first = not trials and self._defaults is not None
         params = self._defaults if first else suggest(self._sweep, trials)
-        return NewTrial(params or {}, self._distributions, {})
+        return create_trial(
+            state=TrialState.WAITING, params=dict(params or {}), distributions=self._distributions
+        )
 
 
 class ConfirmSchedule:
@@ -74,14 +76,19 @@ class ConfirmSchedule:
         """Whether a candidate is left."""
         return bool(self._left(trials))
 
-    def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
+    def due(self, trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
         """The next candidate."""
         for candidate in self._left(trials):
             before = [one for one in trials if one.user_attrs[SEARCH_TRIAL] == candidate]
             kept = before[-1].user_attrs if before else {}
             scores = {key: value for key, value in kept.items() if key.startswith(SCORE)}
             attributes = {**scores, SEARCH_TRIAL: candidate}
-            return NewTrial(self._candidates[candidate], self._distributions, attributes)
+            return create_trial(
+                state=TrialState.WAITING,
+                params=dict(self._candidates[candidate]),
+                distributions=self._distributions,
+                user_attrs=attributes,
+            )
         return None
 
     def _left(self, trials: Sequence[FrozenTrial]) -> list[Candidate]:

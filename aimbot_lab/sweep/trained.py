@@ -13,7 +13,12 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import RunFailedError, StoreError
 from aimbot_lab.sweep.settings import RETURN
-from aimbot_lab.sweep.trial_runs import TrainingMonitor, TrialScore, TrialTraining
+from aimbot_lab.sweep.trial_runs import (
+    TrainingMonitor,
+    TrialScore,
+    TrialTraining,
+    delete_checkpoints,
+)
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
@@ -72,13 +77,6 @@ def steps_to_goal(trial_training: TrialTraining, monitor: TrainingMonitor) -> Tr
     return replace(
         _score(trial_training, result), value=float(value), censored=result.status == "FAILED"
     )
-
-
-def delete_checkpoints(trial_training: TrialTraining) -> None:
-    """Delete the checkpoints of `trial_training`, which will not be resumed."""
-    if trial_training.key is not None:
-        for run in resumable_runs(trial_training.data_folder, key=trial_training.key):
-            run.folder.forget_checkpoints()
 
 
 class _Observer(SilentObserver):

@@ -2,10 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import exp, log
-from types import MappingProxyType
 
 import numpy as np
 from optuna.trial import TrialState
@@ -18,13 +17,13 @@ from aimbot_lab.sweep.space import Params
 from aimbot_lab.sweep.storage import STORAGE_ERRORS
 from aimbot_lab.sweep.trial_queue import REASON, SCORE, Claim, TrialQueue
 from aimbot_lab.sweep.trial_runs import (
-    Progress,
     Stage,
     TrainingMonitor,
     TrialScore,
     TrialTracker,
     TrialTraining,
     WorkerContext,
+    delete_checkpoints,
 )
 
 POLL_SECONDS = 0.05
@@ -85,40 +84,12 @@ def measure(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialSco
 
     Raises RunFailedError and ConfigurationError for a training that these values do not allow.
     """
-    return MEASURES[trial_training.sweep.objective.measure](trial_training, monitor)
+    found = trial_training.sweep.measure
+    if not found.trains:
+        return planted(trial_training, monitor)
+    from aimbot_lab.sweep.trained import score_by_episodes, steps_to_goal  # which load torch
 
-
-# torch is loaded only by what trains.
-def _played(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
-    from aimbot_lab.sweep.trained import score_by_episodes
-
-    return score_by_episodes(trial_training, monitor)
-
-
-def _steps_to_goal(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
-    from aimbot_lab.sweep.trained import steps_to_goal
-
-    return steps_to_goal(trial_training, monitor)
-
-
-def delete_checkpoints(trial_training: TrialTraining) -> None:
-    """Delete the checkpoints of a training that will not be resumed."""
-    if trial_training.sweep.measure.trains:
-        from aimbot_lab.sweep import trained
-
-        trained.delete_checkpoints(trial_training)
-
-
-MEASURES: Mapping[str, Callable[[TrialTraining, TrainingMonitor], TrialScore | None]] = (
-    MappingProxyType(
-        {
-            "win_rate": _played,
-            "return": _played,
-            "steps_to_goal": _steps_to_goal,
-            "planted": planted,
-        }
-    )
-)
+    return (steps_to_goal if found.counts_steps else score_by_episodes)(trial_training, monitor)
 
 
 def seeds_of(sweep: SweepFile, stage: Stage) -> list[int]:
@@ -286,7 +257,7 @@ class _TrialRun:
     def at(self, step: int, steps: int, value: float | None) -> None:
         """Tell how far it is, and compare it with others after certain steps."""
         share = (self._index + min(step / max(steps, 1), 1.0)) / len(self._seeds)
-        self._context.monitor.progress(Progress(self._stage, self._claim.number, share))
+        self._context.monitor.progress(self._stage, self._claim.number, share)
         self._race(self._before + step)
         if self._stage != "search" or value is None:
             return

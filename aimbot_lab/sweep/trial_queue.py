@@ -3,11 +3,10 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import optuna
-from optuna.distributions import BaseDistribution
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState
 
 from aimbot_lab.sweep.storage import Lease, Storage, read_lease
 from aimbot_lab.tracking.run_folder import Owner
@@ -17,19 +16,11 @@ LEASE, DEATHS, REASON = "lease", "deaths", "reason"
 SCORE = "score "  # and the number of the training
 
 
-class NewTrial(NamedTuple):
-    """A trial that is due."""
-
-    params: Mapping[str, Any]
-    distributions: Mapping[str, BaseDistribution]
-    attributes: Mapping[str, Any]
-
-
 class TrialSchedule(Protocol):
     """Which trials a study is made of."""
 
-    def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
-        """The trial that follows `trials`, None if there is none, or none yet."""
+    def due(self, trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
+        """The trial that follows `trials`, to be added; None if there is none, or none yet."""
 
     def is_due(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether `due` would give a trial; costs nothing."""
@@ -81,8 +72,10 @@ class TrialQueue:
             for trial in self.trials:
                 if self._is_free(trial, now) and not self._gives_up(trial):
                     return self._claim(trial, owner, now)
-            new = self.schedule.due(self.trials)
-            return None if new is None else self._claim(self._add(new), owner, now)
+            if (new := self.schedule.due(self.trials)) is None:
+                return None
+            self.study.add_trial(new)
+            return self._claim(self.trials[-1], owner, now)
 
     def renew(self, claim: Claim) -> bool:
         """Whether the claim still holds; then it holds for a while more."""
@@ -172,17 +165,6 @@ class TrialQueue:
             reports=fresh.intermediate_values,
             token=owner.token,
         )
-
-    def _add(self, new: NewTrial) -> FrozenTrial:
-        self.study.add_trial(
-            create_trial(
-                state=TrialState.WAITING,
-                params=dict(new.params),
-                distributions=dict(new.distributions),
-                user_attrs=dict(new.attributes),
-            )
-        )
-        return self.trials[-1]
 
     def _count_death(self, trial: FrozenTrial) -> None:
         deaths = trial.user_attrs.get(DEATHS, 0) + 1

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, with_overrides
-from aimbot_lab.experiment.runs.run_record import close_orphan_runs
+from aimbot_lab.experiment.runs.run_record import close_orphan_runs, resumable_runs
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.record import SweepRecord
@@ -64,6 +64,13 @@ class TrialScore:
         return {**asdict(self), "cells": dict(self.cells)}
 
 
+def delete_checkpoints(trial_training: TrialTraining) -> None:
+    """Delete the checkpoints of `trial_training`, which will not be resumed."""
+    if trial_training.key is not None:
+        for run in resumable_runs(trial_training.data_folder, key=trial_training.key):
+            run.folder.forget_checkpoints()
+
+
 class TrainingMonitor(Protocol):
     """What follows a training, and may end it."""
 
@@ -80,22 +87,14 @@ RUN = "run"  # attribute of a trial: the id of its run
 PARENT_TAG = "mlflow.parentRunId"
 
 
-class Progress(NamedTuple):
-    """Where a trial stands, for those who watch."""
-
-    stage: Stage
-    number: int
-    share: float  # of its trainings' steps
-
-
 class WorkerMonitor(Protocol):
     """What follows a worker, and may stop it."""
 
     def should_stop(self) -> bool:
         """Whether it is to leave its trial for later."""
 
-    def progress(self, progress: Progress) -> None:
-        """Where its trial stands."""
+    def progress(self, stage: Stage, number: int, share: float) -> None:
+        """It has taken that share of the steps of its trial."""
 
 
 @dataclass(frozen=True)

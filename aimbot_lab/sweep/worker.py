@@ -20,7 +20,7 @@ from aimbot_lab.foundation.named_code import TRUST
 from aimbot_lab.sweep.record import SweepRecord, load
 from aimbot_lab.sweep.storage import STORAGE_ERRORS, StorageAddress, open_storage, storage_error
 from aimbot_lab.sweep.trial import run_trial
-from aimbot_lab.sweep.trial_runs import Progress, Stage, WorkerContext
+from aimbot_lab.sweep.trial_runs import Stage, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.run_folder import this_process
 from aimbot_lab.tracking.tracker import Notify
@@ -76,9 +76,9 @@ class CoordinatorLink:
         """Whether the coordinator says so, or is gone."""
         return self.stopped.is_set()
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, stage: Stage, number: int, share: float) -> None:
         """Tell where the trial stands."""
-        self.say(WorkerMessage("progress", progress.stage, progress.number, progress.share))
+        self.say(WorkerMessage("progress", stage, number, share))
 
     def say(self, message: WorkerMessage) -> None:
         """Tell the coordinator, if it is there."""

@@ -43,7 +43,9 @@ from aimbot_lab.training.algorithms.registry import (
 )
 from aimbot_lab.training.networks.network import MLP, network_of
 from aimbot_lab.training.networks.network_parts import (
+    divisors,
     memory_shape,
+    nearest,
     network_parts,
     network_summary,
     unfused_parts,
@@ -54,6 +56,7 @@ from aimbot_lab.training.settings import (
     REWARD_SCALE,
     CallbackSettings,
     SelfPlaySettings,
+    SettingFault,
     TrainSettings,
 )
 from aimbot_lab.worlds.registry import named_type, seats_in, spec_of, type_of
@@ -149,25 +152,16 @@ def elsewhere(key: str, train: Mapping[str, Any]) -> str | None:
 
 def _nearest_way(key: str, known: Iterable[str], ways: Mapping[str, str]) -> str | None:
     """What the nearest of `ways` says, if none of the `known` names is nearer to `key`."""
-    nearest = get_close_matches(key, [*ways, *known], n=1)
-    if not nearest or nearest[0] not in ways:
+    names = get_close_matches(key, [*ways, *known], n=1)
+    if not names or names[0] not in ways:
         return None
-    name = nearest[0]
+    name = names[0]
     return ways[name] if name == key else f"nearest: {name}; {ways[name]}"
-
-
-class OptionFault(NamedTuple):
-    """What is wrong with one setting of `train`."""
-
-    key: str
-    option: str | None  # the option's name where the setting is `options`
-    what: str
-    known: tuple[str, ...] = ()  # the options that exist, where this is not one
 
 
 def settings_faults(
     settings: TrainSettings, spec: WorldSpec | None = None
-) -> Iterator[OptionFault]:
+) -> Iterator[SettingFault]:
     """What `settings` say that their algorithm does not take, in the world of `spec`."""
     algorithm = algorithm_of(settings)
     yield from _useless(settings, algorithm)
@@ -175,15 +169,15 @@ def settings_faults(
         yield from _option_faults(settings, algorithm)
     if spec is not None and not spec.pictures and with_named_encoder(settings) is not settings:
         what = "needs a world that shows pictures; there are none here"
-        yield OptionFault("options", f"{POLICY_KWARGS}.{EXTRACTOR}", what)
+        yield SettingFault(("options", POLICY_KWARGS, EXTRACTOR), what)
     if spec is not None and settings.options.get(REPLAY) == HER and algorithm.knows_hindsight:
         yield from _goal_faults(settings, spec)
     if algorithm.candidates and getattr(settings.network, "scaling", None) == "running":
-        yield OptionFault("network", None, f"scaling: running is not learned by {settings.algo}")
+        yield SettingFault(("network",), f"scaling: running is not learned by {settings.algo}")
     chooses = spec is not None and algorithm.chooses_bins(settings, spec)
     if settings.options.get(SDE) is True and chooses:
         what = f"needs continuous actions only; {settings.algo} has choices here"
-        yield OptionFault("options", SDE, what)
+        yield SettingFault(("options", SDE), what)
 
 
 def action_remarks(settings: TrainSettings, spec: WorldSpec) -> Iterator[str]:
@@ -358,33 +352,33 @@ def with_scaling(train: TrainSettings, *, bounds_are_ranges: bool) -> TrainSetti
     return replace(train, network=network, reward_scale=reward_scale)
 
 
-def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
+def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[SettingFault]:
     known = known_options(algorithm)
     own = {name: f"train.{name} is a setting of its own" for name in algorithm.shared}
     ways = {name: way for name, way in {**own, **ELSEWHERE}.items() if name not in known}
     ours = settings.algo in ALGORITHMS.own
     for name, value in settings.options.items():
         if name in algorithm.shared:
-            yield OptionFault("options", name, f"is a setting of its own: train.{name}")
+            yield SettingFault(("options", name), f"is a setting of its own: train.{name}")
         elif name == REPLAY and name not in known:
             able = [one for one, kind in ALGORITHMS.own.items() if kind.knows_hindsight]
             what = f"{settings.algo} learns nothing by hindsight: use {', '.join(able)}"
-            yield OptionFault("options", name, what)
+            yield SettingFault(("options", name), what)
         elif name not in known:
             what, way = f"{settings.algo} has no such option", _nearest_way(name, known, ways)
             known_names = () if way else tuple(known)
-            yield OptionFault("options", name, f"{what} ({way})" if way else what, known_names)
+            yield SettingFault(("options", name), f"{what} ({way})" if way else what, known_names)
         elif (fault := _type_fault(value, known[name])) is not None:
-            yield OptionFault("options", name, fault)
+            yield SettingFault(("options", name), fault)
         elif algorithm.replay_buffer and name in FORMS:
             if (form := FORMS[name](value)) is not None:
-                yield OptionFault("options", name, form)
+                yield SettingFault(("options", name), form)
         elif name == HER_ARGUMENTS:
             yield from _her_faults(settings)
         elif name == POLICY_KWARGS and value is not None:
             yield from _policy_faults(value, algorithm)
         elif ours and type(value) is int and int in known[name] and value < LEAST.get(name, 1):
-            yield OptionFault("options", name, f"must be at least {LEAST.get(name, 1)}")
+            yield SettingFault(("options", name), f"must be at least {LEAST.get(name, 1)}")
 
 
 def _frequency_fault(value: Any) -> str | None:
@@ -432,45 +426,45 @@ def _type_fault(value: Any, kinds: tuple[Any, ...]) -> str | None:
     return None if _fits(value, kinds) else f"must be {words}"
 
 
-def _her_faults(settings: TrainSettings) -> Iterator[OptionFault]:
+def _her_faults(settings: TrainSettings) -> Iterator[SettingFault]:
     """What is wrong with the arguments of the replay buffer."""
     given = settings.options[HER_ARGUMENTS]
     if settings.options.get(REPLAY) != HER:
-        yield OptionFault("options", HER_ARGUMENTS, f"does nothing without {REPLAY}: {HER}")
+        yield SettingFault(("options", HER_ARGUMENTS), f"does nothing without {REPLAY}: {HER}")
         return
     goals, strategy = "n_sampled_goal", "goal_selection_strategy"
     for name in given:
         if name not in (goals, strategy):
             what = f"{HER} has no such argument"
-            yield OptionFault("options", f"{HER_ARGUMENTS}.{name}", what, (goals, strategy))
+            yield SettingFault(("options", HER_ARGUMENTS, name), what, (goals, strategy))
     if type(given.get(goals, 1)) is not int or given.get(goals, 1) < 1:
-        yield OptionFault("options", f"{HER_ARGUMENTS}.{goals}", "must be a whole number from 1 on")
+        yield SettingFault(("options", HER_ARGUMENTS, goals), "must be a whole number from 1 on")
     if given.get(strategy, STRATEGIES[0]) not in STRATEGIES:
         what = f"must be {' or '.join(STRATEGIES)}"
-        yield OptionFault("options", f"{HER_ARGUMENTS}.{strategy}", what)
+        yield SettingFault(("options", HER_ARGUMENTS, strategy), what)
 
 
-def _goal_faults(settings: TrainSettings, spec: WorldSpec) -> Iterator[OptionFault]:
+def _goal_faults(settings: TrainSettings, spec: WorldSpec) -> Iterator[SettingFault]:
     """Why hindsight experience replay is impossible in the world of `spec`."""
     if not spec.can("goals"):
         what = (
             f"{HER} needs an environment of goals: observations that are a Dict of observation, "
             "achieved_goal and desired_goal, and a method compute_reward"
         )
-        yield OptionFault("options", REPLAY, what)
+        yield SettingFault(("options", REPLAY), what)
     elif settings.reward_scale == "running":
         what = f"running knows nothing of other goals; {REPLAY}: {HER} needs a number"
-        yield OptionFault("reward_scale", None, what)
+        yield SettingFault(("reward_scale",), what)
 
 
-def _policy_faults(given: Mapping[str, Any], algorithm: Algorithm) -> Iterator[OptionFault]:
+def _policy_faults(given: Mapping[str, Any], algorithm: Algorithm) -> Iterator[SettingFault]:
     one = algorithm.ranks_actions or algorithm.candidates
     stacks = () if one else ("pi", "qf" if algorithm.replay_buffer else "vf")
     plain = _plain_parameters(algorithm.load().policy)
     named = ("activation_fn",) if algorithm.candidates else tuple(NAMES)
     found = policy_faults(given, plain, stacks=stacks, named=named, type_fault=_type_fault)
     for path, what, known in found:
-        yield OptionFault("options", ".".join((POLICY_KWARGS, *path)), what, known)
+        yield SettingFault(("options", POLICY_KWARGS, *path), what, known)
 
 
 def known_options(algorithm: Algorithm) -> dict[str, tuple[Any, ...]]:
@@ -484,7 +478,7 @@ def known_options(algorithm: Algorithm) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
+def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[SettingFault]:
     """Settings that were changed and that the algorithm does not take."""
     usual = type(settings)(algo=settings.algo)
     of_networks = set() if algorithm.table is None else OF_NETWORKS
@@ -499,7 +493,7 @@ def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFa
             what = f"does nothing with {other}: leave it out"
             if algorithm.numbers_only and key in known_options(algorithm):
                 what = f"is an option of {settings.algo}: write train.options.{key}"
-            yield OptionFault(key, None, what)
+            yield SettingFault((key,), what)
 
 
 def _plain_parameters(kind: type) -> dict[str, tuple[Any, ...]]:
@@ -626,10 +620,8 @@ def actor_faults(env: WorldSettings, train: TrainSettings) -> Iterator[tuple[tup
         product = f"number * rows = {actors.number * actors.rows}"
         yield ("actors",), f"{product} must be env.num_envs, {rows}"
     elif rows % actors.number:
-        near = [count for count in range(1, rows + 1) if rows % count == 0]
-        nearest = min(near, key=lambda count: abs(count - actors.number))
-        what = f"must divide env.num_envs, {rows} (got {actors.number}; nearest that does: "
-        yield ("actors", "number"), f"{what}{nearest})"
+        got = f"got {actors.number}; nearest that does: {nearest(divisors(rows), actors.number)}"
+        yield ("actors", "number"), f"must divide env.num_envs, {rows} ({got})"
 
 
 def callback_code(train: TrainSettings) -> NamedCode | None:

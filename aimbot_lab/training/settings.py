@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from math import cos, pi
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
@@ -42,6 +42,14 @@ Window = Annotated[
     ),
 ]
 Elo = Annotated[Float, Ge(-1e6), Le(1e6)]
+
+
+class SettingFault(NamedTuple):
+    """What is wrong with one key of `train`."""
+
+    key: tuple[str | int, ...]
+    what: str
+    known: tuple[str, ...] = ()  # what there is, where the key or its value is none of it
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -19,7 +19,7 @@ from aimbot_lab.cli.commands.runs import _weights_text
 from aimbot_lab.cli.options import ONE, Span, SpanType
 from aimbot_lab.cli.text import Fit, cut, duration, shortened_number, table
 from aimbot_lab.curriculum.reports import LessonReport
-from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve, draw_curves
+from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, draw_curves
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.result import RunResult, note
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -180,7 +180,7 @@ def test_a_refusal_repeats_no_long_names(tmp_path: Path) -> None:
 
 
 def test_a_name_with_dollars_is_no_formula_in_a_picture(tmp_path: Path) -> None:
-    curve = LearningCurve((CurvePoint(0, 0.0), CurvePoint(100, 1.0)), ())
+    curve = LearningCurve(((0, 0.0), (100, 1.0)), ())
     draw_curves({rf"$\frac{HOSTILE}$": [curve]}, tmp_path / "a.svg")
     assert (tmp_path / "a.svg").stat().st_size > 0
 

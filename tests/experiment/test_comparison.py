@@ -24,7 +24,7 @@ from aimbot_lab.experiment.analysis.comparison_page import (
     verdicts,
 )
 from aimbot_lab.experiment.analysis.configurations import compare_configurations
-from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve, LessonPassed
+from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, LessonPassed
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -42,9 +42,7 @@ from aimbot_lab.worlds.registry import spec_of
 TRAIN = TrainSettings(batch_size=1024, network=NetworkSettings(layers=(8,)))
 EASY = ArenaSettings(num_envs=8, goto_win_radius=12.0, time_limit=4.0)
 REQUEST = ComparisonRequest(episodes=60, seed=1, temperature=SAMPLED, margin=0.05)
-CURVE = LearningCurve(
-    (CurvePoint(10, 0.2), CurvePoint(20, 0.7)), (LessonPassed("<only>", None, None),)
-)
+CURVE = LearningCurve(((10, 0.2), (20, 0.7)), (LessonPassed("<only>", None, None),))
 
 
 def agent(

@@ -10,7 +10,6 @@ import pytest
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.experiment.analysis.learning_curve import (
-    CurvePoint,
     Interval,
     LearningCurve,
     StepCurve,
@@ -57,7 +56,7 @@ def points(*, rows: list[tuple[int, float]]) -> list[MetricPoint]:
 
 
 def curve(*rows: tuple[int, float]) -> LearningCurve:
-    return LearningCurve(tuple(CurvePoint(*row) for row in rows), ())
+    return LearningCurve(tuple(rows), ())
 
 
 def test_a_lesson_was_passed_when_the_next_was_first_reported() -> None:
@@ -108,7 +107,7 @@ def test_curves_share_the_steps_that_all_have() -> None:
 
 
 def drawn_curve(*points: tuple[int, float]) -> LearningCurve:
-    return LearningCurve(tuple(CurvePoint(*point) for point in points), ())
+    return LearningCurve(tuple(points), ())
 
 
 def test_the_mean_is_taken_where_all_curves_are_known() -> None:

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from optuna.trial import TrialState
@@ -19,7 +20,6 @@ from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_runs import (
-    Progress,
     TrainingMonitor,
     TrialScore,
     TrialTraining,
@@ -37,7 +37,7 @@ class Watcher:
     def should_stop(self) -> bool:
         return False
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, *_: Any) -> None:
         pass
 
 

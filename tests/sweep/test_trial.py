@@ -2,6 +2,7 @@
 
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 from optuna.trial import TrialState
@@ -14,7 +15,6 @@ from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_runs import (
-    Progress,
     TrainingMonitor,
     TrialScore,
     TrialTraining,
@@ -35,7 +35,7 @@ class Watcher:
     def should_stop(self) -> bool:
         return False
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, *_: Any) -> None:
         pass
 
 

@@ -53,9 +53,9 @@ def test_settings_name_the_engines_that_there_are() -> None:
 
 def test_the_first_that_suits_computes_and_the_others_say_why_not() -> None:
     policy = new_model("torch", "hybrid", batch_size=320).policy
-    found = suited_engine(policy, (refusing("gpu"), refusing("lstm"), *ENGINES))
-    assert found.engine.name == "fused"
-    assert found.passed_over == (("gpu", "gpu is not for this"), ("lstm", "lstm is not for this"))
+    engine, passed_over = suited_engine(policy, (refusing("gpu"), refusing("lstm"), *ENGINES))
+    assert engine.name == "fused"
+    assert passed_over == (("gpu", "gpu is not for this"), ("lstm", "lstm is not for this"))
     with pytest.raises(ValueError, match=r"^engine gpu: gpu is not for this$"):
         suited_engine(policy, (refusing("gpu"),))
 
@@ -89,9 +89,9 @@ def test_the_fused_engine_knows_every_part(key: str) -> None:
     settings = TrainSettings(algo="hybrid_ppo", network=network, **given)
     env = ArenaSettings(observation=ObservationSettings(units=True))
     policy: Any = new_policy(settings, spec_of(env))
-    found = suited_engine(policy, ENGINES)
-    assert found.engine.name == "fused"
-    assert found.passed_over == ()
+    engine, passed_over = suited_engine(policy, ENGINES)
+    assert engine.name == "fused"
+    assert passed_over == ()
     assert any_threads(replace(settings, device="cpu"))
 
 

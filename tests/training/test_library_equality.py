@@ -524,7 +524,7 @@ def test_every_argument_of_a_class_is_checked_by_name_and_type(algo: str) -> Non
     assert known
     for name, kinds in known.items():
         (wrong,) = settings_faults(algorithm.settings(algo=algo, options={f"{name}_": 1}))
-        assert (wrong.option, wrong.what) == (f"{name}_", f"{algo} has no such option")
+        assert wrong[:2] == (("options", f"{name}_"), f"{algo} has no such option")
         assert name in wrong.known
         value = OTHERS[kinds[0]]
         (wrong,) = settings_faults(algorithm.settings(algo=algo, options={name: value}))
@@ -542,7 +542,7 @@ def test_every_argument_of_a_policy_is_checked_by_name_and_type(algo: str) -> No
 
     def faults(**given: Any) -> list[tuple[Any, str]]:
         settings = algorithm.settings(algo=algo, options={"policy_kwargs": given})
-        return [(one.option, one.what) for one in settings_faults(settings)]
+        return [(".".join(map(str, one.key[1:])), one.what) for one in settings_faults(settings)]
 
     (unknown,) = settings_faults(algorithm.settings(algo=algo, options={"policy_kwargs": {"a": 1}}))
     usual = {"net_arch", "activation_fn"}
@@ -568,7 +568,7 @@ def test_arguments_of_hindsight_experience_replay_are_checked_by_name_and_value(
     given = {"n_sample_goal": 4, "n_sampled_goal": 0, "goal_selection_strategy": "last"}
     options = {"replay_buffer": "her", "replay_buffer_kwargs": given}
     settings = ALGORITHMS["sac"].settings(algo="sac", options=options)
-    found = [(str(one.option).rpartition(".")[2], one.what) for one in settings_faults(settings)]
+    found = [(one.key[-1], one.what) for one in settings_faults(settings)]
     assert found == [
         ("n_sample_goal", "her has no such argument"),
         ("n_sampled_goal", "must be a whole number from 1 on"),

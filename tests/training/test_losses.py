@@ -50,22 +50,24 @@ def test_beyond_the_dual_clip_nothing_is_learned() -> None:
 def test_a_joint_loss_is_minus_the_mean_over_samples() -> None:
     ratios = th.tensor([ratio for ratio, *_ in BY_HAND])
     advantages = th.tensor([advantage for _, advantage, *_ in BY_HAND])
-    done = policy_loss(ratios.log(), th.zeros(9), advantages, clip_range=0.2, dual_clip=3.0)
-    assert done.loss.item() == pytest.approx(-np.mean([dual for *_, dual in BY_HAND]))
-    assert done.clip_fraction.item() == pytest.approx(8 / 9)
+    loss, clipped, _ = policy_loss(
+        ratios.log(), th.zeros(9), advantages, clip_range=0.2, dual_clip=3.0
+    )
+    assert loss.item() == pytest.approx(-np.mean([dual for *_, dual in BY_HAND]))
+    assert clipped.item() == pytest.approx(8 / 9)
 
 
 def test_branches_are_clipped_each_by_itself_and_summed() -> None:
     # Sample 1: A = 2 with ratios 1.5 and 0.5; sample 2: A = -1 with ratios 4 and 1.
     ratios, advantages = th.tensor([[1.5, 0.5], [4.0, 1.0]]), th.tensor([2.0, -1.0])
     zeros = th.zeros(2, 2)
-    plain = policy_loss(ratios.log(), zeros, advantages, clip_range=0.2)
-    assert plain.loss.item() == pytest.approx(-((2.4 + 1.0) + (-4.0 - 1.0)) / 2)
-    dual = policy_loss(ratios.log(), zeros, advantages, clip_range=0.2, dual_clip=3.0)
-    assert dual.loss.item() == pytest.approx(-((2.4 + 1.0) + (-3.0 - 1.0)) / 2)
+    plain, *_ = policy_loss(ratios.log(), zeros, advantages, clip_range=0.2)
+    assert plain.item() == pytest.approx(-((2.4 + 1.0) + (-4.0 - 1.0)) / 2)
+    dual, *_ = policy_loss(ratios.log(), zeros, advantages, clip_range=0.2, dual_clip=3.0)
+    assert dual.item() == pytest.approx(-((2.4 + 1.0) + (-3.0 - 1.0)) / 2)
     # The joint ratios are 0.75 and 4.
-    joint = policy_loss(ratios.log().sum(1), zeros.sum(1), advantages, clip_range=0.2)
-    assert joint.loss.item() == pytest.approx(-(1.5 - 4.0) / 2)
+    joint, *_ = policy_loss(ratios.log().sum(1), zeros.sum(1), advantages, clip_range=0.2)
+    assert joint.item() == pytest.approx(-(1.5 - 4.0) / 2)
 
 
 def test_the_divergence_is_that_of_whole_actions() -> None:

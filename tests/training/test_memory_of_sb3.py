@@ -60,7 +60,7 @@ def test_values_probabilities_entropy_loss_and_gradient_equal_those_of_recurrent
     advantages, returns, old = th.randn(3, ROWS * STEPS)
     losses, gradients = [], []
     for policy, (values, log_prob, entropy) in zip((ours, theirs), found, strict=True):
-        loss = policy_loss(log_prob, log_prob.detach() + 0.1 * old, advantages, clip_range=0.2).loss
+        loss, *_ = policy_loss(log_prob, log_prob.detach() + 0.1 * old, advantages, clip_range=0.2)
         loss = loss + value_loss(values.flatten(), old, returns, None)
         loss = loss + 0.01 * entropy_loss(entropy, log_prob)
         loss.backward()  # type: ignore[no-untyped-call]

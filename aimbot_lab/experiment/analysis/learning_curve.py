@@ -277,18 +277,11 @@ class LessonPassed:
     seconds: float | None  # since the run began, pauses included
 
 
-class CurvePoint(NamedTuple):
-    """A win rate, or a mean return, while it learned."""
-
-    step: int  # environment steps
-    win_rate: float
-
-
 @dataclass(frozen=True)
 class LearningCurve:
     """A run's way through its lessons."""
 
-    points: tuple[CurvePoint, ...]  # by rising step
+    points: tuple[tuple[int, float], ...]  # environment steps, win rate or mean return then
     lessons: tuple[LessonPassed, ...]  # of the whole curriculum
     measure: str = names.LEARNING_WIN_RATE  # what the points are of, by its tracked name
 
@@ -319,7 +312,7 @@ def read_curves(
     numbers = histories(names.LESSON_NUMBER)
     return tuple(
         LearningCurve(
-            tuple(CurvePoint(point.step, point.value) for point in rates if isfinite(point.value)),
+            tuple((point.step, point.value) for point in rates if isfinite(point.value)),
             lessons_passed(run, config, lesson_numbers),
             measure,
         )
@@ -359,8 +352,8 @@ def common_steps(curves: Sequence[LearningCurve]) -> tuple[int, int] | None:
     """The first and last step between which all curves are known; None without a common range."""
     if not all(curve.points for curve in curves):
         return None
-    low = max(curve.points[0].step for curve in curves)
-    high = min(curve.points[-1].step for curve in curves)
+    low = max(curve.points[0][0] for curve in curves)
+    high = min(curve.points[-1][0] for curve in curves)
     return (low, high) if low < high else None
 
 
@@ -370,7 +363,7 @@ def mean_win_rate(curve: LearningCurve, low: int, high: int) -> float:
     A value holds from its step until the next. Both steps must lie where the curve is known.
     """
     area, last = 0.0, low
-    rate = curve.points[0].win_rate
+    rate = curve.points[0][1]
     for step, win_rate in curve.points:
         if step > low:
             area += rate * (min(step, high) - last)
@@ -396,8 +389,8 @@ def mean_curve(curves: Sequence[LearningCurve], *, points: int = POINTS) -> Mean
     The interval is a bootstrap over runs at 95 %.
     """
     known = [curve for curve in curves if curve.points]
-    low = max((curve.points[0].step for curve in known), default=0)
-    high = min((curve.points[-1].step for curve in known), default=0)
+    low = max((curve.points[0][0] for curve in known), default=0)
+    high = min((curve.points[-1][0] for curve in known), default=0)
     if low >= high:
         return None
     steps = np.linspace(low, high, points)

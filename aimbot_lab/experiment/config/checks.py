@@ -7,7 +7,6 @@ and as far as the sections that are right by themselves allow.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
-from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ from aimbot_lab.training.checks import (
     with_defaults,
 )
 from aimbot_lab.training.networks.network import NETWORKS, network_of
-from aimbot_lab.training.networks.network_parts import part_faults
+from aimbot_lab.training.networks.network_parts import divisors, nearest, part_faults
 from aimbot_lab.training.processes.exchange import ShardCountError
 from aimbot_lab.training.settings import (
     AIM_BINS,
@@ -354,8 +353,8 @@ def rollout_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Di
     elif (
         steps % train.batch_size and "batch_size" in algorithm.takes and not algorithm.replay_buffer
     ):
-        nearest = nearest_divisor(steps, train.batch_size)
-        got = f"got {train.batch_size}; nearest that does: {nearest}"
+        fitting = nearest_divisor(steps, train.batch_size)
+        got = f"got {train.batch_size}; nearest that does: {fitting}"
         yield Diagnostic(("train", "batch_size"), f"must divide {product} ({got})")
     else:
         try:
@@ -472,14 +471,13 @@ def mask_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagn
 def option_diagnostics(env: WorldSettings | None, train: TrainSettings) -> Iterator[Diagnostic]:
     """What the algorithm does not take."""
     spec = None if env is None else spec_of(env)
-    for key, option, what, known in settings_faults(train, spec):
-        inner = () if option is None else tuple(option.split("."))
-        path: KeyPath = ("train", key, *inner)
+    for key, what, known in settings_faults(train, spec):
+        path: KeyPath = ("train", *key)
         if known:
-            yield Diagnostic(path, f"{what} ({advice(inner[-1], known)})", about_key=True)
+            yield Diagnostic(path, f"{what} ({advice(str(key[-1]), known)})", about_key=True)
         elif what.startswith("must"):
             value: Any = train.options
-            for part in inner:
+            for part in key[1:]:
                 value = value[part]
             yield Diagnostic(path, f"{what} (got {shown_value(value)})")
         else:
@@ -492,18 +490,18 @@ def network_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Di
     if spec.pictures and not algorithm_of(train).sees_pictures:
         said = f"{train.algo} can't see pictures ({spec.pictures[0].name}): use ppo or sac"
         yield Diagnostic(("train", "algo"), f"{said}, or take their shades for plain numbers")
-    for fault in part_faults(train, env, takes_parts="target" in algorithm_of(train).takes):
-        known = f" (there are {', '.join(fault.known)})" if fault.known else ""
-        yield Diagnostic(("train", *fault.key), f"{fault.what}{known}")
-    network = network_of(train.network)
-    what = network.fault(train.network, spec, algo=train.algo)
-    if what is None:
-        return
-    key, colon, rest = what.partition(": ")
-    if colon and hasattr(train.network, key):
-        yield Diagnostic(("train", "network", key), rest)
-    else:
-        yield Diagnostic(("train", "network"), what)
+    for path, what, known in part_faults(
+        train, env, takes_parts="target" in algorithm_of(train).takes
+    ):
+        there = f" (there are {', '.join(known)})" if known else ""
+        yield Diagnostic(("train", *path), f"{what}{there}")
+    fault = network_of(train.network).fault(train.network, spec, algo=train.algo)
+    if fault is not None:
+        key, colon, rest = fault.partition(": ")
+        if colon and hasattr(train.network, key):
+            yield Diagnostic(("train", "network", key), rest)
+        else:
+            yield Diagnostic(("train", "network"), fault)
 
 
 def table_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
@@ -542,9 +540,7 @@ def _mix_diagnostics(
 
 def nearest_divisor(number: int, wanted: int) -> int:
     """The divisor of `number`, 1 excepted, that is nearest to `wanted`."""
-    small = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
-    divisors = {*small, *(number // divisor for divisor in small)} - {1}
-    return min(divisors, key=lambda divisor: (abs(divisor - wanted), divisor))
+    return nearest(divisors(number)[1:], wanted)
 
 
 def self_play_diagnostics(

@@ -335,14 +335,7 @@ def do_nothing() -> None:
     """Do nothing."""
 
 
-class PartDigest(NamedTuple):
-    """What a part's bytes must be."""
-
-    size: int
-    sha256: str
-
-
-PartDigests = Mapping[str, PartDigest]
+PartDigests = Mapping[str, tuple[int, str]]  # size and SHA-256 of each part, by its name
 
 
 @dataclass(frozen=True)
@@ -400,7 +393,7 @@ class CheckpointFolder:
         for step in self._steps():
             with suppress(OSError, ValueError), self._state_path(step).open("rb") as file:
                 file.readline()
-                if _listed(file.readline()).configuration == configuration:
+                if _listed(file.readline())[1] == configuration:
                     return True
         return False
 
@@ -513,31 +506,22 @@ class CheckpointFolder:
         return self.path / _PART_NAME.format(name)
 
 
-class _Listed(NamedTuple):
-    """The second line of a checkpoint."""
-
-    parts: PartDigests
-    configuration: str | None
-    content: Any
-    code: str | None
-
-
-def _listed(line: bytes) -> _Listed:
-    """The parts that a checkpoint relies on, with the hashes of configuration and world it has.
+def _listed(line: bytes) -> tuple[PartDigests, str | None, Any, str | None]:
+    """(parts, hash of the configuration, content, hash of the code) of a checkpoint's second line.
 
     Raises ValueError where `line` lists no parts.
     """
     try:
         known = json.loads(line)
-        marks = {str(name): PartDigest(*mark) for name, mark in known["parts"].items()}
+        marks = {str(name): (size, sha256) for name, (size, sha256) in known["parts"].items()}
         hashes = [None if (one := known.get(key)) is None else str(one) for key in HASHES]
-    except (TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError("the checkpoint lists no parts") from error
     if any("/" in name or "\0" in name for name in marks):
         raise ValueError("a part of the checkpoint lies elsewhere")
     configuration, code = hashes
-    return _Listed(marks, configuration, known.get("content"), code)
+    return marks, configuration, known.get("content"), code
 
 
-def _digest(data: bytes) -> PartDigest:
-    return PartDigest(len(data), hashlib.sha256(data).hexdigest())
+def _digest(data: bytes) -> tuple[int, str]:
+    return len(data), hashlib.sha256(data).hexdigest()

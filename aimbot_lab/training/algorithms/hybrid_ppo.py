@@ -50,13 +50,6 @@ class EngineType(NamedTuple):
     draws_from_kept: bool = False  # whether it learns from rollouts of older policies, too
 
 
-class Choice(NamedTuple):
-    """The engine that computes, and faster ones that do not suit: each with the reason."""
-
-    engine: Engine
-    passed_over: tuple[tuple[str, str], ...]
-
-
 ENGINES = (
     EngineType("fused", FusedEngine, any_threads=True),
     EngineType("torch", TorchEngine, any_threads=False, draws_from_kept=True),
@@ -71,15 +64,18 @@ def engine_types(asked: str) -> tuple[EngineType, ...]:
 
 def suited_engine(
     policy: ActorCriticPolicy, types: Sequence[EngineType], *, keeps_rollouts: bool = False
-) -> Choice:
-    """The first of `types` that suits `policy`. Raises ValueError where none does."""
+) -> tuple[Engine, tuple[tuple[str, str], ...]]:
+    """The first of `types` that suits `policy`, and those before it: (name, why it does not).
+
+    Raises ValueError where none does.
+    """
     passed_over: list[tuple[str, str]] = []
     for one in types:
         if keeps_rollouts and not one.draws_from_kept:
             passed_over.append((one.name, "it does not know train.samples.keep"))
             continue
         try:
-            return Choice(one.make(policy), tuple(passed_over))
+            return one.make(policy), tuple(passed_over)
         except UnsuitedError as error:
             passed_over.append((one.name, str(error)))
     raise ValueError("; ".join(f"engine {name}: {why}" for name, why in passed_over))

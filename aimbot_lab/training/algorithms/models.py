@@ -3,13 +3,12 @@
 import functools
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import reduce
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
-import torch
 import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -173,30 +172,25 @@ def network_arguments(
     return {
         "net_arch": layers if one_stack else {"pi": layers, "vf": list(layers)},
         "activation_fn": ACTIVATIONS[network.activation(settings)],
-        "features_extractor_class": FeaturesOf(settings, spec),
+        "features_extractor_class": functools.partial(features_of, settings, spec),
         **network.policy_arguments(settings, spec),
     }
 
 
-@dataclass(frozen=True)
-class FeaturesOf:
-    """Makes the features of a network, as stable-baselines3 asks for them."""
+def features_of(
+    settings: KindOfNetwork, spec: WorldSpec, observations: spaces.Space[Any]
+) -> BaseFeaturesExtractor:
+    """The module for `observations`, as the algorithm is shown them.
 
-    settings: KindOfNetwork
-    spec: WorldSpec
-
-    def __call__(self, observations: spaces.Space[Any]) -> BaseFeaturesExtractor:
-        """The module for `observations`, as the algorithm is shown them.
-
-        Raises ConfigurationError, in one line, where a stranger's network can't be made.
-        """
-        network = network_of(self.settings)
-        what = f"train.network: the network {network.name} can't be made:"
-        with blamed(what, ConfigurationError):
-            made = network.features(self.settings, observations, spec=self.spec)
-            if isinstance(made, BaseFeaturesExtractor):
-                return made
-            return ModuleFeatures(observations, made)
+    Raises ConfigurationError, in one line, where a stranger's network can't be made.
+    """
+    network = network_of(settings)
+    what = f"train.network: the network {network.name} can't be made:"
+    with blamed(what, ConfigurationError):
+        made = network.features(settings, observations, spec=spec)
+        if isinstance(made, BaseFeaturesExtractor):
+            return made
+        return ModuleFeatures(observations, made)
 
 
 class ModuleFeatures(BaseFeaturesExtractor):
@@ -274,7 +268,7 @@ def _spare_step(kind: type[Optimizer]) -> None:
     def step(self: Optimizer, *given: Any, **named: Any) -> Any:
         if "torch._dynamo" in sys.modules:
             return announced(self, *given, **named)
-        with torch.set_grad_enabled(self.defaults["differentiable"]):
+        with th.set_grad_enabled(self.defaults["differentiable"]):
             return bare(self, *given, **named)
 
     step.spares_compiler = True  # type: ignore[attr-defined]

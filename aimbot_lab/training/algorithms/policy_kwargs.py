@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from aimbot_lab.training.algorithms.algorithm import POLICY_KWARGS
 from aimbot_lab.training.networks.settings import (
@@ -18,7 +18,7 @@ from aimbot_lab.training.networks.settings import (
     NetworkSettings,
     PictureSettings,
 )
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import SettingFault, TrainSettings
 
 EXTRACTOR = "features_extractor"
 ACTIVATIONS: Mapping[str, str] = MappingProxyType(
@@ -58,14 +58,6 @@ STACKS = "pi", "vf", "qf"  # the networks that net_arch may name
 GIVEN = frozenset({"observation_space", "action_space", "lr_schedule", *HINTS})
 
 
-class PolicyFault(NamedTuple):
-    """What is wrong with an argument; the path leads to it below `policy_kwargs`."""
-
-    path: tuple[str, ...]
-    what: str
-    known: tuple[str, ...] = ()  # the arguments that exist, where this is not one
-
-
 def policy_faults(
     given: Mapping[str, Any],
     plain: Mapping[str, Any],
@@ -73,8 +65,8 @@ def policy_faults(
     stacks: tuple[str, ...],
     named: tuple[str, ...],
     type_fault: Callable[[Any, Any], str | None],
-) -> Iterator[PolicyFault]:
-    """What is wrong with `given`, of a policy that has `plain` parameters by name.
+) -> Iterator[SettingFault]:
+    """What is wrong with `given`, by keys below `policy_kwargs`; the policy has `plain` parameters.
 
     `stacks` are those that net_arch may name: pi and vf, or pi and qf; () where there is but one.
     `named` are those of NAMES that it takes.
@@ -84,38 +76,38 @@ def policy_faults(
     known |= {"net_arch": (tuple, dict) if stacks else (tuple,), **dict.fromkeys(named, (str,))}
     for name, value in given.items():
         if name in HINTS:
-            yield PolicyFault((name,), HINTS[name])
+            yield SettingFault((name,), HINTS[name])
         elif name not in known:
-            yield PolicyFault((name,), "the policy has no such argument", tuple(known))
+            yield SettingFault((name,), "the policy has no such argument", tuple(known))
         elif (fault := type_fault(value, known[name])) is not None:
-            yield PolicyFault((name,), fault)
+            yield SettingFault((name,), fault)
         elif name in NAMES and value not in NAMES[name]:
-            yield PolicyFault((name,), f"must be {' or '.join(NAMES[name])}")
+            yield SettingFault((name,), f"must be {' or '.join(NAMES[name])}")
         elif name == "net_arch":
             yield from _layer_faults(value, stacks)
         elif name == "optimizer_kwargs":
             yield from _optimizer_faults(value, given.get("optimizer", OPTIMIZERS[0]))
 
 
-def _layer_faults(given: Any, stacks: tuple[str, ...]) -> Iterator[PolicyFault]:
+def _layer_faults(given: Any, stacks: tuple[str, ...]) -> Iterator[SettingFault]:
     for stack, layers in given.items() if isinstance(given, Mapping) else [(None, given)]:
         path = ("net_arch",) if stack is None else ("net_arch", stack)
         if stack is not None and stack not in stacks:
-            yield PolicyFault(path, "there is no such network", stacks)
+            yield SettingFault(path, "there is no such network", stacks)
         elif not isinstance(layers, tuple) or len(layers) > MAX_LAYERS:
-            yield PolicyFault(path, f"must be a list of at most {MAX_LAYERS} layers' units")
+            yield SettingFault(path, f"must be a list of at most {MAX_LAYERS} layers' units")
         elif not all(type(units) is int and 1 <= units <= MAX_UNITS for units in layers):
-            yield PolicyFault(path, f"must hold whole numbers from 1 to {MAX_UNITS}")
+            yield SettingFault(path, f"must hold whole numbers from 1 to {MAX_UNITS}")
 
 
-def _optimizer_faults(given: Mapping[str, Any], optimizer: Any) -> Iterator[PolicyFault]:
+def _optimizer_faults(given: Mapping[str, Any], optimizer: Any) -> Iterator[SettingFault]:
     if optimizer not in OPTIMIZERS:
         return
     known = tuple(inspect.signature(_optimizer(optimizer)).parameters)[2:]
     for name in given:
         if name not in known:
             what = f"{optimizer} has no such argument"
-            yield PolicyFault(("optimizer_kwargs", name), what, known)
+            yield SettingFault(("optimizer_kwargs", name), what, known)
 
 
 def _optimizer(name: str) -> Any:

@@ -1,6 +1,6 @@
 """PPO's update by autograd, the rollouts that it learns from, and what an engine is."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -326,7 +326,8 @@ def ranges_of(model: PPO, dual_clip: float | None) -> Ranges:
 def _epoch(model: PPO, ranges: Ranges, tally: Tally) -> bool:
     """Take the gradient steps of one pass; False where the divergence stopped it."""
     tally.last_kl.clear()
-    for loss, batch in _minibatches(model, ranges):
+    for data in model.rollout_buffer.get(model.batch_size):
+        loss, batch = _losses(model, data, ranges)
         tally.add(batch)
         if model.target_kl is not None and batch.kl > 1.5 * model.target_kl:
             return False
@@ -336,11 +337,6 @@ def _epoch(model: PPO, ranges: Ranges, tally: Tally) -> bool:
         th.nn.utils.clip_grad_norm_(model.policy.parameters(), model.max_grad_norm)
         optimizer.step()
     return True
-
-
-def _minibatches(model: PPO, ranges: Ranges) -> Iterator[tuple[th.Tensor, Losses]]:
-    for data in model.rollout_buffer.get(model.batch_size):
-        yield _losses(model, data, ranges)
 
 
 def evaluated(
@@ -361,7 +357,7 @@ def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.
     """(loss to differentiate, what it is made of)."""
     values, log_prob, entropy = evaluated(model, data)
     advantages = normalized(data.advantages) if model.normalize_advantage else data.advantages
-    policy = policy_loss(
+    policy, clipped, bounded = policy_loss(
         log_prob,
         data.old_log_prob,
         advantages,
@@ -370,18 +366,17 @@ def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.
     )
     value = value_loss(values.flatten(), data.old_values, data.returns, ranges.clip_value)
     disorder = entropy_loss(entropy, log_prob)
-    touched = policy.dual_clip_fraction
     with th.no_grad():
         kl = approximate_kl(log_prob, data.old_log_prob).item()
-    total = policy.loss + model.ent_coef * disorder + model.vf_coef * value
+    total = policy + model.ent_coef * disorder + model.vf_coef * value
     return total, Losses(
         total=total.item(),
-        policy=policy.loss.item(),
+        policy=policy.item(),
         value=value.item(),
         entropy=disorder.item(),
-        clip_fraction=policy.clip_fraction.item(),
+        clip_fraction=clipped.item(),
         kl=kl,
-        dual_clip_fraction=None if touched is None else touched.item(),
+        dual_clip_fraction=None if bounded is None else bounded.item(),
     )
 
 
@@ -399,14 +394,6 @@ def record(model: PPO, ranges: Ranges, tally: Tally, *, fit: float) -> None:
     record("train/clip_range", ranges.clip)
     if ranges.clip_value is not None:
         record("train/clip_range_vf", ranges.clip_value)
-
-
-class PolicyLoss(NamedTuple):
-    """The policy's loss and what it tells about the step."""
-
-    loss: th.Tensor  # scalar
-    clip_fraction: th.Tensor  # scalar: share of ratios outside the clip range
-    dual_clip_fraction: th.Tensor | None = None  # scalar: share of ratios that dual clip bounds
 
 
 def normalized(advantages: th.Tensor) -> th.Tensor:
@@ -445,8 +432,11 @@ def policy_loss(
     *,
     clip_range: float,
     dual_clip: float | None = None,
-) -> PolicyLoss:
-    """The clipped loss; with log-probabilities [N, K] the branches' objectives are summed."""
+) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
+    """(clipped loss, share of ratios outside the clip range, share that dual clip bounds).
+
+    With log-probabilities [N, K] the branches' objectives are summed.
+    """
     ratio = th.exp(log_prob - old_log_prob)
     per_branch = ratio.dim() == 2
     if per_branch:
@@ -455,8 +445,8 @@ def policy_loss(
     loss = -(objective.sum(dim=1) if per_branch else objective).mean()
     clipped = th.mean((th.abs(ratio - 1) > clip_range).float())
     if dual_clip is None:
-        return PolicyLoss(loss, clipped)
-    return PolicyLoss(loss, clipped, dual_clipped(ratio, advantages, dual_clip).float().mean())
+        return loss, clipped, None
+    return loss, clipped, dual_clipped(ratio, advantages, dual_clip).float().mean()
 
 
 def value_loss(

@@ -5,9 +5,10 @@ the algorithm's and whose object is a `training.algorithms.algorithm.Algorithm`.
 module loads no torch.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from math import prod
+from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,39 +56,9 @@ ROLLOUT = ("n_steps", "batch_size", "learning_rate", "gamma", "gae_lambda", "nor
 CLIPPED = (*ROLLOUT, "n_epochs", "clip_range", "ent_coef", "vf_coef", "max_grad_norm", "target_kl")
 
 
-def _ppo() -> Classes:
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.policies import ActorCriticPolicy
-
-    return Classes(PPO, ActorCriticPolicy)
-
-
-def _maskable_ppo() -> Classes:
-    from sb3_contrib import MaskablePPO
-    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-
-    return Classes(MaskablePPO, MaskableActorCriticPolicy)
-
-
-def _recurrent_ppo() -> Classes:
-    from sb3_contrib import RecurrentPPO
-    from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
-
-    return Classes(RecurrentPPO, RecurrentActorCriticPolicy)
-
-
-def _trpo() -> Classes:
-    from sb3_contrib import TRPO
-    from stable_baselines3.common.policies import ActorCriticPolicy
-
-    return Classes(TRPO, ActorCriticPolicy)
-
-
-def _hybrid_ppo() -> Classes:
-    from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-    from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
-
-    return Classes(HybridPPO, RememberingPolicy)
+def _classes(model: str, policy: str) -> Callable[[], Classes]:
+    """Imports the two, each a MODULE:CLASS, where it is called."""
+    return lambda: Classes(resolve_name(model), resolve_name(policy))
 
 
 def lstm(settings: TrainSettings, inputs: int) -> Memory:
@@ -153,17 +124,29 @@ LIBRARY_PPO: Mapping[str, Any] = MappingProxyType(
 )
 PPO_ALGORITHM = Algorithm(
     name="ppo",
-    classes=_ppo,
+    classes=_classes(
+        "stable_baselines3:PPO", "stable_baselines3.common.policies:ActorCriticPolicy"
+    ),
     shared=same_names(*CLIPPED),
     of_own_worlds=LIBRARY_PPO,
     picture_layers=(),
     one_row=True,
     self_play=True,
 )
-MASKABLE_PPO = replace(PPO_ALGORITHM, name="maskable_ppo", classes=_maskable_ppo, masked=True)
+MASKABLE_PPO = replace(
+    PPO_ALGORITHM,
+    name="maskable_ppo",
+    classes=_classes(
+        "sb3_contrib:MaskablePPO", "sb3_contrib.common.maskable.policies:MaskableActorCriticPolicy"
+    ),
+    masked=True,
+)
 RECURRENT_PPO = Algorithm(
     name="recurrent_ppo",
-    classes=_recurrent_ppo,
+    classes=_classes(
+        "sb3_contrib:RecurrentPPO",
+        "sb3_contrib.common.recurrent.policies:RecurrentActorCriticPolicy",
+    ),
     shared=same_names(*CLIPPED),
     of_own_worlds=MappingProxyType({**LIBRARY_PPO, "n_steps": 128, "batch_size": 128}),
     picture_layers=(),
@@ -174,7 +157,7 @@ RECURRENT_PPO = Algorithm(
 )
 TRPO_ALGORITHM = Algorithm(
     name="trpo",
-    classes=_trpo,
+    classes=_classes("sb3_contrib:TRPO", "stable_baselines3.common.policies:ActorCriticPolicy"),
     shared=same_names(*ROLLOUT, "target_kl"),
     of_own_worlds=MappingProxyType({"n_steps": 2048, "batch_size": 128}),
     picture_layers=(),
@@ -182,7 +165,10 @@ TRPO_ALGORITHM = Algorithm(
 )
 HYBRID_PPO = Algorithm(
     name="hybrid_ppo",
-    classes=_hybrid_ppo,
+    classes=_classes(
+        "aimbot_lab.training.algorithms.hybrid_ppo:HybridPPO",
+        "aimbot_lab.training.networks.remembering_policy:RememberingPolicy",
+    ),
     of_own_worlds=MappingProxyType({"batch_size": 128}),
     shared=same_names(*CLIPPED, "objective", "dual_clip", "engine", "shards"),
     self_play=True,
@@ -239,20 +225,6 @@ def number_adapter(settings: TrainSettings) -> AdapterOptions:
     return AdapterOptions("numbers", blocks=settings.options.get(REPLAY) == HER)
 
 
-def _dqn() -> Classes:
-    from stable_baselines3 import DQN
-    from stable_baselines3.dqn.policies import DQNPolicy
-
-    return Classes(DQN, DQNPolicy)
-
-
-def _qrdqn() -> Classes:
-    from sb3_contrib import QRDQN
-    from sb3_contrib.qrdqn.policies import QRDQNPolicy
-
-    return Classes(QRDQN, QRDQNPolicy)
-
-
 LIBRARY_DQN: Mapping[str, Any] = MappingProxyType(
     {
         "batch_size": 32,
@@ -264,7 +236,7 @@ LIBRARY_DQN: Mapping[str, Any] = MappingProxyType(
 )
 DQN_ALGORITHM = Algorithm(
     name="dqn",
-    classes=_dqn,
+    classes=_classes("stable_baselines3:DQN", "stable_baselines3.dqn.policies:DQNPolicy"),
     shared=same_names(*SHARED),
     adapter=flat_adapter,
     ranks_actions=True,
@@ -278,52 +250,10 @@ DQN_ALGORITHM = Algorithm(
 QRDQN_ALGORITHM = replace(
     DQN_ALGORITHM,
     name="qrdqn",
-    classes=_qrdqn,
+    classes=_classes("sb3_contrib:QRDQN", "sb3_contrib.qrdqn.policies:QRDQNPolicy"),
     policy_options=("n_quantiles",),
     of_own_worlds=MappingProxyType({**LIBRARY_DQN, "learning_rate": 5e-5, "max_grad_norm": None}),
 )
-
-
-def _a2c() -> Classes:
-    from stable_baselines3 import A2C
-    from stable_baselines3.common.policies import ActorCriticPolicy
-
-    return Classes(A2C, ActorCriticPolicy)
-
-
-def _sac() -> Classes:
-    from stable_baselines3 import SAC
-    from stable_baselines3.sac.policies import SACPolicy
-
-    return Classes(SAC, SACPolicy)
-
-
-def _td3() -> Classes:
-    from stable_baselines3 import TD3
-    from stable_baselines3.td3.policies import TD3Policy
-
-    return Classes(TD3, TD3Policy)
-
-
-def _ddpg() -> Classes:
-    from stable_baselines3 import DDPG
-    from stable_baselines3.td3.policies import TD3Policy
-
-    return Classes(DDPG, TD3Policy)
-
-
-def _tqc() -> Classes:
-    from sb3_contrib import TQC
-    from sb3_contrib.tqc.policies import TQCPolicy
-
-    return Classes(TQC, TQCPolicy)
-
-
-def _crossq() -> Classes:
-    from sb3_contrib import CrossQ
-    from sb3_contrib.crossq.policies import CrossQPolicy
-
-    return Classes(CrossQ, CrossQPolicy)
 
 
 USUAL_BUFFER = 1_000_000  # transitions, as the classes have it
@@ -350,7 +280,9 @@ def wide_critics(settings: TrainSettings, _: WorldSpec) -> Arguments:
 CRITIC_UNITS = 1024  # of CrossQ
 A2C_ALGORITHM = Algorithm(
     name="a2c",
-    classes=_a2c,
+    classes=_classes(
+        "stable_baselines3:A2C", "stable_baselines3.common.policies:ActorCriticPolicy"
+    ),
     shared=same_names(
         *("n_steps", "learning_rate", "gamma", "gae_lambda", "normalize_advantage"),
         *("ent_coef", "vf_coef", "max_grad_norm"),
@@ -361,7 +293,7 @@ A2C_ALGORITHM = Algorithm(
 )
 SAC_ALGORITHM = Algorithm(
     name="sac",
-    classes=_sac,
+    classes=_classes("stable_baselines3:SAC", "stable_baselines3.sac.policies:SACPolicy"),
     shared=same_names("batch_size", "learning_rate", "gamma"),
     settings=SacSettings,
     adapter=number_adapter,
@@ -371,12 +303,15 @@ SAC_ALGORITHM = Algorithm(
     more=buffer_within,
 )
 TQC_ALGORITHM = replace(
-    SAC_ALGORITHM, name="tqc", classes=_tqc, policy_options=("n_quantiles", "n_critics")
+    SAC_ALGORITHM,
+    name="tqc",
+    classes=_classes("sb3_contrib:TQC", "sb3_contrib.tqc.policies:TQCPolicy"),
+    policy_options=("n_quantiles", "n_critics"),
 )
 CROSSQ_ALGORITHM = replace(
     SAC_ALGORITHM,
     name="crossq",
-    classes=_crossq,
+    classes=_classes("sb3_contrib:CrossQ", "sb3_contrib.crossq.policies:CrossQPolicy"),
     settings=CrossqSettings,
     more_policy=wide_critics,
     sees_pictures=False,
@@ -384,25 +319,25 @@ CROSSQ_ALGORITHM = replace(
 TD3_ALGORITHM = replace(
     SAC_ALGORITHM,
     name="td3",
-    classes=_td3,
+    classes=_classes("stable_baselines3:TD3", "stable_baselines3.td3.policies:TD3Policy"),
     settings=Td3Settings,
     deterministic=True,
     picture_layers=(256, 256),
 )
 DDPG_ALGORITHM = replace(
-    TD3_ALGORITHM, name="ddpg", classes=_ddpg, more_policy=lambda *_: {"n_critics": 1}
+    TD3_ALGORITHM,
+    name="ddpg",
+    classes=_classes("stable_baselines3:DDPG", "stable_baselines3.td3.policies:TD3Policy"),
+    more_policy=lambda *_: {"n_critics": 1},
 )
-
-
-def _ars() -> Classes:
-    from aimbot_lab.training.algorithms.candidates import CandidatePolicy, CandidateSearch
-
-    return Classes(CandidateSearch, CandidatePolicy)
 
 
 ARS_ALGORITHM = Algorithm(
     name="ars",
-    classes=_ars,
+    classes=_classes(
+        "aimbot_lab.training.algorithms.candidates:CandidateSearch",
+        "aimbot_lab.training.algorithms.candidates:CandidatePolicy",
+    ),
     shared=same_names("learning_rate"),
     settings=ArsSettings,
     one_row=True,
@@ -410,12 +345,6 @@ ARS_ALGORITHM = Algorithm(
     deterministic=True,
     sees_pictures=False,
 )
-
-
-def _q_learning() -> Classes:
-    from aimbot_lab.training.tabular.table_q_learning import TablePolicy, TableQLearning
-
-    return Classes(TableQLearning, TablePolicy)
 
 
 def table_policy(_: Any, spec: WorldSpec) -> Arguments:
@@ -431,7 +360,10 @@ def table_size(settings: TrainSettings, spec: WorldSpec) -> int:
 
 Q_LEARNING = Algorithm(
     name="q_learning",
-    classes=_q_learning,
+    classes=_classes(
+        "aimbot_lab.training.tabular.table_q_learning:TableQLearning",
+        "aimbot_lab.training.tabular.table_q_learning:TablePolicy",
+    ),
     shared=same_names("n_steps", "learning_rate", "gamma"),
     adapter=flat_adapter,
     ranks_actions=True,

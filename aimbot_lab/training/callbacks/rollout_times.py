@@ -1,7 +1,6 @@
 """How long the rollouts of a training take that keep replays by turns, for a benchmark."""
 
 import time
-from typing import NamedTuple
 
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
@@ -12,22 +11,19 @@ from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 
 
-class RolloutTimes(NamedTuple):
-    """Seconds of the processor."""
+def rollout_times(plan: TrainingPlan) -> tuple[list[float], float]:
+    """Seconds of the processor that each rollout but the last took with its update.
 
-    rollouts: list[float]  # each with its update, but for the last
-    keeping: float  # what keeping replays took of one that did, on average
-
-
-def rollout_times(plan: TrainingPlan) -> RolloutTimes:
-    """The times of a training in which every other rollout keeps replays, the second first."""
+    Every other one keeps replays, the second first; the number beside is what that took of one, on
+    average.
+    """
     training = Training(plan)
     env, progress = training.env, training.progress
     lessons = LessonCallback(env, progress, observer=SilentObserver(), should_stop=lambda: False)
     kept = KeptEpisodesCallback(env, progress, lessons=plan.lessons, sink=_Nobody())
     by_turns = _ByTurns(kept)
     training.model.learn(plan.train.total_steps, callback=CallbackList([lessons, by_turns]))
-    return RolloutTimes(by_turns.seconds, by_turns.keeping / max(by_turns.kept_rollouts, 1))
+    return by_turns.seconds, by_turns.keeping / max(by_turns.kept_rollouts, 1)
 
 
 class _Nobody:

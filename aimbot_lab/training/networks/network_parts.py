@@ -25,7 +25,7 @@ from aimbot_lab.training.networks.settings import (
     target_blocks,
     target_slots,
 )
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import SettingFault, TrainSettings
 from aimbot_lab.worlds.registry import seats_in, spec_of
 
 if TYPE_CHECKING:
@@ -173,17 +173,9 @@ def _stack(sizes: Sequence[int]) -> int:
     return sum((one + 1) * other for one, other in pairwise(sizes))
 
 
-class PartFault(NamedTuple):
-    """What is wrong with one key of `train`."""
-
-    key: tuple[str | int, ...]
-    what: str
-    known: tuple[str, ...] = ()  # what there is, where the key's value is none of it
-
-
 def part_faults(
     train: TrainSettings, env: WorldSettings, *, takes_parts: bool
-) -> Iterator[PartFault]:
+) -> Iterator[SettingFault]:
     """What is wrong with encoders and target of `train` in the world of `env`.
 
     `takes_parts`: whether its algorithm does anything with them.
@@ -197,7 +189,7 @@ def part_faults(
             if key == "memory" and train.algo == "recurrent_ppo":
                 other = "set train.options.lstm_hidden_size"
             what = f"does nothing with {train.algo}: leave it out, or {other}"
-            yield PartFault(("network", key), what)
+            yield SettingFault(("network", key), what)
         if isinstance(network, NetworkSettings):
             yield from _picture_faults(network, spec, env)
         return
@@ -212,7 +204,7 @@ def part_faults(
     yield from _target_faults(train, spec, env)
     if train.engine == "fused":
         for key in unfused_parts(train):
-            yield PartFault(("engine",), f"fused does not know train.{key}: use auto or torch")
+            yield SettingFault(("engine",), f"fused does not know train.{key}: use auto or torch")
 
 
 def part_remarks(train: TrainSettings) -> Iterator[str]:
@@ -232,72 +224,72 @@ def part_remarks(train: TrainSettings) -> Iterator[str]:
 
 def _kind_faults(
     network: NetworkSettings, spec: WorldSpec, env: WorldSettings
-) -> Iterator[PartFault]:
+) -> Iterator[SettingFault]:
     if network.units is None:
         return
     shown = tuple(block.kind for block in spec.units)
     if not shown:
-        yield PartFault(("network", "units"), f"world {env.world} shows no units")
+        yield SettingFault(("network", "units"), f"world {env.world} shows no units")
         return
     for number, kind in enumerate(network.units.kinds or ()):
         place = ("network", "units", "kinds", number)
         if kind not in shown:
-            yield PartFault(place, f"{kind}: no such units are shown{_hint(env)}", known=shown)
+            yield SettingFault(place, f"{kind}: no such units are shown{_hint(env)}", known=shown)
     if network.units.kinds is not None and len(set(network.units.kinds)) != len(
         network.units.kinds
     ):
-        yield PartFault(("network", "units", "kinds"), "must differ")
+        yield SettingFault(("network", "units", "kinds"), "must differ")
     if network.units.kinds == ():
-        yield PartFault(("network", "units", "kinds"), "must name at least one", known=shown)
+        yield SettingFault(("network", "units", "kinds"), "must name at least one", known=shown)
 
 
 def _picture_faults(
     network: NetworkSettings, spec: WorldSpec, env: WorldSettings
-) -> Iterator[PartFault]:
+) -> Iterator[SettingFault]:
     picture, where = network.picture, ("network", "picture")
     if picture is None:
         return
     if not spec.pictures:
         other = ": one has height, width and channels, in uint8"
         hint = ": set env.observation.camera" if _may_have_camera(env) else other
-        yield PartFault(where, f"world {env.world} shows no picture{hint}")
+        yield SettingFault(where, f"world {env.world} shows no picture{hint}")
         return
     if picture.encoder is not None and not fits(picture.encoder, spec):
         height, width, _ = min(block.shape for block in spec.pictures)
         what = f"{picture.encoder} needs a larger picture (it has {width} x {height} pixels)"
-        yield PartFault((*where, "encoder"), what)
+        yield SettingFault((*where, "encoder"), what)
     if picture.alone:
         for key in ("scalars", "units"):
             if getattr(network, key) is not None:
                 what = "encodes what network.picture.alone leaves out: leave out one of both"
-                yield PartFault(("network", key), what)
+                yield SettingFault(("network", key), what)
 
 
 def _target_faults(
     train: TrainSettings, spec: WorldSpec, env: WorldSettings
-) -> Iterator[PartFault]:
+) -> Iterator[SettingFault]:
     if train.target == "none":
         return
     blocks, network = target_blocks(spec), train.network
     if not blocks or spec.turn_per_unit is None:
         what = f"{train.target}: world {env.world} shows no unit to aim at{_hint(env)}"
-        yield PartFault(("target",), what)
+        yield SettingFault(("target",), what)
         return
     if train.target != "attention":
         return
     if not isinstance(network, NetworkSettings) or network.units is None:
-        yield PartFault(("target",), "attention needs the keys of train.network.units")
+        yield SettingFault(("target",), "attention needs the keys of train.network.units")
         return
     encoded = {block.kind for block in encoded_blocks(network, spec)}
     for block in blocks:
         if block.kind not in encoded:
             what = f"must name {block.kind}, which train.target chooses from"
-            yield PartFault(("network", "units", "kinds"), what)
+            yield SettingFault(("network", "units", "kinds"), what)
 
 
 def _memory_faults(
     network: NetworkSettings, train: TrainSettings, rows: int
-) -> Iterator[PartFault]:
+) -> Iterator[SettingFault]:
     """What is wrong with a memory's lengths; `rows` are stepped together."""
     memory, where = network.memory, ("network", "memory")
     if memory is None:
@@ -306,19 +298,19 @@ def _memory_faults(
     if steps % length:
         fits = nearest(divisors(steps), length)
         what = f"must divide train.n_steps = {steps} (got {length}; nearest that does: {fits})"
-        yield PartFault((*where, "sequence_length"), what)
+        yield SettingFault((*where, "sequence_length"), what)
         return
     if train.batch_size % length:
         fitting = [length * one for one in divisors(rows * steps // length)]
         fits = nearest(fitting, train.batch_size)
         got = f"got {train.batch_size}; nearest that is: {fits}"
         what = f"must be a multiple of train.network.memory.sequence_length = {length} ({got})"
-        yield PartFault(("batch_size",), what)
+        yield SettingFault(("batch_size",), what)
     if memory.burn_in % length or memory.burn_in >= steps:
         fits = nearest(range(0, steps, length), memory.burn_in)
         what = f"must be a multiple of sequence_length = {length} below n_steps = {steps}"
         got = f"(got {memory.burn_in}; nearest that is: {fits})"
-        yield PartFault((*where, "burn_in"), f"{what} {got}")
+        yield SettingFault((*where, "burn_in"), f"{what} {got}")
 
 
 def divisors(number: int) -> list[int]:

@@ -20,7 +20,7 @@ from aimbot_lab.foundation.display import (
     WorldReplays,
 )
 from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
-from aimbot_lab.foundation.world import BoolArray, Float32Array, StepBuffers, WorldSpec
+from aimbot_lab.foundation.world import Float32Array, StepBuffers, WorldSpec
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import AT, ArenaState
 from aimbot_lab.worlds.arena.settings import ArenaSettings
@@ -56,11 +56,6 @@ def action_words(action: Float32Array | None, events: Mapping[str, int]) -> str:
     return ", ".join(word for word in words if word) or "waits"
 
 
-def ending_words(outcome: int, seconds: float) -> str:
-    """How an episode of `seconds` ended; it is lost by the time limit alone."""
-    return f"WON after {seconds:.1f} s" if outcome == WIN else "LOST: time is up"
-
-
 HASHED = ("position", "yaw", "enemy_hits_left", "gun_ticks")
 HASHED_TERMS = 11  # that the first replays had: later ones would change the hashes of these
 NOTHING: Mapping[str, int] = {FIRED: 0, HIT: 0}
@@ -88,7 +83,8 @@ class ArenaReplayRow:
         hits_left = state.enemy_hits_left[0].copy()
         batch = self.world.step(actions, buffers)
         after = self.world.ended_state or state
-        hit = _index(hits_left > after.enemy_hits_left[0])
+        struck = hits_left > after.enemy_hits_left[0]
+        hit = int(struck.argmax()) if struck.any() else -1
         events = {FIRED: int(ready and actions[0, 2] > 0), HIT: int(hit >= 0)}
         return _scene(after, events, hit=hit), batch
 
@@ -108,10 +104,6 @@ def _scene(state: ArenaState, events: Mapping[str, int], *, hit: int) -> Scene:
             state.terms[:, :HASHED_TERMS],
         ),
     )
-
-
-def _index(marks: BoolArray) -> int:
-    return int(marks.argmax()) if marks.any() else -1
 
 
 class ArenaReplays(WorldReplays):
@@ -178,4 +170,4 @@ class ArenaReplays(WorldReplays):
 
     def ending_words(self, outcome: int, seconds: float) -> str:
         """How an episode of `seconds` ended; it is lost by the time limit alone."""
-        return ending_words(outcome, seconds)
+        return f"WON after {seconds:.1f} s" if outcome == WIN else "LOST: time is up"

@@ -27,7 +27,7 @@ from aimbot_lab.worlds.arena.replays import action_words
 from aimbot_lab.worlds.arena.spec import FIRED
 from aimbot_lab.worlds.duel.core.state import IN_SEATS, KINDS, SELF, DuelState
 from aimbot_lab.worlds.duel.settings import DuelSettings, one_match
-from aimbot_lab.worlds.duel.spec import HURT, ending_words, events, goal, seat_names
+from aimbot_lab.worlds.duel.spec import ENDINGS, HURT, events, goal, seat_names
 
 if TYPE_CHECKING:
     from aimbot_lab.worlds.duel.duel import Duel
@@ -194,4 +194,4 @@ class DuelReplays(WorldReplays):
 
     def ending_words(self, outcome: int, seconds: float) -> str:
         """How a match of `seconds` ended for the home agent."""
-        return ending_words(outcome, seconds)
+        return f"{ENDINGS.get(outcome, 'LOST')} after {seconds:.1f} s"

@@ -84,11 +84,6 @@ def seat_names(about: Mapping[str, Any], kind: str) -> tuple[str, str]:
     return home, away
 
 
-def ending_words(outcome: int, seconds: float) -> str:
-    """How a match of `seconds` ended for the home agent."""
-    return f"{ENDINGS.get(outcome, 'LOST')} after {seconds:.1f} s"
-
-
 Column = tuple[str, float, float]  # name, low, high
 OWN_COLUMNS = own_columns(core.MatchLog)
 EPISODE_COLUMNS = (*OWN_COLUMNS, "score")
