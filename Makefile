@@ -1,5 +1,5 @@
-# The one vocabulary: setup, run, test, lint, types, check, bench, size, followed, pictures, and campaigns: equality, kills,
-# oracles, races, scale, actors, ray, real-ml-agents.
+# The one vocabulary: setup, run, test, lint, types, check, bench, size, followed, pictures, figures, and
+# campaigns: equality, kills, oracles, races, scale, actors, ray, real-ml-agents.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ REAL_OLD := .venv-ml-agents-0.30
 CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
 WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
-.PHONY: setup run test lint types check bench size followed pictures campaigns equality kills oracles races scale actors ray real-ml-agents
+.PHONY: setup run test lint types check bench size followed pictures figures campaigns equality kills oracles races scale actors ray real-ml-agents
 
 setup: $(READY)
 
@@ -137,5 +137,9 @@ followed: setup
 
 pictures: setup
 	$(BIN)/python .ci/pictures.py
+
+# Hours, in pieces: FIGURES="ablation lessons" measures the commands that hold one of these words.
+figures: setup
+	$(BIN)/python .ci/figures.py $(FIGURES)
 
 check: test lint types

@@ -17,6 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 EPISODES = "40"
+SCORES = "episodes", "wins", "median_seconds_to_win", "mean_return"
 SETTLED = ("train.torch_threads=1", "tracking.experiment=compared")
 
 
@@ -84,7 +85,7 @@ def compared(old: Commit, new: Commit, steps: int | None, only: list[str]) -> in
             agent, replay = runs[old].get("run_id", "latest"), Path(folder) / "replay.json"
             asked = "evaluate", agent, "--episodes", EPISODES
             judged = [one.run(data[old], *asked) for one in (old, new)]
-            played = [one.get("players", one) for one in judged]
+            played = [_scores(one) for one in judged]
             kept = old.call(data[old], "record", agent, "-o", str(replay))
             rows = [("state", found), ("agent", played)]
             if "has no replays" not in kept.stderr:
@@ -97,6 +98,13 @@ def compared(old: Commit, new: Commit, steps: int | None, only: list[str]) -> in
             sample = pair if what == "state" or not alike else pair[:1]
             told(f"{curriculum:<18} {what:<7} {word:<10} {str(sample)[:160]}")
     return different
+
+
+def _scores(judged: Any) -> Any:
+    """What each player won and earned, in their order: names of keys differ between versions."""
+    players = judged.get("players", {}).values()
+    kept = [[one["overall"][key] for key in SCORES] for one in players]
+    return kept or judged
 
 
 def _failed(found: Any) -> bool:

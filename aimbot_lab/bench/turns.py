@@ -4,6 +4,8 @@ What else a machine does can only slow a turn down, and slows those beside it al
 turn of each variant counts, or each turn is compared with that of a reference beside it.
 """
 
+import hashlib
+import json
 import math
 import multiprocessing
 import os
@@ -149,6 +151,27 @@ def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
     from aimbot_lab.foundation.episodes import student_errors
 
     return fmean(values), student_errors(count, confidence=CONFIDENCE) * stdev(values)
+
+
+def kept(
+    file: Path, about: Mapping[str, Any], measure: Callable[[], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What `measure` gives of what `about` says: as the lines of `file` have it, or from now on.
+
+    `about` is JSON, and another one for each configuration.
+    """
+    key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
+    if file.exists():
+        for line in file.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):  # of a line that was broken off
+                one: dict[str, Any] = json.loads(line)
+                if one.pop("key") == key:
+                    return one
+    found = dict(measure())
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(f"\n{json.dumps({'key': key, **found})}\n")  # after one that was broken off
+    return found
 
 
 def printed_number(code: str, **environment: str) -> float:

@@ -4,16 +4,15 @@ Rows stand in zoo.yaml. What was measured is kept, a line a training, so that a 
 broken off goes on where it stopped.
 """
 
-import hashlib
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from aimbot_lab.bench.turns import Report, Say, Table, mean_ratio, student_interval, turns
+from aimbot_lab.bench.turns import Report, Say, Table, kept, mean_ratio, student_interval, turns
 from aimbot_lab.experiment.config.checks import validate
 from aimbot_lab.experiment.config.yaml_reader import read_mapping, shown_path
 from aimbot_lab.experiment.conversion.rl_zoo import curriculum_of
@@ -45,11 +44,6 @@ class Row(NamedTuple):
         fits = self.algo == "ppo" and "policy_kwargs" not in self.entry
         return (SCRIPT, OURS, HYBRID) if fits else (SCRIPT, OURS)
 
-    def key(self, side: str, seed: int) -> str:
-        """By which what was measured is found again: another one for each configuration."""
-        text = json.dumps([*self, side, seed], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
-
 
 def known_rows() -> dict[str, Row]:
     """Those of zoo.yaml, by name."""
@@ -57,11 +51,11 @@ def known_rows() -> dict[str, Row]:
     return {name: Row(name, **row) for name, row in data.items()}
 
 
-def bench_zoo(names: Sequence[str], *, seeds: int, kept: Path, say: Say) -> Report:
+def bench_zoo(names: Sequence[str], *, seeds: int, kept_in: Path, say: Say) -> Report:
     """Train each side of the rows `names`, of all without any, from `seeds` seeds by turns.
 
-    What the file `kept` holds is not trained again. Raises ConfigurationError for a row that is not
-    known, or whose environment is not installed.
+    What the file `kept_in` holds is not trained again. Raises ConfigurationError for a row that
+    is not known, or whose environment is not installed.
     """
     rows = known_rows()
     if unknown := [name for name in names if name not in rows]:
@@ -71,32 +65,22 @@ def bench_zoo(names: Sequence[str], *, seeds: int, kept: Path, say: Say) -> Repo
         done: dict[str, list[dict[str, Any]]] = {side: [] for side in row.sides}
         for turn, side in turns(row.sides, seeds):
             say(f"{row.name}, seed {turn + 1}: {side}")
-            done[side].append(_measured(row, side, turn + 1, kept))
+            about = {"row": row._asdict(), "side": side, "seed": turn + 1}
+            done[side].append(kept(kept_in, about, partial(_measured, row, side, turn + 1)))
         found.append({"row": row.name, "steps": row.steps, "seeds": seeds, **dict(_compared(done))})
     title = f"Mean return of the last {LAST} episodes, and processor's time over the script's"
     return Report({"rows": found}, [Table(title, found)])
 
 
-def _measured(row: Row, side: str, seed: int, kept: Path) -> dict[str, Any]:
-    """Return and seconds of one training: as kept, or from now on."""
-    key = row.key(side, seed)
-    if kept.exists():
-        for line in kept.read_text(encoding="utf-8").splitlines():
-            with suppress(ValueError):  # of a line that was broken off
-                one: dict[str, Any] = json.loads(line)
-                if one["key"] == key:
-                    return one
+def _measured(row: Row, side: str, seed: int) -> dict[str, Any]:
+    """Return and seconds of one training."""
     if side == SCRIPT:
         returns, seconds = learn_entry(row.env, row.algo, row.entry, steps=row.steps, seed=seed)
     else:
         returns, seconds = _learned(row, side, seed)
     last = returns[-LAST:]
     about = {"row": row.name, "side": side, "seed": seed, "episodes": len(returns)}
-    made = {"key": key, **about, "return": fmean(last) if last else None, "seconds": seconds}
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with kept.open("a", encoding="utf-8") as stream:
-        stream.write(f"\n{json.dumps(made)}\n")  # after one that was broken off, too
-    return made
+    return {**about, "return": fmean(last) if last else None, "seconds": seconds}
 
 
 def _learned(row: Row, side: str, seed: int) -> tuple[list[float], float]:

@@ -34,23 +34,32 @@ def say(line: str) -> None:
     click.echo(line, err=True)
 
 
-def show(report: Report, *, as_json: bool) -> None:
+markdown = click.option("--markdown", is_flag=True, help="Print tables as a page has them.")
+
+
+def show(report: Report, *, as_json: bool, markdown: bool = False) -> None:
     """Print `report` as one document, or as text and tables."""
     machine = this_machine()
     if as_json:
         about = {"schema": 1, "version": aimbot_lab.__version__, "machine": machine}
         print_json({**about, **report.document})
         return
-    for words in filter(None, (machine, report.document.get("settings"))):
+    for words in filter(None, (not markdown and machine, report.document.get("settings"))):
         click.echo(", ".join(f"{key} {one}" for key, one in words.items()))
-    for part in report.parts:
-        click.echo()
+    for place, part in enumerate(report.parts):
+        if place or not markdown:
+            click.echo()
         if isinstance(part, str):
             click.echo(part)
             continue
         rows = part.cells()
         body = [[*row.values()] for row in rows]
-        click.echo(f"{part.title}\n{table([*rows[0]], body, Fit(WIDTH, cut=''))}")
+        if markdown:
+            lines = ([*rows[0]], ["---"] * len(rows[0]), *body)
+            click.echo(f"{part.title.rstrip()}:\n")
+            click.echo("\n".join(f"| {' | '.join(line)} |" for line in lines))
+        else:
+            click.echo(f"{part.title}\n{table([*rows[0]], body, Fit(WIDTH, cut=''))}")
 
 
 @click.group(short_help="Measure speed on this machine.")
@@ -69,9 +78,10 @@ def benchmark(short_help: str) -> Callable[[Callable[..., Report]], click.Comman
     def added(measure: Callable[..., Report]) -> click.Command:
         @bench.command(measure.__name__.replace("_", "-"), short_help=short_help)
         @options.as_json
+        @markdown
         @wraps(measure)
-        def command(as_json: bool, **given: Any) -> None:
-            show(measure(**given), as_json=as_json)
+        def command(as_json: bool, markdown: bool, **given: Any) -> None:
+            show(measure(**given), as_json=as_json, markdown=markdown)
 
         return command
 
@@ -222,7 +232,32 @@ def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> Report:
     from aimbot_lab.tracking.data_folder import locate_data_folder
 
     kept = locate_data_folder(data_dir).root / "bench-zoo.jsonl"
-    return bench_zoo(rows, seeds=seeds, kept=kept, say=say)
+    return bench_zoo(rows, seeds=seeds, kept_in=kept, say=say)
+
+
+@benchmark("Measure what lessons bring.")
+@click.argument("files", nargs=-1, required=True, shell_complete=complete_files("curriculum"))
+@options.overrides
+@number("--seeds", 5, (1, 1000), "Runs of each way, interleaved.")
+@options.data_dir
+def lessons(
+    files: tuple[str, ...], overrides: tuple[str, ...], seeds: int, data_dir: Path | None
+) -> Report:
+    """Train curricula, and the last lesson of each alone for as many steps.
+
+    FILES are curricula, which run to the proof of their last lesson. Prints the steps to that proof
+    and the win rate in new episodes, both ways. Takes a minute a seed for goto; results are kept in
+    the data folder, and finished trainings are not run again.
+
+    \b
+    Example:
+      aimbot-lab bench lessons goto --seeds 2
+    """
+    from aimbot_lab.bench.lessons import bench_lessons
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+
+    kept = locate_data_folder(data_dir).root / "bench-lessons.jsonl"
+    return bench_lessons(files, overrides, seeds=seeds, kept_in=kept, say=say)
 
 
 @benchmark("Measure what the panel costs a training.")
@@ -390,7 +425,8 @@ class TaskChoice(options.TargetType):
     help="Steps after which a training has failed. [default: 4 million; recall 16 million]",
 )
 @options.as_json
-def ablation(steps: int | None, as_json: bool, **given: Any) -> None:
+@markdown
+def ablation(steps: int | None, as_json: bool, markdown: bool, **given: Any) -> None:
     """Train with each option of hybrid_ppo on its own: steps and CPU seconds to a threshold.
 
     The row `bins` is plain PPO, with which the others are compared: in the same world, in which all
@@ -413,4 +449,4 @@ def ablation(steps: int | None, as_json: bool, **given: Any) -> None:
             done.append(attempt)
     finally:
         if done:
-            show(trainings.report(plan, done), as_json=as_json)
+            show(trainings.report(plan, done), as_json=as_json, markdown=markdown)

@@ -21,7 +21,6 @@ from aimbot_lab.sweep.trial_runs import (
 )
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.run_hooks import SilentObserver, TrainingSnapshot
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import spec_of, with_shape_of
@@ -170,7 +169,7 @@ def _played(trial_training: TrialTraining, training: Training) -> list[CellScore
     lesson = replace(lesson, env=with_shape_of(lesson.env, plan.env))
     agent = Agent(training.model.policy, spec_of(lesson.env), plan.train)
     as_trained = SAMPLED if agent.samples else LIKELIEST
-    way = player_at(SavedAgent(agent, lesson.env, plan.train, {}), as_trained)
+    way = player_at(agent, as_trained)
     return [score_cell(played) for played in play_task(lesson, way, on_cell=lambda _cell: None)]
 
 

@@ -20,7 +20,7 @@ def test_both_sides_are_trained_once_and_compared(
     row = zoo.Row("tiny", "CartPole-v1", "ppo", 512, {**TINY, "normalize": True})
     monkeypatch.setattr(zoo, "known_rows", lambda: {"tiny": row})
     kept, lines = tmp_path / "data" / "zoo.jsonl", list[str]()
-    found: Any = zoo.bench_zoo([], seeds=2, kept=kept, say=lines.append).document["rows"][0]
+    found: Any = zoo.bench_zoo([], seeds=2, kept_in=kept, say=lines.append).document["rows"][0]
     assert lines[:3] == [f"tiny, seed 1: {side}" for side in ("script", "ours", "hybrid_ppo")]
     for side in row.sides:
         assert 8 < found[side]["mean"] < 60
@@ -28,9 +28,11 @@ def test_both_sides_are_trained_once_and_compared(
     kept.write_text(f'{kept.read_text(encoding="utf-8")}{{"key": "brok', encoding="utf-8")
     monkeypatch.setattr(zoo, "_learned", None)  # nothing is trained again
     monkeypatch.setattr(zoo, "learn_entry", None)
-    assert zoo.bench_zoo(["tiny"], seeds=2, kept=kept, say=lines.append).document["rows"] == [found]
+    assert zoo.bench_zoo(["tiny"], seeds=2, kept_in=kept, say=lines.append).document["rows"] == [
+        found
+    ]
     with pytest.raises(ConfigurationError, match="--row big: the rows are tiny"):
-        zoo.bench_zoo(["big"], seeds=1, kept=kept, say=lines.append)
+        zoo.bench_zoo(["big"], seeds=1, kept_in=kept, say=lines.append)
 
 
 def test_every_shipped_row_is_a_curriculum_of_its_algorithm() -> None:

@@ -541,7 +541,7 @@ def why_unpaired(
             return f"{differ:,} of {len(others):,} began with another observation"
     first = replace(task, env=seen[0])
     if not spec_of(task.env).can("snapshot"):  # those that have it are known to repeat themselves
-        traces = [trace(first, player_at(agents[0].saved, temperature)) for _ in range(2)]
+        traces = [trace(first, player_at(agents[0].saved.agent, temperature)) for _ in range(2)]
         if traces[0] != traces[1]:
             return "the same seeds do not bring the same episodes again"
     return ""
@@ -607,7 +607,7 @@ def play_run(
     seen = with_shape_of(task.env, agent.saved.env)
     return play_task(
         replace(task, env=seen),
-        player_at(agent.saved, temperature),
+        player_at(agent.saved.agent, temperature),
         on_cell=lambda cell: on_cell(agent.run.run_id[:8], cell_name(*cell)),
     )
 

@@ -35,6 +35,7 @@ from aimbot_lab.foundation.world import closing
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.tracking.history import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
+from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.worlds.registry import content_of, evaluated, make_world, spec_of, type_of
 
@@ -104,9 +105,9 @@ def trace(task: EvaluationTask, make_player: MakePlayer) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-def player_at(saved: SavedAgent, temperature: Temperature) -> MakePlayer:
+def player_at(agent: Agent, temperature: Temperature) -> MakePlayer:
     """The agent as it plays at `temperature`."""
-    return lambda world, seed: saved.agent.player(world, temperature=temperature, seed=seed)
+    return lambda world, seed: agent.player(world, temperature=temperature, seed=seed)
 
 
 def policies(saved: SavedAgent, asked: Temperature | None = None) -> dict[str, MakePlayer]:
@@ -119,7 +120,7 @@ def policies(saved: SavedAgent, asked: Temperature | None = None) -> dict[str, M
     """
     first = saved.agent.temperature(asked)
     others = (SAMPLED, COOLER, LIKELIEST) if saved.agent.samples else (LIKELIEST,)
-    return {way.label: player_at(saved, way) for way in (first, *others)}
+    return {way.label: player_at(saved.agent, way) for way in (first, *others)}
 
 
 @dataclass(frozen=True)
