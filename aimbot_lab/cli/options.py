@@ -30,7 +30,7 @@ from aimbot_lab.tracking.tracker import (
     ALLOWED,
     BEST,
     LAST,
-    checked_key,
+    checked_own_key,
     is_agent_name,
     is_own_training,
     selected,
@@ -494,13 +494,11 @@ def parsed_tags(texts: tuple[str, ...]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         try:
-            checked_key(key)
+            checked_own_key(key)
         except ValueError as error:
             raise ConfigurationError(f"--tag {text!r}: {error}") from error
         if not equals:
             raise ConfigurationError(f"--tag {text!r}: must be KEY=VALUE")
-        if key.startswith(("lab.", "mlflow.")):
-            raise ConfigurationError(f"--tag {text!r}: lab. and mlflow. are kept for the project's")
         tags[key] = value
     return tags
 

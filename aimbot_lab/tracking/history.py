@@ -43,6 +43,7 @@ from aimbot_lab.tracking.run_folder import (
     this_process,
 )
 from aimbot_lab.tracking.tracker import (
+    MAX_TAG,
     OWN_TRAINING,
     PARENT,
     MetricPoint,
@@ -50,8 +51,11 @@ from aimbot_lab.tracking.tracker import (
     RunSummary,
     checked_metrics,
     checked_name,
+    checked_own_key,
+    checked_run_name,
     checked_tags,
     is_own_training,
+    shortened,
 )
 
 if TYPE_CHECKING:
@@ -215,6 +219,33 @@ def _value_entries(addition: Addition) -> Iterator[Entry]:
         yield MetricsEntry(addition.step, now_ms(), checked_metrics(addition.metrics))
     if addition.tags:
         yield TagsEntry(checked_tags(addition.tags))
+
+
+def label_run(
+    data_folder: DataFolder,
+    run_id: str,
+    *,
+    name: str | None = None,
+    tags: Mapping[str, str | None],
+    tracking_uri: str | None = None,
+) -> None:
+    """Rename a run where `name` is given, and set its tags; one whose value is None goes.
+
+    Raises ConfigurationError for a name or a tag that a run can't have, StoreError where the store
+    can't be used or has no such run.
+    """
+    try:
+        checked = {
+            checked_own_key(key): value and shortened(value, MAX_TAG) for key, value in tags.items()
+        }
+    except ValueError as error:
+        raise ConfigurationError(f"tag: {error}") from error
+    name = None if name is None else checked_run_name(name)
+    address = choose_address(data_folder, explicit=tracking_uri)
+    address.require_database()
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    connect(data_folder, address).label(run_id, name, checked)
 
 
 @dataclass(frozen=True)

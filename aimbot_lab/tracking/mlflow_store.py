@@ -140,6 +140,18 @@ class MlflowStore:
             for portion in _portions(rows, PARAMS_PER_CALL):
                 self.client.log_batch(run_id, params=portion)
 
+    def label(self, run_id: str, name: str | None, tags: Mapping[str, str | None]) -> None:
+        """Rename a run where `name` is given, and set its tags; one whose value is None goes."""
+        with _translated(self.address):
+            known = self.client.get_run(run_id).data.tags
+            if name is not None:
+                self.client.update_run(run_id, name=name)
+            for key, value in tags.items():
+                if value is not None:
+                    self.client.set_tag(run_id, key, value)
+                elif key in known:
+                    self.client.delete_tag(run_id, key)
+
     def discard_run(self, run_id: str) -> None:
         """Delete a run and its files; it stays among the store's deleted runs."""
         with self.files(run_id) as repository:  # first, so that it can be tried again

@@ -200,6 +200,8 @@ def _step(name: object) -> int | None:
 
 RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
 NOTE_TAG = "mlflow.note.content"
+KEPT_TAGS = ("lab.", "mlflow.")  # what the tags of the package and of MLflow begin with
+PANEL_TAG = "panel.start"  # of a run that a page of the panel started: the key of its start
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,19 @@ def checked_key(key: str) -> str:
             f"{_LONGEST_KEY} characters at most, no empty part between slashes"
         )
     return key
+
+
+def checked_own_key(key: str) -> str:
+    """`key`, a tag of a user's. Raises ValueError where MLflow or this package keeps it."""
+    if key.startswith(KEPT_TAGS):
+        raise ValueError("lab. and mlflow. are kept for the project's")
+    return checked_key(key)
+
+
+def own_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Those of `tags` that users gave a run."""
+    kept = (*KEPT_TAGS, PANEL_TAG)
+    return {key: value for key, value in tags.items() if not key.startswith(kept)}
 
 
 def checked_run_name(name: str) -> str:

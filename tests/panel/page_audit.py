@@ -29,6 +29,7 @@ AXE = """async () => (await axe.run(document, { resultTypes: ["violations"] })).
   .map((one) => `${one.id}: ${one.nodes.map((node) => node.target).join(" ")}`)"""
 FILLED = {  # what a part shows once it has been told what there is
     "start": ".main-cards .card",
+    "runs": ".all-runs tbody tr",
     "training": ".cells tbody tr",
     "watch": ".term",
     "test": "#actor option[value^='run:']",

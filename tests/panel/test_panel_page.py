@@ -21,7 +21,9 @@ from page_audit import AUDIT, AXE, FILLED, TINY, axe_script
 from panel_server import PanelUnderTest, running_panel
 from planted_sweep import add_trial, planted
 
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.agents import fetch_agent
+from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
 from aimbot_lab.panel.server.serve import PARTS
 from aimbot_lab.panel.server.trainings import Started
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -80,21 +82,43 @@ def test_a_choice_starts_a_training_holds_and_shows_it_live(stage: Stage) -> Non
         faults = page.locator(".card.faulty .faults li").all_text_contents()
         assert any(line.startswith(f"{stage.here}/broken.yaml:2:10: lessons: ") for line in faults)
         page.locator(".card", has_text="endless.yaml").click()
+        page.get_by_label("Seed").fill("7")
+        page.locator("summary", has_text="Weights of rewards").click()
+        page.get_by_label("spin penalty").fill("0.25")
+        attack = page.locator(".sheet fieldset", has=page.locator("legend", has_text="of attack"))
+        attack.locator(".lock").first.click()  # whose weight stays
+        attack.locator("input").nth(2).focus()
+        page.keyboard.press("End")
+        page.wait_for_function("() => !document.querySelector('.asking')")
+        shown = attack.locator("output").all_text_contents()
+        assert [float(one) for one in shown] == [0.5, 0, 0.5, 0, 0]
+        page.get_by_role("button", name="Start").click()
         wait_for_text(page, ".held", "since .* A choice holds until the run ends")
         assert page.locator("button.card:not([disabled])").count() == 0
         page.wait_for_url("**/#training/*")
-        wait_for_text(page, "h1", "^endless$")
+        wait_for_text(page, "h1", "^endless")
         wait_for_text(page, ".tile", r"^steps[\d,]+of 1 G")
         assert page.locator(".lessons .now strong").text_content() == "<b>first</b>"
         assert page.locator(".cells tbody tr").count() == 2
+    run = training_of(stage).run_id
+    checkpoints = stage.panel.lab.run_list.find(str(run))
+    assert checkpoints is not None
+    config = load_curriculum(checkpoints.checkpoints / RESOLVED_NAME).config
+    env: Any = config.env
+    assert (config.seed, env.rewards.spin_penalty) == (7, 0.25)
+    assert config.lessons[0].difficulty["goto"] == (1, 0, 0, 0, 0)
+    assert config.lessons[0].difficulty["attack"] == (0.5, 0, 0.5, 0, 0)
 
 
 def test_a_second_choice_is_refused_while_the_training_holds(stage: Stage) -> None:
     with stage.panel.page() as page:
         page.ask("start", "offer")
-        told = page.refused("start", "begin", key="shipped:goto")
+        sheet = page.ask("start", "sheet", key="shipped:goto")
+        told = page.refused("start", "begin", **sheet)
         assert told == "endless.yaml still trains; stop it first"
-        assert "not offered" in page.refused("start", "begin", key="../../etc/passwd")
+        told = page.refused("start", "begin", **{**sheet, "rewards": {"win": -1e30, "no": 1}})
+        assert told.startswith("--set env.rewards.")
+        assert "not offered" in page.refused("start", "sheet", key="../../etc/passwd")
 
 
 def training_of(stage: Stage) -> Started:
@@ -181,7 +205,7 @@ def test_the_agent_of_a_run_that_trains_acts_in_test_and_play_though_nobody_watc
         assert opened["step"] > 0
         assert page.wait_for("test", "frame")["view"]["target"] == "Stay"
         page.ask("test", "leave")
-        label = f"agent: endless ({run[:6]}), newest"
+        label = f"agent: endless seed 7 ({run[:6]}), newest"
         chosen = {"target": "goto", "difficulty": 1, "seed": 3, "beside": f"run:{run}"}
         begun = page.ask("play", "begin", **chosen)
         assert label in [one["label"] for one in begun["actors"]]
@@ -216,7 +240,7 @@ def test_the_newest_agent_is_watched_at_play(stage: Stage) -> None:
         wait_for_text(page, ".state", r"^weights of step [\d,]+$")
         page.locator(".term").first.wait_for()
         assert "target hit" in page.locator(".term").all_text_contents()[1]
-        wait_for_text(page, ".results li", r"^Warning\|Result\|")
+        wait_for_text(page, ".results li", r"^(Won|Lost) after")
         painted = page.evaluate(
             "() => { const c = document.querySelector('canvas');"
             " return new Set(c.getContext('2d').getImageData(0, 0, c.width, c.height).data).size }"
@@ -273,7 +297,7 @@ def test_a_run_that_is_over_shows_what_it_came_to_and_what_can_be_done_with_it(
     run, script = str(training_of(stage).run_id), axe_script()
     with stage.browser.page(stage.panel, f"training/{run}", bypass_csp=True) as page:
         wait_for_text(page, ".outcome", r"^Stopped in lesson 1 \(<b>first</b>\)\.$")
-        wait_for_text(page, ".report .tile", r"^steps[\d,]+seed 1$")
+        wait_for_text(page, ".report .tile", r"^steps[\d,]+seed 7$")
         (row,) = page.locator(".report table").first.locator("tbody tr").all_text_contents()
         assert re.match(r"1<b>first</b>not passed[\d,]+\d+\.\d %", row)
         told = page.locator(".report code").all_text_contents()

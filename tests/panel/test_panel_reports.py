@@ -22,25 +22,26 @@ from aimbot_lab.tracking.tracker import MetricPoint
 
 
 @pytest.mark.parametrize(
-    ("full", "line", "detail"),
+    ("full", "line", "detail", "words"),
     [
         (
-            "Warning|Result|Win|target=goto|difficulty=1|seconds=3.2|return=12.3456789012345",
+            "Warning|Result|Win|target=goto|difficulty=1|seconds=3.25|return=12.3456789012345",
             "Warning|Result|Win",
-            "target=goto, difficulty=1, seconds=3.2, return=12.35",
+            "target=goto, difficulty=1, seconds=3.25, return=12.35",
+            "Won after 3.2 s",
         ),
-        ("Warning|Result|Lose|return=-0.1", "Warning|Result|Lose", "return=-0.1"),
-        ("Warning|Result|Draw|score=123456.7", "Warning|Result|Draw", "score=123457"),
-        ("Warning|Result|Win", "Warning|Result|Win", ""),
-        ("Warning|Command", "Warning|Command", ""),
-        ("Warning|Result|Win|who=<b>|x", "Warning|Result|Win", "who=<b>, x"),
+        ("Warning|Result|Lose|return=-0.1", "Warning|Result|Lose", "return=-0.1", "Lost"),
+        ("Warning|Result|Draw|score=123456.7", "Warning|Result|Draw", "score=123457", "Drawn"),
+        ("Warning|Result|Win", "Warning|Result|Win", "", "Won"),
+        ("Warning|Command", "Warning|Command", "", "Warning|Command"),
+        ("Warning|Result|Win|who=<b>|x", "Warning|Result|Win", "who=<b>, x", "Won"),
     ],
 )
-def test_a_result_line_is_shown_as_unity_sends_it_and_its_numbers_rounded(
-    full: str, line: str, detail: str
+def test_a_result_line_is_told_in_words_and_its_numbers_rounded(
+    full: str, line: str, detail: str, words: str
 ) -> None:
-    assert readable(full) == ResultLine(line, detail)
-    assert in_one(full) == (f"{line} ({detail})" if detail else line)
+    assert readable(full) == ResultLine(line, detail, words)
+    assert in_one(full) == (f"{words} ({detail})" if detail else words)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 239, 240, 241, 2000])
@@ -75,11 +76,13 @@ def test_a_run_that_kept_no_result_is_reported_by_its_curves(tmp_path: Path) -> 
     tracker = open_run(data, TrackingSettings(), RunDescription("old", tags={"lab.outcome": "Ok."}))
     for step in (10, 20):
         tracker.log_metrics(step, {"learning/win_rate": 0.5, "time/steps_per_second": 100.0})
+        tracker.log_metrics(step, {"learning/win_rate_lower": 0.25})
     tracker.finish("FINISHED")
     found = report_of(Lab(data, here=tmp_path), tracker.run_id)
     assert (found.outcome, found.result, found.steps_per_second) == ("Ok.", None, 100.0)
     (curve,) = found.curves
-    assert (curve.is_rate, curve.points) == (True, [(10, 0.5), (20, 0.5)])
+    assert (curve.is_rate, curve.steps, curve.values) == (True, [10, 20], [0.5, 0.5])
+    assert (curve.lower, curve.upper) == ([0.25, 0.25], [None, None])
     assert [one.line.split()[1] for one in found.commands] == [
         *("evaluate", "record", "explain", "export")
     ]

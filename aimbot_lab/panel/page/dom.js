@@ -27,6 +27,20 @@ export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** A padlock, closed or open. */
+export function lockIcon(isClosed) {
+  const made = (tag, given) => {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(given)) node.setAttribute(name, value);
+    return node;
+  };
+  const icon = made("svg", { viewBox: "0 0 20 20", width: 18, height: 18, fill: "none", stroke: "currentColor",
+    "stroke-width": 2, "aria-hidden": "true" });
+  icon.append(made("path", { d: isClosed ? "M6 9V6a4 4 0 0 1 8 0v3" : "M6 9V6a4 4 0 0 1 7.6-1.7" }),
+    made("rect", { x: 4, y: 9, width: 12, height: 8, rx: 1.5, fill: isClosed ? "currentColor" : "none" }));
+  return icon;
+}
+
 function shown(children) {
   return children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false);
 }

@@ -3,6 +3,7 @@
 import { el, fill, notice, say } from "./dom.js";
 import { Socket } from "./socket.js";
 import * as play from "./parts/play.js";
+import * as runs from "./parts/runs.js";
 import * as start from "./parts/start.js";
 import * as test from "./parts/test.js";
 import * as training from "./parts/training.js";
@@ -10,7 +11,7 @@ import * as sweep from "./parts/sweep.js";
 import * as watch from "./parts/watch.js";
 import * as replays from "./parts/replays.js";
 
-const PARTS = [start, training, watch, test, play, replays, sweep]; // in the order of their tabs
+const PARTS = [start, runs, training, watch, test, play, replays, sweep]; // in the order of their tabs
 
 const MAX_HASH = 1000; // characters of it that are looked at
 

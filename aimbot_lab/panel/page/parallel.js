@@ -1,6 +1,5 @@
 // Parallel coordinates: an axis for each value that is searched, a line for each trial.
 
-import { Chart } from "./chart.js";
 import { brief, isNumber } from "./format.js";
 
 const [TOP, BOTTOM, SIDE] = [34, 30, 70]; // px of room for words
@@ -87,4 +86,38 @@ function axis(name, values) {
   const kinds = [...new Set(known.map(String))].sort();
   const share = (value) => (kinds.length > 1 ? kinds.indexOf(String(value)) / (kinds.length - 1) : 0.5);
   return { name, share, low: kinds[0] ?? "", high: kinds.length > 1 ? kinds.at(-1) : "" };
+}
+
+/** A canvas that is drawn anew where its size, the scheme of colours or what it shows changes. */
+class Chart {
+  /** `paint(context, {width, height, colour})` draws, in pixels of the page. */
+  constructor(canvas, paint) {
+    this.canvas = canvas;
+    this.paint = paint;
+    this.frame = this.frame.bind(this);
+    this.scheme = matchMedia("(prefers-color-scheme: dark)");
+    this.scheme.addEventListener("change", this.frame);
+    this.sized = new ResizeObserver(this.frame);
+    this.sized.observe(canvas);
+  }
+
+  close() {
+    this.scheme.removeEventListener("change", this.frame);
+    this.sized.disconnect();
+  }
+
+  frame() {
+    const { canvas } = this;
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (!width) return;
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = width * ratio;
+    canvas.height = height * ratio;
+    const context = canvas.getContext("2d");
+    if (!context) return; // no canvas: the page has said so
+    context.scale(ratio, ratio);
+    const style = getComputedStyle(canvas);
+    const colour = (role) => style.getPropertyValue(`--${role}`).trim();
+    this.paint(context, { width, height, colour });
+  }
 }

@@ -43,7 +43,7 @@ from aimbot_lab.panel.server.messages import (
 )
 from aimbot_lab.panel.server.replays import ReplayList
 from aimbot_lab.panel.server.run_list import Listed, LiveRun, RunList, Sweeps
-from aimbot_lab.panel.server.trainings import Curricula, Started, Trainings
+from aimbot_lab.panel.server.trainings import Curricula, OfferedSweeps, Started, Trainings
 from aimbot_lab.tracking.data_folder import DataFolder, choose_address
 from aimbot_lab.tracking.history import read_run
 from aimbot_lab.tracking.run_folder import running_run
@@ -327,6 +327,11 @@ class Lab:
     def curricula(self) -> Curricula:
         """What can be trained."""
         return Curricula(self.here)
+
+    @cached_property
+    def offered_sweeps(self) -> OfferedSweeps:
+        """What can be searched."""
+        return OfferedSweeps(self.here)
 
     @cached_property
     def trainings(self) -> Trainings:

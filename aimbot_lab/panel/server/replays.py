@@ -7,7 +7,7 @@ import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -79,20 +79,30 @@ class ResultLine:
 
     line: str  # as Unity sends it: Warning|Result|Win
     detail: str = ""
+    words: str = ""  # the same for a person: Won after 9.3 s
+
+
+OUTCOMES = {"Win": "Won", "Lose": "Lost", "Draw": "Drawn"}
 
 
 def readable(full: str) -> ResultLine:
-    """A whole result line in its two parts; another line as it is."""
+    """A whole result line in its parts; another line as it is."""
     if not full.startswith(PREFIX):
-        return ResultLine(full)
+        return ResultLine(full, words=full)
     outcome, *fields = full.removeprefix(PREFIX).split("|")
-    return ResultLine(PREFIX + outcome, ", ".join(map(_rounded, fields)))
+    words, values = (
+        OUTCOMES.get(outcome, outcome),
+        dict(one.split("=", 1) for one in fields if "=" in one),
+    )
+    with suppress(KeyError, ValueError):
+        words += f" after {float(values['seconds']):.1f} s"
+    return ResultLine(PREFIX + outcome, ", ".join(map(_rounded, fields)), words)
 
 
 def in_one(full: str) -> str:
-    """A whole result line as one text."""
+    """A whole result line as one text, in words."""
     found = readable(full)
-    return f"{found.line} ({found.detail})" if found.detail else found.line
+    return f"{found.words} ({found.detail})" if found.detail else found.words
 
 
 def _rounded(field: str) -> str:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from aimbot_lab.curriculum.reports import CellReport, LessonReport, Measured
 from aimbot_lab.curriculum.settings import Key, MixWeights
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import never
 from aimbot_lab.panel.server.messages import (
@@ -29,7 +30,7 @@ from aimbot_lab.tracking.data_folder import DataFolder, choose_address
 from aimbot_lab.tracking.history import list_own_trainings, read_run
 from aimbot_lab.tracking.journal import stored_ending
 from aimbot_lab.tracking.run_folder import RunFolder, run_folders
-from aimbot_lab.tracking.tracker import WORLD_TAG, RunSummary, saved_agents
+from aimbot_lab.tracking.tracker import WORLD_TAG, RunSummary, own_tags, saved_agents
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.record import SweepRecord
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 MAX_SWEEPS = 100
 OF_TRIALS = ("number", "state", "value", "lower", "upper", "at_least", "seconds", "reason")
-OF_CONFIRMED = ("value", "lower", "upper", "gain", "gain_lower", "gain_upper")
+OF_CONFIRMED = ("number", "searched", "value", "lower", "upper", "gain", "gain_lower", "gain_upper")
 MAX_TRIALS = 2000  # that are shown of one, the newest
 
 
@@ -115,13 +116,16 @@ def _document(report: "SweepReport", parent_run: str | None) -> dict[str, Any]:
         "status": report.status,
         "total": report.total,
         "ended": report.ended,
+        "to_confirm": report.to_confirm,
+        "confirm_ended": report.confirm_ended,
         "best": report.best,
         "verdict": verdict(report),
         "parent_run": parent_run,
         "keys": keys,
         "trials": [_trial(trial, keys) for trial in trials],
         "confirmed": [
-            {"label": one.label, **{key: getattr(one, key) for key in OF_CONFIRMED}}
+            {key: getattr(one, key) for key in ("label", *OF_CONFIRMED)}
+            | {"seeds": len(one.trainings)}
             for one in report.confirmed
         ],
     }
@@ -136,7 +140,7 @@ LOG = logging.getLogger(__name__)
 STORE_SECONDS = 5.0  # between two looks into the store, at least
 REST = 20  # times the processor time that a look takes, until the next
 PATIENCE = 1.0  # s for which a list waits for the store, where its answer is known to be quick
-MAX_LISTED = 40  # of the runs that are over
+MAX_LISTED = 1000  # of the runs that are over
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,13 @@ class RunLine:
     begun_ms: int  # since 1970; 0: not known
     resumable: bool = False
     win_rate: float | None = None
+    lower: float | None = None  # end of its 95 % interval
+    upper: float | None = None
+    mean_return: float | None = None  # where nothing can be won
+    experiment: str = ""
     experiment_id: str = ""
+    lesson: str = ""  # that it is at, or came to, in words
+    tags: Mapping[str, str] = field(default_factory=dict)  # that a user gave it
     saved: tuple[str, ...] = ()  # agents that it saved on request, by their names
     world: str = ""  # that it trains in; empty: not known
 
@@ -245,8 +255,8 @@ class RunList:
         return line if here is None else self._with_result(here, line)
 
     def ask_store_again(self) -> None:
-        """Have the next look ask the store, which knows how a run has ended."""
-        self._mark = None
+        """Have the next look ask the store: a run has ended there, or was changed."""
+        self._mark, self._due = None, 0.0
 
     def another(self, run_id: str) -> str | None:
         """The newest run that is over beside that one; None: there is none."""
@@ -267,15 +277,14 @@ class RunList:
         stored, noted = stored or self._stored.get(line.run_id), self._saved.get(line.run_id, ())
         if stored is None:
             return replace(line, saved=noted)
-        line = replace(
-            line,
-            win_rate=stored.win_rate,
-            experiment_id=stored.experiment_id,
-            world=stored.world,
+        ended = line.state == "died" and stored.state in ("FINISHED", "FAILED", "KILLED")
+        return replace(
+            stored,
+            state=stored.state if ended else line.state,
+            begun_ms=line.begun_ms or stored.begun_ms,
+            resumable=line.resumable,
             saved=tuple(dict.fromkeys([*stored.saved, *noted])),
         )
-        ended = line.state == "died" and stored.state in ("FINISHED", "FAILED", "KILLED")
-        return replace(line, state=stored.state) if ended else line
 
     def _here(self) -> dict[str, RunLine]:
         """Runs whose folder is here, because they train or can be resumed."""
@@ -321,13 +330,25 @@ class RunList:
 
 
 def _line(run: RunSummary) -> RunLine:
+    rate, at = run.win_rate, run.metrics.get(names.LESSON_NUMBER)
+    passed = run.tags.get("lab.lessons_passed", "")
+    lesson = "" if at is None else f"lesson {at:.0f}"
+    if passed:
+        lesson = f"{run.tags.get('lab.lesson', '')}, {passed} passed"
+    returns = (run.metrics.get(key) for key in (names.EVAL_RETURN, names.EPISODE_RETURN))
     return RunLine(
         run_id=run.run_id,
         name=run.name,
         state=run.status,
         begun_ms=int(run.started.timestamp() * 1000),
-        win_rate=None if run.win_rate is None else run.win_rate.value,
+        win_rate=None if rate is None else rate.value,
+        lower=None if rate is None else run.metrics.get(names.lower_bound(rate.measure)),
+        upper=None if rate is None else run.metrics.get(names.upper_bound(rate.measure)),
+        mean_return=next((one for one in returns if rate is None and one is not None), None),
+        experiment=run.experiment,
         experiment_id=run.experiment_id,
+        lesson=lesson,
+        tags=own_tags(run.tags),
         saved=saved_agents(run.tags),
         world=run.tags.get(WORLD_TAG, ""),
     )

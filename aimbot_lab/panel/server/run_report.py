@@ -108,7 +108,10 @@ class Curve:
 
     title: str
     is_rate: bool  # from 0 to 1
-    points: list[tuple[int, float]]  # environment step, value
+    steps: list[int]  # environment steps
+    values: list[float]
+    lower: list[float | None]  # ends of the 95 % intervals, where they are known
+    upper: list[float | None]
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,7 @@ def report_of(lab: "Lab", run_id: str) -> RunReport:
         training_seconds=trained,
         steps_per_second=speed if speed is not None and isfinite(speed) else None,
         result=result,
-        curves=[*_curves(lab, run_id)],
+        curves=[*curves_of(lab, run_id)],
         commands=[*_commands(lab, run_id)],
         fault=fault,
     )
@@ -205,12 +208,23 @@ def result_of(lab: "Lab", run_id: str) -> tuple[Result | None, str]:
         return None, str(error)
 
 
-def _curves(lab: "Lab", run_id: str) -> Iterator[Curve]:
+def curves_of(lab: "Lab", run_id: str) -> Iterator[Curve]:
+    """Its curves that have two points or more. Raises LabError where the store can't be read."""
+    lab.loader.need(*STORE)
+
+    def points(key: str) -> dict[int, float]:
+        found = metric_history(lab.data_folder, run_id, key=key, tracking_uri=lab.tracking_uri)
+        return dict(thinned([point for point in found if isfinite(point.value)]))
+
     for title, key in CURVES:
-        history = metric_history(lab.data_folder, run_id, key=key, tracking_uri=lab.tracking_uri)
-        points = thinned([point for point in history if isfinite(point.value)])
-        if len(points) > 1:
-            yield Curve(title, key != names.EPISODE_RETURN, points)
+        values, is_rate = points(key), key != names.EPISODE_RETURN
+        if len(values) < 2:
+            continue
+        ends = [
+            points(one(key)) if is_rate else {} for one in (names.lower_bound, names.upper_bound)
+        ]
+        lower, upper = ([end.get(step) for step in values] for end in ends)
+        yield Curve(title, is_rate, [*values], [*values.values()], lower, upper)
 
 
 def thinned(points: Sequence[MetricPoint], most: int = MAX_POINTS) -> list[tuple[int, float]]:

@@ -32,6 +32,7 @@ from aimbot_lab.panel.server.lab import Lab, PagePart, Session, do
 from aimbot_lab.panel.server.messages import MAX_MESSAGE, VERSION, Asked, Refusal, schema_of
 from aimbot_lab.panel.server.parts.play import PLAY
 from aimbot_lab.panel.server.parts.replays import REPLAYS
+from aimbot_lab.panel.server.parts.runs import RUNS
 from aimbot_lab.panel.server.parts.start import START
 from aimbot_lab.panel.server.parts.sweep import SWEEP
 from aimbot_lab.panel.server.parts.test import TEST
@@ -207,7 +208,7 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 
-_IN_ORDER = (START, TRAINING, WATCH, TEST, PLAY, REPLAYS, SWEEP)
+_IN_ORDER = (START, RUNS, TRAINING, WATCH, TEST, PLAY, REPLAYS, SWEEP)
 PARTS: Mapping[str, PagePart] = MappingProxyType({part.name: part for part in _IN_ORDER})
 
 MAX_PAGES = 32

@@ -21,15 +21,15 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason_and_place
 from aimbot_lab.foundation.files import exclusive, put_file
 from aimbot_lab.panel.server.messages import STORE, Loader, read_document
-from aimbot_lab.shipped.named_files import CURRICULUM, SHIPPED, SUFFIXES, shipped_names
+from aimbot_lab.shipped.named_files import CURRICULUM, SHIPPED, SUFFIXES, SWEEP, shipped_names
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.run_folder import living_folders
+from aimbot_lab.tracking.tracker import PANEL_TAG
 from aimbot_lab.worlds.registry import DEFAULT, default_type
 
 MAX_OWN = 60  # files of the folder
 _COMMENTS = re.compile(r"(?:^#.*\n)+", re.MULTILINE)
 _SENTENCE = re.compile(r"(?:[\w ]{1,30}: )?(.+?)(?:\.(?= |$)|$)")
-_IS_CURRICULUM = re.compile(r"^lessons\s*:", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -49,38 +49,81 @@ class OfferedCurriculum:
     faults: list[str] = field(default_factory=list)  # line by line, as `check` gives them
 
 
-class Curricula:
-    """The curricula that `here` offers, by keys; checked anew at each look."""
+class OfferedFiles:
+    """The files of a kind that `here` offers, by keys; looked up anew at each `look`."""
+
+    kind, looks_so = CURRICULUM, re.compile(r"^lessons\s*:", re.MULTILINE)
 
     def __init__(self, here: Path) -> None:
         self._here = here
         self._paths: dict[str, Path] = {}
 
-    def look(self) -> list[OfferedCurriculum]:
-        """All of them: the shipped ones of the main world first, by their targets."""
+    def find(self) -> Mapping[str, Path]:
+        """All of them, the shipped ones first."""
         self._paths = dict(self._found())
-        choices = [_choice(key, path) for key, path in self._paths.items()]
-        return sorted(choices, key=_rank)
+        return self._paths
 
     def path(self, key: str) -> Path:
         """The file of a key that was listed. Raises ConfigurationError for another."""
         if key not in self._paths:
-            raise ConfigurationError("that curriculum is not offered; load the page again")
+            raise ConfigurationError(f"that {self.kind.noun} is not offered; load the page again")
         return self._paths[key]
 
     def _found(self) -> Iterator[tuple[str, Path]]:
-        own = [*self._own(self._here / CURRICULUM.folder), *self._own(self._here)]
-        shipped = SHIPPED / CURRICULUM.folder
+        own = [*self._own(self._here / self.kind.folder), *self._own(self._here)]
+        shipped = SHIPPED / self.kind.folder
         known = {path.resolve() for path in shipped.glob("*.yaml")}
-        for name in shipped_names(CURRICULUM):
+        for name in shipped_names(self.kind):
             yield f"shipped:{name}", shipped / f"{name}.yaml"
         for path in [one for one in own if one.resolve() not in known][:MAX_OWN]:
             yield f"own:{path.relative_to(self._here)}", path
 
     def _own(self, folder: Path) -> list[Path]:
-        """Files of `folder` that look like curricula."""
+        """Files of `folder` that look like those of the kind."""
         found = sorted(path for path in folder.glob("*") if path.suffix in SUFFIXES)
-        return [path for path in found if path.is_file() and _IS_CURRICULUM.search(_text(path))]
+        return [path for path in found if path.is_file() and self.looks_so.search(_text(path))]
+
+
+class Curricula(OfferedFiles):
+    """The curricula that `here` offers."""
+
+    def look(self) -> list[OfferedCurriculum]:
+        """All of them, checked: the shipped ones of the main world first, by their targets."""
+        return sorted((_choice(key, path) for key, path in self.find().items()), key=_rank)
+
+
+@dataclass(frozen=True)
+class OfferedSweep:
+    """A sweep as the page offers it."""
+
+    key: str  # the name in the list that the server made
+    title: str
+    name: str = ""  # that its file gives it
+    about: str = ""
+    trials: int = 0
+    workers: int = 0
+    fault: str = ""  # the first, as `check` gives it; empty: none
+
+
+class OfferedSweeps(OfferedFiles):
+    """The sweeps that `here` offers."""
+
+    kind, looks_so = SWEEP, re.compile(r"^search\s*:", re.MULTILINE)
+
+    def look(self) -> list[OfferedSweep]:
+        """All of them, checked. Imports Optuna."""
+        from aimbot_lab.sweep.document import load_sweep
+
+        def offered(key: str, path: Path) -> OfferedSweep:
+            title = key.partition(":")[2]
+            try:
+                config = load_sweep(path).config
+            except (ConfigurationError, SystemExit) as error:
+                return OfferedSweep(key, title, fault=str(error))
+            told = _about(path)
+            return OfferedSweep(key, title, config.name, told, config.trials, config.workers)
+
+        return [offered(key, path) for key, path in self.find().items()]
 
 
 def _text(path: Path) -> str:
@@ -91,16 +134,20 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _choice(key: str, path: Path) -> OfferedCurriculum:
-    shipped = key.startswith("shipped:")
-    name = path.stem if shipped else key.removeprefix("own:")
-    # The first sentence of the first comment of a file, without the name that it begins with.
+def _about(path: Path) -> str:
+    """The first sentence of the first comment of a file, without the name that it begins with."""
     comments = _COMMENTS.search(_text(path))
     lines = [line.lstrip("# ").rstrip() for line in (comments[0] if comments else "").splitlines()]
     prose = " ".join(line for line in lines if not line.startswith("yaml-language-server"))
     sentence = _SENTENCE.match(prose)
     found = sentence[1] if sentence else ""
-    about = found[:1].upper() + found[1:]
+    return found[:1].upper() + found[1:]
+
+
+def _choice(key: str, path: Path) -> OfferedCurriculum:
+    shipped = key.startswith("shipped:")
+    name = path.stem if shipped else key.removeprefix("own:")
+    about = _about(path)
     try:
         loaded = load_curriculum(path)
     except ConfigurationError as error:
@@ -146,7 +193,6 @@ def _rank(choice: OfferedCurriculum) -> tuple[object, ...]:
 FOLDER, STATE_NAME, LOG_NAME, LOCK_NAME = "panel", "started.json", "training.log", "start.lock"
 PROGRAM = (sys.executable, "-P", "-m", "aimbot_lab")
 LAST_BYTES = 4096  # of what a process said
-TAG = "panel.start"  # of a run that a page started: the key of its start
 
 
 @dataclass(frozen=True)
@@ -157,11 +203,12 @@ class Started:
     pid: int
     created: float  # when the process was, s since 1970
     begun_ms: int
-    key: str = ""  # its run's tag `TAG`; empty: the run was there before
+    key: str = ""  # its run's tag `PANEL_TAG`; empty: the run was there before
     run_id: str | None = None  # once it has one
     alive: bool = True
     last_words: str = ""  # of one that has ended without a run, or failed
     fault: str = ""  # why it is not known whether one that has ended has a run
+    sweep: str = ""  # the name of a sweep; empty: it is a training
 
 
 class Trainings:
@@ -203,7 +250,9 @@ class Trainings:
                 self._keep(found)
         return found
 
-    def start(self, words: Sequence[str], *, title: str, run_id: str | None = None) -> Started:
+    def start(
+        self, words: Sequence[str], *, title: str, run_id: str | None = None, sweep: str = ""
+    ) -> Started:
         """Start `aimbot-lab` with `words`; `run_id` is that of a run that is resumed.
 
         Raises ConfigurationError where one trains already.
@@ -213,7 +262,7 @@ class Trainings:
         place = ["--data-dir", str(self._data_folder.root)]
         place += [] if self._tracking_uri is None else ["--tracking-uri", self._tracking_uri]
         key = "" if run_id else uuid.uuid4().hex
-        place += ["--tag", f"{TAG}={key}"] if key else []
+        place += ["--tag", f"{PANEL_TAG}={key}"] if key else []
         with exclusive(self._folder / LOCK_NAME):
             before = self._noted()
             if before is not None and before.alive and _lives(before):
@@ -230,7 +279,9 @@ class Trainings:
                 )
             created = psutil.Process(process.pid).create_time()
             now_ms = time.time_ns() // 1_000_000
-            self._keep(started := Started(title, process.pid, created, now_ms, key, run_id))
+            self._keep(
+                started := Started(title, process.pid, created, now_ms, key, run_id, sweep=sweep)
+            )
         threading.Thread(target=process.wait, daemon=True).start()  # which leaves no zombie
         return started
 
@@ -249,7 +300,7 @@ class Trainings:
             found = list_runs(
                 self._data_folder,
                 tracking_uri=self._tracking_uri,
-                condition=f"tags.`{TAG}` = '{started.key}'",
+                condition=f"tags.`{PANEL_TAG}` = '{started.key}'",
             )
         except LabError as error:
             return replace(started, fault=str(error))

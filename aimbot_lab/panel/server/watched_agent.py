@@ -22,7 +22,15 @@ from aimbot_lab.foundation.episodes import Cell, result_line
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BoolArray, Scenario, StepBuffers, step_buffers
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    BoolArray,
+    Float32Array,
+    Observations,
+    Scenario,
+    StepBuffers,
+    step_buffers,
+)
 from aimbot_lab.foundation.world_type import Act
 from aimbot_lab.league.league import Store, pool_of, snapshots_of
 from aimbot_lab.panel.server.replays import ResultLine, Show, readable, shower
@@ -139,7 +147,9 @@ class _Episode:
     buffers: StepBuffers
     number: int
     step: int  # at which the weights that play were saved
+    agent: Agent  # that is watched
     names: tuple[str, ...] = ()  # of the agents of a match
+    mind: dict[str, Any] | None = None  # what it expected, and how likely its choices were
     earned: Any = None
     line: ResultLine | None = None
     held: int = 0  # decisions since its end
@@ -208,11 +218,11 @@ class LivePlay:
             row = replays.replay_row(settings, start, make_world)
         if not is_match:
             player: Act = saved.agent.player(row.world, seed=number)
-            return _Episode(row, settings, player, buffers, number, step)
+            return _Episode(row, settings, player, buffers, number, step, saved.agent)
         home = agent_player("home", saved.agent, step=0, run="").sit(derive_seed(seed, "home"))
         player = PairActor(row.world, home, opponent.sit(derive_seed(seed, "away")))
         names = f"agent, step {step:,}", opponent.name
-        return _Episode(row, settings, player, buffers, number, step, names)
+        return _Episode(row, settings, player, buffers, number, step, saved.agent, names)
 
     def _mix(self) -> Scenario:
         mix = self.mix()
@@ -222,7 +232,9 @@ class LivePlay:
         return lesson_scenario(self.config.lessons[-1], known)
 
     def _decide(self, episode: _Episode) -> None:
-        actions = episode.player(episode.buffers.observations, episode.starts)
+        seen = episode.buffers.observations
+        actions = episode.player(seen, episode.starts)
+        episode.mind = mind_of(episode.agent, seen, actions, episode.row.world)
         before = episode.scene.terms
         episode.scene, batch = episode.row.decide(actions, episode.buffers)
         episode.starts = episode.buffers.finished.copy()
@@ -251,9 +263,35 @@ class LivePlay:
                 [name, round(float(total), 3), round(float(one), 3)]
                 for name, total, one in zip(names, terms, earned, strict=True)
             ],
+            "mind": episode.mind,
             "ended": None if episode.line is None else asdict(episode.line),
             "lines": [asdict(line) for line in self._lines],
         }
+
+
+def mind_of(
+    agent: Agent, seen: Observations, actions: Float32Array, world: BatchWorld
+) -> dict[str, Any] | None:
+    """What `agent` expected where it chose the first of `actions`, and how likely its choices were.
+
+    None for one that remembers, and for one that neither judges states nor draws actions.
+    """
+    if agent.recurrent:
+        return None
+    values, spec = agent.values(seen), agent.spec
+    found: dict[str, Any] = {"value": None if values is None else round(float(values[0]), 3)}
+    if agent.samples:
+        masks = np.ones((len(seen), sum(spec.branches)), np.bool_)
+        if agent.masked:
+            world.action_masks(masks)
+        likely, count = agent.probabilities(seen, branch_masks=masks), len(spec.branches)
+        found["choices"] = [
+            [name, [round(float(one), 4) for one in shares[0]], int(taken)]
+            for name, shares, taken in zip(
+                spec.action_names, likely.choices, actions[0], strict=False
+            )
+        ][:count]
+    return found if found["value"] is not None or found.get("choices") else None
 
 
 class NotYetError(LabError):

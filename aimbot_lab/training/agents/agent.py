@@ -259,6 +259,22 @@ class Agent:
             drawn, state = remembering_distribution(policy, shown, state=state, starts=starts)
             return probabilities_of(drawn), state
 
+    def values(self, observations: Observations) -> Float64Array | None:
+        """What its critic expects of raw observations [B, D] from here on, [B].
+
+        In the units of the rewards that it learned from, which may be scaled. None where it has no
+        critic of states, or judges by what it remembers.
+        """
+        policy: Any = self.policy
+        if self.recurrent or not hasattr(policy, "predict_values"):
+            return None
+        with th.no_grad():
+            found = policy.predict_values(
+                policy.obs_to_tensor(self._shown(observations, None)[0])[0]
+            )
+        values: Float64Array = found.double().cpu().numpy()[:, 0]
+        return values
+
     def player(
         self, world: BatchWorld, *, temperature: Temperature | None = None, seed: int = 0
     ) -> "Player":

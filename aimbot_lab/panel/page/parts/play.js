@@ -43,12 +43,12 @@ export function open(place, panel) {
     el("h1", {}, "Play"),
     el("p", { className: "lead" }, "Play the agent's episodes yourself. Go to the circle, or shoot " +
       "the enemies in it; the arrow at the top leads there. You have 30 seconds. With the target duel you " +
-      "play a match against a script, or an agent or snapshot of a run."),
+      "play a match against a script or a run's agent: shoot it down."),
     el("div", { className: "tools" },
       labelled("Target", targets), labelled("Difficulty", levels), labelled("Seed", seed),
       other),
     el("div", { className: "game play" },
-      el("section", {}, stage.line, el("div", { className: "fighters" }, stage.cards.nodes), stage.eyesBox, el("div", { className: "tools" }, start, again, keep)),
+      el("section", {}, stage.line, el("div", { className: "fighters" }, stage.cards.nodes), stage.eyesBox, stage.pad, el("div", { className: "tools" }, start, again, keep)),
       el("section", {}, stage.map)),
     scores, el("h2", {}, "Log"), log,
   );
@@ -97,14 +97,15 @@ export function open(place, panel) {
     stage.push(begun.frame);
     keep.disabled = true;
     say(start, "Start");
-    show("Press Start, or walk with WASD. Click to look with the mouse.", "");
+    show(stage.pad.hidden ? "Press Start, or walk with WASD. Click to look with the mouse."
+      : "Press Start, or walk with the buttons.", "");
   }
 
   function run() {
     if (stage.person.runs || state.over) return;
     stage.person.runs = true;
     show("", "");
-    say(start, "Take the mouse");
+    say(start, stage.pad.hidden ? "Take the mouse" : "Playing");
     panel.act("pause", { paused: false });
   }
 
@@ -113,7 +114,7 @@ export function open(place, panel) {
       state.seed = Math.min(state.seed + 1, MAX_SEED);
       await begin();
     }
-    stage.person.lock();
+    if (stage.pad.hidden) stage.person.lock();
     run();
   }
 
@@ -123,6 +124,7 @@ export function open(place, panel) {
     stage.hint.classList.toggle("quieter", words !== "");
   }
 
+  panel.on("compiling", (words) => show(words, ""));
   panel.on("frame", (frame) => stage.push(frame));
   panel.on("ended", ({ who, line, detail, fighters, table: rows }) => {
     const won = line.endsWith("Win");

@@ -2,11 +2,13 @@
 
 import { el, fill, say } from "../dom.js";
 import { brief, clock, count } from "../format.js";
+import { sheetView } from "../run/sheet.js";
 
 export const name = "start";
 export const title = "Start";
 
 export function open(place, panel) {
+  const sheet = sheetView(begin, () => sheet.close(), (mix) => panel.act("drag", mix));
   const state = { choices: null, held: null, here: "", asked: "" };
   const held = el("section", { className: "held", hidden: true });
   const main = el("div", { className: "cards main-cards" });
@@ -19,7 +21,7 @@ export function open(place, panel) {
     el("h1", {}, "What shall the agent learn?"),
     el("p", { className: "lead" }, "Choose a curriculum. The agent trains on this machine, and you " +
       "can watch and steer it."),
-    held, main,
+    held, sheet.node, main,
     el("h2", { className: "self" }, "Or try it yourself"),
     el("div", { className: "cards" },
       way("#test", "Test", "Place enemies and target blocks in an arena, and see what an agent or a script does"),
@@ -45,12 +47,12 @@ export function open(place, panel) {
     const training = state.held;
     held.hidden = training === null;
     if (training === null) return;
-    const way = `#training/${training.run_id ?? ""}`;
+    const way = training.sweep ? `#sweep/${encodeURIComponent(training.sweep)}` : `#training/${training.run_id ?? ""}`;
     const failed = !training.alive && training.run_id === null && !training.fault;
     if (training.alive) {
       fill(held,
-        el("strong", {}, training.run_id ? `${training.title} trains` : `${training.title} begins`),
-        el("span", {}, ` since ${clock(training.begun_ms)}. A choice holds until the run ends. `),
+        el("strong", {}, training.run_id ? `${training.title} trains` : `${training.title} is starting`),
+        el("span", {}, ` (since ${clock(training.begun_ms)}). A choice holds until the run ends. `),
         training.run_id && el("a", { className: "button primary", href: way }, "Watch it learn"));
     } else {
       fill(held,
@@ -68,12 +70,12 @@ export function open(place, panel) {
     const isMine = state.asked === choice.key;
     return el("button", {
       className: "card", type: "button", disabled: isHeld || state.asked !== "",
-      data: { key: choice.key }, on: { click: () => begin(choice) },
+      data: { key: choice.key }, on: { click: () => choose(choice) },
     },
     el("strong", {}, choice.title),
     el("span", { className: "about" }, choice.about),
     el("span", { className: "quiet" },
-      isMine ? "starting …" : `${lessons}, at most ${brief(choice.total_steps)} steps, ` +
+      isMine ? "opening …" : `${lessons}, at most ${brief(choice.total_steps)} steps, ` +
         `world ${choice.world}${choice.code && `, runs the ${choice.code}`}`));
   }
 
@@ -85,15 +87,20 @@ export function open(place, panel) {
       el("ul", { className: "faults" }, choice.faults.map((line) => el("li", {}, line))));
   }
 
-  async function begin(choice) {
+  async function choose(choice) {
     state.asked = choice.key;
     draw();
-    try {
-      state.held = (await panel.ask("begin", { key: choice.key })).started;
-    } catch (error) {
-      panel.notice(error.message);
-    }
+    const found = await panel.act("sheet", { key: choice.key });
     state.asked = "";
+    draw();
+    if (found) sheet.draw(choice, found);
+  }
+
+  async function begin(wanted) {
+    const found = await panel.act("begin", wanted);
+    if (!found) return;
+    sheet.close();
+    state.held = found.started;
     draw();
   }
 
@@ -101,7 +108,7 @@ export function open(place, panel) {
     const wasTraining = state.held?.alive && !state.held.run_id;
     state.held = body.started;
     draw();
-    if (wasTraining && body.started?.run_id) panel.go(`#training/${body.started.run_id}`);
+    if (wasTraining && body.started?.run_id && !body.started.sweep) panel.go(`#training/${body.started.run_id}`);
   });
   panel.whenOpen(async () => {
     const body = await panel.act("offer");

@@ -27,7 +27,7 @@ export function open(place, panel) {
   const left = el("section", { className: "floor-side" },
     el("div", { className: "map-box" }, stage.map, placing.node), tools);
   const right = el("section", { className: "eyes-side" },
-    stage.line, stage.eyesBox,
+    stage.line, stage.eyesBox, stage.pad,
     el("div", { className: "tools" },
       el("label", { htmlFor: "actor" }, "Who acts"), actors, pause, step), acting,
     el("div", { className: "tools" },
@@ -127,6 +127,7 @@ export function open(place, panel) {
 
   document.addEventListener("keydown", key);
   panel.atEnd(() => document.removeEventListener("keydown", key));
+  panel.on("compiling", (words) => say(acting, words));
   panel.on("frame", (frame) => stage.push(frame));
   panel.on("line", write);
   panel.whenOpen(() => choose(state.actor));

@@ -10,6 +10,7 @@ import { slidersView } from "../run/sliders.js";
 export const name = "training";
 export const title = "Training";
 
+const MAX_LISTED = 40; // runs; the part Runs has all of them
 const OVER = new Set(["FINISHED", "FAILED", "KILLED"]);
 const WORDS = {
   trains: "trains", died: "its process died", FINISHED: "all lessons passed", unknown: "not known",
@@ -52,7 +53,7 @@ export function open(place, panel, rest) {
   const sliders = slidersView(change, (mix) => panel.act("drag", mix));
   const parts = [view, saved, sliders, report];
   const body = el("div", { className: "run" }, head, empty, parts.map((one) => one.node));
-  place.append(el("aside", {}, el("h2", {}, "Runs"), fault, list), body);
+  place.append(el("aside", {}, el("h2", {}, "Runs"), fault, list, el("p", {}, el("a", { href: "#runs" }, "All runs"))), body);
   panel.atEnd(() => report.close());
   hideRun();
 
@@ -112,7 +113,7 @@ export function open(place, panel, rest) {
     empty.hidden = runs.length > 0 || !complete;
     const trains = runs.find((run) => run.state === "trains") ?? runs[0];
     if (!chosenByHand && trains && trains.run_id !== shown) watch(trains.run_id);
-    fill(list, runs.map((run) => el("li", {}, el("a", {
+    fill(list, runs.slice(0, MAX_LISTED).map((run) => el("li", {}, el("a", {
       href: `#training/${run.run_id}`,
       className: `run-link ${run.state}`,
       aria: run.run_id === shown ? { current: "true" } : {},

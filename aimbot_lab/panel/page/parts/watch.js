@@ -1,7 +1,7 @@
 // Watch: the newest agent of a run at play, from above, with its reward by term.
 
 import { el, fill, say } from "../dom.js";
-import { count } from "../format.js";
+import { count, percent } from "../format.js";
 import { barsView } from "../bars.js";
 import { Eyes } from "../scene/eyes.js";
 import { awayScene, isMatch, MatchCards, resultWords } from "../scene/match.js";
@@ -36,11 +36,13 @@ export function open(place, panel, rest) {
   const cards = new MatchCards();
   const verdict = el("p", { className: "verdict", role: "status" });
   const bars = barsView();
+  const mind = el("div", { className: "mind" });
+  const mindTitle = el("h2", {}, "What it expects, and how likely each choice is");
   const lines = el("ol", { className: "results", aria: { label: "Results" } });
   const stage = el("div", { className: "stage", hidden: true },
     el("figure", {}, canvas, verdict, el("figcaption", {}, goal, clock)),
     el("div", { className: "beside" }, cards.nodes[0], eyesCanvas, cards.nodes[1], awayCanvas,
-      el("h2", {}, "Reward by term, in this episode"), bars.node,
+      el("h2", {}, "Reward by term, in this episode"), bars.node, mindTitle, mind,
       el("h2", {}, "Results"), lines));
   place.append(el("div", { className: "run-head" }, heading, choice, agent), hint, stage);
   panel.atEnd(() => { view.close(); eyes.close(); awayEyes.close(); });
@@ -98,10 +100,12 @@ export function open(place, panel, rest) {
     say(goal, told.scene.target || told.goal);
     const left = told.time_limit === null ? "" : ` of ${told.time_limit}`;
     const what = told.scene.target ? told.goal : "";
-    say(clock, told.ended ? `${told.ended.line} ${told.ended.detail}` : `${what}${what ? " · " : ""}${told.seconds}${left} ${told.time_unit}`);
+    say(clock, told.ended ? `${told.ended.words} · ${told.ended.detail}` : `${what}${what ? " · " : ""}${told.seconds}${left} ${told.time_unit}`);
     bars.draw(told.terms);
-    fill(lines, told.lines.map(({ line, detail }) => (
-      el("li", {}, line, " ", el("span", { className: "quiet" }, detail)))));
+    mindTitle.hidden = mind.hidden = !told.mind;
+    if (told.mind) drawMind(mind, told.mind);
+    fill(lines, told.lines.map(({ words, detail }) => (
+      el("li", {}, words, " ", el("span", { className: "quiet" }, detail)))));
   }
 
   function watch(run) {
@@ -119,4 +123,15 @@ export function open(place, panel, rest) {
     if (shown) watch(shown);
   });
   return { go(other) { if (other && other !== shown) watch(other); } };
+}
+
+/** The critic's value, and a row of shares for each branch of the action; what was taken is strong. */
+function drawMind(node, { value, choices = [] }) {
+  fill(node,
+    value !== null && el("p", {}, "Critic's value ", el("strong", {}, value.toFixed(2))),
+    choices.map(([name, shares, taken]) => el("p", {}, el("span", { className: "quiet" }, `${name} `), shares.map((share, k) => {
+      const cell = el("span", { className: k === taken ? "share taken" : "share" }, percent(share, 0));
+      cell.style.setProperty("--share", share);
+      return cell;
+    }))));
 }

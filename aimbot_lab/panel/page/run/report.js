@@ -1,6 +1,6 @@
 // What a run has come to: its outcome, its lessons, its curves, and what can be done with it.
 
-import { curveView } from "../curve.js";
+import { curveView } from "../chart.js";
 import { el, fill, say } from "../dom.js";
 import { brief, count, duration, isNumber, percent } from "../format.js";
 import { tile } from "../tile.js";
@@ -91,7 +91,8 @@ export function reportView(notice) {
     while (views.length < told.curves.length) views.push(curveView());
     for (const view of views.splice(told.curves.length)) view.close();
     if (curves.children.length !== views.length) fill(curves, views.map((view) => view.node));
-    told.curves.forEach((curve, k) => views[k].draw(curve, passed));
+    told.curves.forEach((curve, k) => views[k].draw({ ...curve, passed,
+      lines: [{ ...curve, name: "value", role: "accent" }] }));
   }
 
   function drawCommands(list) {

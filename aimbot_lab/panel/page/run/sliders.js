@@ -1,6 +1,6 @@
 // Sliders of the weights of a run that trains: they sum to 1, and each has a lock.
 
-import { el, fill, say } from "../dom.js";
+import { el, fill, lockIcon, say } from "../dom.js";
 import { count } from "../format.js";
 import { most, texts } from "./shares.js";
 
@@ -52,7 +52,8 @@ export function slidersView(change, drag) {
   return { node, draw, clear };
 }
 
-function group(title, names, send, drag) {
+/** The sliders of one mix: `take` shows weights, `weights()` are those that it shows. */
+export function group(title, names, send, drag) {
   const own = { weights: names.map(() => 0), locked: names.map(() => false) };
   let sent = 0; // changes on their way
   let timer = 0;
@@ -86,7 +87,8 @@ function group(title, names, send, drag) {
         `${shown[k]}, at most ${most(own.weights, own.locked, k).toFixed(2)}`);
       say(value, shown[k]);
       lock.setAttribute("aria-pressed", String(own.locked[k]));
-      say(lock, own.locked[k] ? "🔒" : "🔓");
+      if (lock.dataset.locked !== String(own.locked[k])) fill(lock, lockIcon(own.locked[k]));
+      lock.dataset.locked = String(own.locked[k]);
     });
     node.dataset.sum = shown.reduce((total, one) => total + Number(one), 0).toFixed(3);
   }
@@ -159,5 +161,11 @@ function group(title, names, send, drag) {
     say(note, holds ? `holds from step ${count(newest.step)} on` : "as the lesson has it");
   }
 
-  return { node, take };
+  /** Begins with `weights`, none locked, of a training that has not begun. */
+  function begin(weights) {
+    own.weights = [...weights];
+    show();
+  }
+
+  return { node, take, begin, weights: () => [...own.weights] };
 }

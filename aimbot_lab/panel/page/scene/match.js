@@ -25,7 +25,7 @@ export function awayScene(scene) {
 export function resultWords(fighters, names, line) {
   const [home, away] = fighters, healths = `health ${home.health} against ${away.health}`;
   if (home.health <= 0 && away.health <= 0) return "A draw: each shot the other down in the same moment";
-  const won = line.includes("|Win") ? 0 : line.includes("|Lose") ? 1 : -1;
+  const won = /\|Win|^Won/.test(line) ? 0 : /\|Lose|^Lost/.test(line) ? 1 : -1;
   if (won < 0) return `A draw: the time is up, ${healths}`;
   const winner = titled(names, won), loser = titled(names, 1 - won);
   const wins = winner === YOU ? "You win" : `${winner[0].toUpperCase()}${winner.slice(1)} wins`;

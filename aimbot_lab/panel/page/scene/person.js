@@ -54,7 +54,7 @@ export class Person {
 
   lock() {
     this.canvas.focus();
-    const asked = this.canvas.requestPointerLock();
+    const asked = this.canvas.requestPointerLock?.();
     asked?.catch?.(() => {}); // refused right after Esc; the next click asks again
   }
 

@@ -8,6 +8,9 @@ import { Motion } from "./motion.js";
 import { Person } from "./person.js";
 
 const LIGHT = 250; // ms of a shot from above
+const COARSE = matchMedia("(pointer: coarse)"); // a finger
+const PAD = [["turnLeft", "↶", "Turn left"], ["ahead", "▲", "Walk ahead"], ["turnRight", "↷", "Turn right"],
+  ["left", "◀", "Walk left"], ["back", "▼", "Walk back"], ["right", "▶", "Walk right"], ["attack", "Shoot", ""]];
 
 export class Stage {
   /** `hold` is called with what a person holds. */
@@ -30,6 +33,8 @@ export class Stage {
     this.first = new FirstPerson(this.eyes);
     this.motion = new Motion(0.1);
     this.person = new Person(this.eyes, hold);
+    this.pad = el("div", { className: "pad", hidden: true, role: "group", aria: { label: "Controls" } },
+      PAD.map(([what, sign, words]) => this.holder(what, sign, words)));
     this.preview = null;
     this.frames = 0; // drawn; tests count them
     this.draw = this.draw.bind(this);
@@ -46,6 +51,18 @@ export class Stage {
     this.motion.clear();
     this.person.begin({ limit, radians, active });
     this.hint.hidden = !active;
+    this.pad.hidden = !active || !COARSE.matches;
+  }
+
+  /** A button that holds `what` as long as a finger is on it. */
+  holder(what, sign, words) {
+    const hold = (isHeld) => (event) => {
+      event.preventDefault();
+      if (isHeld) event.currentTarget.setPointerCapture(event.pointerId);
+      this.person.hold(what, isHeld);
+    };
+    return el("button", { type: "button", className: what, aria: words ? { label: words } : {},
+      on: { pointerdown: hold(true), pointerup: hold(false), pointercancel: hold(false), contextmenu: (event) => event.preventDefault() } }, sign);
   }
 
   /** Takes the frame after a decision. */
@@ -71,7 +88,8 @@ export class Stage {
       this.above.draw(view, { path: motion.path, fired, preview: this.preview });
     }
     if (this.eyes.clientWidth) this.first.draw(view, since);
-    const free = "Click to look with the mouse. WASD or arrows walk, Q and E turn, Space shoots.";
+    const free = COARSE.matches ? "Hold the buttons below to walk, turn and shoot."
+      : "Click to look with the mouse. WASD or arrows walk, Q and E turn, Space shoots.";
     say(this.hint, person.locked ? "Left click shoots. Esc frees the mouse." : free);
     this.hint.classList.toggle("fading", person.locked);
     this.frames += 1;

@@ -22,6 +22,7 @@ from aimbot_lab.panel.server.actors import (
     rival_lines,
     set_up,
 )
+from aimbot_lab.panel.server.compiling import compiled
 from aimbot_lab.panel.server.game import (
     CellTally,
     ChosenEpisode,
@@ -143,6 +144,7 @@ async def begin(session: Session, wanted: WantedEpisode) -> Begun:
         raise MisuseError(f"there is no {target!r} of difficulty {wanted.difficulty}")
     chosen = ChosenEpisode(target, wanted.difficulty, wanted.seed)
     is_match = target == matches
+    await compiled(session, NAME, "match" if is_match else "play")
     async with play.beginning:
         opened = _opened_match if is_match else _opened_episode
         game = await opened(play, chosen, wanted.beside, lines)
@@ -203,5 +205,5 @@ PLAY = PagePart(
         **game_asks(NAME, OpenPlay),
         "save_replay": Ask(Nothing, save_replay, ReplayText),
     },
-    tells={"frame": Frame, "ended": Ended},
+    tells={"frame": Frame, "ended": Ended, "compiling": str},
 )

@@ -13,6 +13,7 @@ from aimbot_lab.foundation.display import Placement
 from aimbot_lab.foundation.episodes import COMMAND_LINE
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.panel.server.actors import RUN, ActorLine, GameActor, actor_lines, find_actor
+from aimbot_lab.panel.server.compiling import compiled
 from aimbot_lab.panel.server.game import ROW, Frame, RealTime, SceneGame, game_asks, open_game
 from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing, in_thread
@@ -133,6 +134,7 @@ async def choose(session: Session, chosen: ChosenActor) -> Opened:
     """Have another act; what stands on the floor stays where the worlds are alike."""
     lines = await session.lab.run_list.look()
     before = session.state.get(NAME)
+    await compiled(session, NAME, "test")
     actor = await in_thread(find_actor, session.lab, chosen.actor)
     text, paused = "", False
     if isinstance(before, OpenGame):
@@ -246,5 +248,5 @@ TEST = PagePart(
         "save_scene": Ask(SceneName, save_scene, SceneText),
         "load_scene": Ask(SceneText, load_scene),
     },
-    tells={"frame": Frame, "line": ResultLine},
+    tells={"frame": Frame, "line": ResultLine, "compiling": str},
 )

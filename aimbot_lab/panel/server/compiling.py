@@ -1,0 +1,86 @@
+"""Kernels of a game compiled in a process of their own, once, so that the panel keeps answering.
+
+Numba holds Python's lock while it compiles. What it has compiled stays in its cache, from which the
+panel then loads it; a mark beside it says what was compiled.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+from aimbot_lab.panel.server.lab import Lab, Session
+from aimbot_lab.panel.server.messages import KERNELS, in_thread
+from aimbot_lab.tracking.data_folder import DataFolder
+
+WORDS = (
+    "The simulator is being compiled, in a process of its own. "
+    "This is done once and takes some seconds …"
+)
+DECISIONS = 3  # that are made: the last of them without compiling
+
+
+async def compiled(session: Session, part: str, what: str) -> None:
+    """Wait until the kernels of the game `what` can be loaded; `part` of the page is told why."""
+    mark = await in_thread(_mark, session.lab, what)
+    if mark is None or mark.exists():
+        return
+    session.tell(part, "compiling", WORDS)
+    words = [sys.executable, "-P", "-m", __name__, what]
+    done = await in_thread(lambda: subprocess.run(words, capture_output=True, check=False))
+    if done.returncode == 0:  # else the panel compiles them, and says what is wrong
+        with suppress(OSError):
+            mark.touch()
+
+
+def _mark(lab: Lab, what: str) -> Path | None:
+    """The file that is there once the kernels were compiled; None: nothing is compiled."""
+    lab.loader.need(*KERNELS)
+    from numba import config
+
+    known = vars(config)
+    return None if known["DISABLE_JIT"] else Path(known["CACHE_DIR"]) / f"panel-{what}"
+
+
+def _play(lab: Lab) -> None:
+    from aimbot_lab.panel.server.actors import PERSON, find_actor
+    from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame
+    from aimbot_lab.worlds.registry import default_type
+
+    for key in (PERSON, "script:greedy"):
+        for target in default_type().targets(None):
+            game = EpisodeGame(find_actor(lab, key), ChosenEpisode(target, 0, 1))
+            for _ in range(DECISIONS):
+                game.decide()
+
+
+def _test(lab: Lab) -> None:
+    from aimbot_lab.panel.server.actors import find_actor
+    from aimbot_lab.panel.server.game import SceneGame
+
+    game = SceneGame(find_actor(lab, "script:greedy"))
+    game.press(game.editor.buttons[0].key)
+    for _ in range(DECISIONS):
+        game.decide()
+
+
+def _match(lab: Lab) -> None:
+    from aimbot_lab.panel.server.actors import match_target, set_up
+    from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame
+
+    match = set_up(lab, "script:greedy")
+    game = EpisodeGame(match.person, ChosenEpisode(match_target()[0], 0, 1), match.rival)
+    for _ in range(DECISIONS):
+        game.decide()
+
+
+GAMES: Mapping[str, Callable[[Lab], None]] = MappingProxyType(
+    {"play": _play, "test": _test, "match": _match}
+)
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        GAMES[sys.argv[1]](Lab(DataFolder(Path(folder)), here=Path(folder)))
