@@ -189,7 +189,11 @@ def test_the_test_mode_of_the_page(panel: PanelUnderTest) -> None:
         assert "blocks: []" in page.ask("test", "save_scene", name="mine")["text"]
         assert "line" not in page.refused("test", "load_scene", text="scene: [")
         page.ask("test", "save_agent")
-        assert page.wait_for("test", "line") == {"line": "Warning|Command", "detail": ""}
+        assert page.wait_for("test", "line") == {
+            "line": "Warning|Command",
+            "detail": "",
+            "words": "",
+        }
         page.ask("test", "step")
         again = page.ask("test", "choose", actor="script:greedy")
         assert again["paused"]

@@ -1,9 +1,11 @@
 """Kernels of a game compiled in a process of their own, once, so that the panel keeps answering.
 
 Numba holds Python's lock while it compiles. What it has compiled stays in its cache, from which the
-panel then loads it; a mark beside it says what was compiled.
+panel then loads it; a mark in the user's cache says for which kernels that was done.
 """
 
+import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -12,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
+from aimbot_lab.foundation.files import user_cache
 from aimbot_lab.panel.server.lab import Lab, Session
 from aimbot_lab.panel.server.messages import KERNELS, in_thread
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -39,10 +42,12 @@ async def compiled(session: Session, part: str, what: str) -> None:
 def _mark(lab: Lab, what: str) -> Path | None:
     """The file that is there once the kernels were compiled; None: nothing is compiled."""
     lab.loader.need(*KERNELS)
-    from numba import config
+    from aimbot_lab.foundation.kernels.jit import kernel_sources
 
-    known = vars(config)
-    return None if known["DISABLE_JIT"] else Path(known["CACHE_DIR"]) / f"panel-{what}"
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+        return None
+    sources = hashlib.sha256(b"".join(path.read_bytes() for path in kernel_sources()))
+    return user_cache() / f"panel-{what}-{sources.hexdigest()[:16]}"
 
 
 def _play(lab: Lab) -> None:
