@@ -92,7 +92,7 @@ RUN = {
         "tracking/README.md#Find and delete runs",
         "training/README.md#Start from another run's agent",
         *("worlds/duel/README.md#In PettingZoo", "worlds/gorge/data/README.md#Maps of your own"),
-        "worlds/gorge/data/README.md#The best walk",
+        *("worlds/gorge/data/README.md#The best walk", "worlds/gorge/README.md#In Gymnasium"),
     ],
     "tests/experiment/test_own_presets.py": ["worlds/arena/data/README.md#In a curriculum"],
     "tests/mlagents/test_lab_environment.py": ["mlagents/README.md#ML-Agents"],

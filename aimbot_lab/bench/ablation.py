@@ -21,7 +21,7 @@ from aimbot_lab.evaluation.episodes import FIRST_SEED, play_scenario
 from aimbot_lab.foundation import episodes
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.shown_text import shown_difference, shown_rate
+from aimbot_lab.foundation.shown_text import percent, shown_difference, shown_rate
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.run_hooks import SilentObserver
@@ -229,8 +229,9 @@ def report(plan: AblationPlan, done: Sequence[Attempt]) -> Report:
     if keep > 1:
         what += f", updates from the last {keep} rollouts"
     assert lesson.completion_criteria is not None
+    threshold = percent(lesson.completion_criteria.threshold)
     title = (
-        f"{what}, until a win rate above {lesson.completion_criteria.threshold:g} is proved; "
+        f"{what}, until a win rate above {threshold} is proved; "
         f"median [lowest, highest] of {plan.seeds} seeds, seconds of the processor; won: win "
         "rate in fresh episodes [95 %]\n"
     )

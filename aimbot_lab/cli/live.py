@@ -28,6 +28,7 @@ from aimbot_lab.cli.text import (
 )
 from aimbot_lab.foundation.shown_text import (
     one_line,
+    shown_measure,
     shown_rate,
     shown_return,
     shown_speed,
@@ -163,7 +164,9 @@ def _win_rates(view: "CurriculumView", console: Console) -> Table:
     rows = [("all", pooled.win_rate, won, str(view.window))]
     if len(view.cells) > 1:
         rows += map(_cell_row, view.cells)
-    against = "" if view.threshold is None else f"against {view.threshold:g}"
+    against = (
+        "" if view.threshold is None else f"against {shown_measure('win_rate', view.threshold)}"
+    )
     width = min(WIN_BAR, console.width - BESIDE_WIN_BAR)
     has_bars = width >= MIN_WIN_BAR
     table = Table(box=None, pad_edge=False)

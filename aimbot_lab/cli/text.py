@@ -20,7 +20,8 @@ import click
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import (
     one_line,
-    shown_difference,
+    shown_ends,
+    shown_measure,
     shown_rate,
     shown_return,
     shown_speed,
@@ -226,6 +227,18 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def wrapped(text: str, *, err: bool = False) -> str:
+    """`text`, its lines broken at words where it goes to a terminal, indented as they begin."""
+    if not (sys.stderr if err else sys.stdout).isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+    lines = [(line, line[: len(line) - len(line.lstrip())]) for line in text.split("\n")]
+    return "\n".join(
+        wrap(line, subsequent_indent=begin + "  " * bool(begin)) for line, begin in lines
+    )
+
+
 def duration(seconds: float) -> str:
     """Minutes and seconds, with hours where there are any."""
     whole = round(seconds)
@@ -312,7 +325,8 @@ def lesson_line(view: "CurriculumView") -> str:
             f"lesson {view.lesson + 1}/{view.lessons} {view.name!r} {earned}{measured_text(view)}"
         )
     won = shown_rate(view.win_rate.win_rate, view.win_rate.lower, view.win_rate.upper)
-    against = "" if view.threshold is None else f" against {view.threshold:g}"
+    limit = "" if view.threshold is None else shown_measure("win_rate", view.threshold)
+    against = limit and f" against {limit}"
     lesson = f"lesson {view.lesson + 1}/{view.lessons} {view.name!r}"
     return f"{lesson} win rate {won}{against}{measured_text(view)}"
 
@@ -321,9 +335,10 @@ def measured_text(view: "CurriculumView") -> str:
     """What a lesson is measured by, where it is not evidence of a win rate."""
     if (measured := view.measured) is None:
         return ""
-    value = "-" if measured.value is None else f"{measured.value:.4g}"
-    judged = measured.measure.replace("_", " ")
-    return f"  {judged} {value} against {measured.threshold:g}"
+    judged, found = measured.measure, measured.value
+    value = "-" if found is None else shown_measure(judged, found, digits=4)
+    limit = shown_measure(judged, measured.threshold)
+    return f"  {judged.replace('_', ' ')} {value} against {limit}"
 
 
 def time_left(snapshot: "TrainingSnapshot") -> str:
@@ -341,7 +356,7 @@ def show_result(result: "RunResult", data_dir: Path | None, *, as_json: bool) ->
     else:
         click.echo(summary(result, terminal_width()))
     if result.status != "FINISHED":
-        click.echo(one_line(outcome(result)), err=True)
+        click.echo(wrapped(one_line(outcome(result)), err=True), err=True)
     lines = []
     why = f" ({result.tracking_fault})" if result.tracking_fault else ""
     if result.entries_waiting:
@@ -356,7 +371,7 @@ def show_result(result: "RunResult", data_dir: Path | None, *, as_json: bool) ->
     if result.agent_folder is not None:
         lines.append(f"the agent is not with the run, but in {result.agent_folder}")
     for line in lines:
-        click.echo(one_line(line), err=True)
+        click.echo(wrapped(one_line(line), err=True), err=True)
     if way := resume_command(result, data_dir):
         click.echo(f"To resume it: {way}", err=True)
     click.echo(f"{LOOK}{view_command(result.tracking_uri, data_dir)}", err=as_json)
@@ -510,8 +525,10 @@ def shown(value: float | None, lower: float | None, upper: float | None) -> str:
         return f"{value:,.0f}" if abs(value) >= MANY else f"{value:,.6g}"
     if max(-lower, upper) >= MANY:  # steps, or returns
         return f"{value:,.0f} [{lower:,.0f}, {upper:,.0f}]"
-    is_rate = lower >= 0 and upper <= 1
-    return (shown_rate if is_rate else shown_return)(value, lower, upper)
+    if lower < 0 or upper > 1:
+        return shown_return(value, lower, upper)
+    low, high = shown_ends(lower, upper)
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def fresh(one: "Confirmed") -> str:
@@ -584,7 +601,7 @@ def gain(one: "Confirmed") -> str:
         return f"{found} ({seeds} seeds, all alike)" if seeds > 1 else f"{found} (1 seed)"
     if counts_steps:
         return f"{one.gain:+,.0f} [{one.gain_lower:+,.0f}, {one.gain_upper:+,.0f}]"
-    return shown_difference(one.gain, one.gain_lower, one.gain_upper)
+    return f"{one.gain:+.3f} [{one.gain_lower:+.3f}, {one.gain_upper:+.3f}]"
 
 
 def state_line(snapshot: "SweepSnapshot") -> str:

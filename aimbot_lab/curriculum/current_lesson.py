@@ -34,7 +34,7 @@ from aimbot_lab.curriculum.rules import (
 )
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.shown_text import shown_rate
+from aimbot_lab.foundation.shown_text import percent, shown_rate
 from aimbot_lab.foundation.world import Scenario
 
 RECENT_EPISODES = 500
@@ -303,7 +303,7 @@ class Regression:
         """The regression as a person reads it."""
         name = Cell(self.target, self.difficulty).shown
         rate = f"win rate {shown_rate(self.win_rate, self.lower, self.upper)}"
-        since = f"over its last {self.window} episodes, floor {self.floor:.3g} from lesson"
+        since = f"over its last {self.window} episodes, floor {percent(self.floor)} from lesson"
         after = AFTER.get((self.kind, self.action), "")
         return f"{name} is {self.kind}: {rate} {since} {self.lesson + 1}{after}"
 

@@ -11,7 +11,7 @@ from aimbot_lab.curriculum.rules import WIN_RATE, CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import UNKNOWN, Cell, WinRate
 from aimbot_lab.foundation.ratings import points_of
-from aimbot_lab.foundation.shown_text import odds, odds_text
+from aimbot_lab.foundation.shown_text import odds, odds_text, shown_measure
 
 Decision = Literal["stay", "promote", "finish", "demote"]
 
@@ -86,21 +86,16 @@ class LessonReport:
 
     @property
     def asked(self) -> str:
-        """What the lesson asks for, as `win rate > 0.3`; empty: nothing, or it is not known."""
-        return self.claim()
+        """What the lesson asks for, as `win rate > 30 %`; empty: nothing, or it is not known."""
+        return self._claim()
 
     @property
     def found(self) -> str:
         """What is known of that, as `22.1 of 20`, which is evidence; empty: nothing."""
-        return self.finding()
-
-    def finding(self, *, in_percent: bool = False) -> str:
-        """`found`, with a win rate in per cent if asked for."""
         if self.evidence is not None and self.evidence_needed is not None:
             found = odds_text(self.evidence) if self.evidence < 1e6 else "1,000,000+"
             return f"{found} of {odds_text(self.evidence_needed)}"
-        value = self._shown_value(in_percent=in_percent)
-        return f"{value} (no test)" if value else ""
+        return f"{self._shown_value} (no test)" if self._shown_value else ""
 
     @property
     def level(self) -> str:
@@ -110,33 +105,30 @@ class LessonReport:
             return ""
         return "" if abs(needed - 20.0) < 1e-9 else f" at {100 - 100 / needed:.6g} %"
 
-    def proof(self, win_rate: str = "", *, in_percent: bool = False) -> str:
-        """What a passed lesson has shown, as `win rate > 0.3, evidence 22.1 of 20`.
+    def proof(self, win_rate: str = "") -> str:
+        """What a passed lesson has shown, as `win rate > 30 %, evidence 22.1 of 20`.
 
         `win_rate` is shown with it where the test was about it.
         """
         if self.evidence is None:
-            value = self._shown_value(in_percent=in_percent)
             rule = "" if self.rule is None else f", by rule {self.rule}"
-            return self.claim(value, in_percent=in_percent) + rule if value else ""
-        claim = self.claim(win_rate if self.of_win_rate else "", in_percent=in_percent)
-        return f"{claim}, evidence {self.finding()}"
+            return self._claim(self._shown_value) + rule if self._shown_value else ""
+        return f"{self._claim(win_rate if self.of_win_rate else '')}, evidence {self.found}"
 
-    def claim(self, value: str = "", *, in_percent: bool = False) -> str:
+    def _claim(self, value: str = "") -> str:
         """`asked`, with what was found if `value` says that."""
         if self.measure is None or self.threshold is None:
             return ""
-        of_rate = in_percent and self.of_win_rate
-        limit = f"{100 * self.threshold:.4g} %" if of_rate else f"{self.threshold:g}"
+        limit = shown_measure(self.measure, self.threshold)
         where = " (each cell)" if self.every_cell else ""
         words = (self.measure.replace("_", " "), value, self.relation, limit)
         return " ".join(filter(None, words)) + where
 
-    def _shown_value(self, *, in_percent: bool) -> str:
-        if self.value is None:
+    @property
+    def _shown_value(self) -> str:
+        if self.value is None or self.measure is None:
             return ""
-        of_rate = in_percent and self.of_win_rate
-        return f"{100 * self.value:.4g} %" if of_rate else f"{self.value:.4g}"
+        return shown_measure(self.measure, self.value, digits=4)
 
 
 @dataclass(frozen=True)

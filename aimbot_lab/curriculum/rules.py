@@ -29,7 +29,7 @@ from aimbot_lab.curriculum.evidence import (
 from aimbot_lab.foundation.episodes import Cell, WinRate
 from aimbot_lab.foundation.ratings import expected_score
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
-from aimbot_lab.foundation.shown_text import odds, odds_text
+from aimbot_lab.foundation.shown_text import odds, odds_text, shown_measure
 
 MeasureName = Literal["win_rate", "reward", "progress", "score", "elo"]
 RuleName = Literal["evidence", "ml-agents"]
@@ -194,9 +194,10 @@ class Rule(Protocol):
         """What the statistic lacks, in words; empty: nothing."""
         if math.isnan(self.statistic) or self.passes(self.statistic, self.bound):
             return ""
-        judged = self._criteria.judged.replace("_", " ")
-        over = "over" if self.relation == ">" else "of at least"
-        return f"{judged} {over} {self.bound:g} (reached {self.statistic:.4g})"
+        judged, over = self._criteria.judged, "over" if self.relation == ">" else "of at least"
+        limit = shown_measure(judged, self.bound)
+        found = shown_measure(judged, self.statistic, digits=4)
+        return f"{judged.replace('_', ' ')} {over} {limit} (reached {found})"
 
     def proven(self) -> dict[Cell, RateWindow]:
         """Of each cell, or of ALL_CELLS, the episodes that prove a win rate, and its interval.
@@ -264,7 +265,8 @@ class EvidenceRule(Rule):
     def ending(criteria: "CompletionCriteria", limit: str) -> str:
         """When a lesson ends."""
         whose = "in every cell " if criteria.every_cell else ""
-        return f"on evidence {whose}that {criteria.measure} {limit} (alpha {criteria.alpha:g})"
+        measure = criteria.measure.replace("_", " ")
+        return f"on evidence {whose}that {measure} {limit} (alpha {criteria.alpha:g})"
 
     @staticmethod
     def question(criteria: "CompletionCriteria") -> str:
@@ -329,10 +331,11 @@ class EvidenceRule(Rule):
         """The evidence that lacks."""
         if self.statistic >= self.bound:
             return ""
-        criteria, measure = self._criteria, self._criteria.measure.replace("_", " ")
+        criteria, measure = self._criteria, self._criteria.measure
         cell = f" in {self.weakest.shown}" if criteria.every_cell else ""
         found, needed = odds_text(odds(self.statistic)), odds_text(odds(self.bound))
-        return f"evidence that {measure} exceeds {criteria.threshold:g}{cell} ({found} of {needed})"
+        claim = f"{measure.replace('_', ' ')} exceeds {shown_measure(measure, criteria.threshold)}"
+        return f"evidence that {claim}{cell} ({found} of {needed})"
 
     def proven(self) -> dict[Cell, RateWindow]:
         """Of each cell, or of ALL_CELLS, the episodes that prove a win rate, and its interval."""
@@ -541,7 +544,7 @@ class MlAgentsRule(Rule):
             return f"when the {criteria.measured.noun} {limit}"
         if criteria.by_running_rating:
             return f"as in ML-Agents, when the running rating in self-play {limit}"
-        return f"as in ML-Agents, when the mean {criteria.measure} {limit}"
+        return f"as in ML-Agents, when the mean {criteria.measure.replace('_', ' ')} {limit}"
 
     @staticmethod
     def question(criteria: "CompletionCriteria") -> str:
@@ -706,7 +709,7 @@ class CompletionCriteria:
     def ending(self) -> str:
         """When the lesson ends, as a plan says it."""
         does = "exceeds" if self.rule_type.relation == ">" else "reaches"
-        limit = f"{does} {self.threshold:g}"
+        limit = f"{does} {shown_measure(self.judged, self.threshold)}"
         if self.against is not None:
             limit = f"against {self.against} {limit}"
         ends = self.rule_type.ending(self, limit)
@@ -717,7 +720,8 @@ class CompletionCriteria:
         """What is asked, as an explanation says it."""
         opponent = "" if self.against is None else f" against {self.against}"
         how = f"{self.rule_type.question(self)}, at least {self.min_lesson_length} episodes"
-        return f"{self.judged}{opponent} {self.rule_type.relation} {self.threshold:g}: {how}"
+        limit = f"{self.rule_type.relation} {shown_measure(self.judged, self.threshold)}"
+        return f"{self.judged.replace('_', ' ')}{opponent} {limit}: {how}"
 
     def _opponent_faults(self) -> Iterator[str]:
         measure = self.measured

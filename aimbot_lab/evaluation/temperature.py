@@ -27,7 +27,7 @@ class Temperature(float):
     @property
     def label(self) -> str:
         """How tables, films and files name an agent that plays so."""
-        return {1.0: "sampled", 0.0: "deterministic"}.get(self, f"temperature {self:g}")
+        return {1.0: "sampled", 0.0: "likeliest action"}.get(self, f"temperature {self:g}")
 
 
 SAMPLED = Temperature(1)

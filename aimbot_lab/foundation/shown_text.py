@@ -83,9 +83,9 @@ def shown_ends(
 
 
 def shown_rate(rate: float | None, lower: float, upper: float) -> str:
-    """A rate with its interval, as 0.912 [0.885, 0.934]."""
+    """A rate with its interval, as 91.2 % [88.5, 93.4]."""
     low, high = shown_ends(lower, upper)
-    return "-" if rate is None else f"{rate:.3f} [{low:.3f}, {high:.3f}]"
+    return "-" if rate is None else f"{percent(rate)} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def shown_return(mean: float | None, lower: float | None = None, upper: float | None = None) -> str:
@@ -96,11 +96,16 @@ def shown_return(mean: float | None, lower: float | None = None, upper: float | 
 
 
 def shown_difference(difference: float, lower: float | None, upper: float | None) -> str:
-    """A difference of rates with its interval, if it has one."""
+    """A difference of rates in percentage points, with its interval, if it has one."""
     if lower is None or upper is None:
-        return f"{difference:+.3f}"
+        return f"{100 * difference:+.1f} points"
     low, high = shown_ends(lower, upper, least=-1.0)
-    return f"{difference:+.3f} [{low:+.3f}, {high:+.3f}]"
+    return f"{100 * difference:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}]"
+
+
+def shown_measure(measure: str, value: float, *, digits: int = 6) -> str:
+    """A value of a lesson's measure in a few digits: a win rate as 70 %, others as they are."""
+    return f"{100 * value:.{digits}g} %" if measure == "win_rate" else f"{value:.{digits}g}"
 
 
 def percent(rate: float | None) -> str:

@@ -52,6 +52,7 @@ from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import MayRun
 from aimbot_lab.foundation.ratings import ratings_of
+from aimbot_lab.foundation.shown_text import percent
 from aimbot_lab.foundation.world import BatchWorld, Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
@@ -190,8 +191,8 @@ def rating_rows(league: League) -> list[tuple[str, ...]]:
             f"{one.rating:.0f}",
             f"{one.lower:.0f} to {one.upper:.0f}",
             f"{one.games:,}",
-            f"{one.score:.3f}",
-            f"{one.nash:.2f}",
+            percent(one.score),
+            f"{100 * one.nash:.0f} %",
         )
         for one in league.players
     ]
@@ -203,7 +204,7 @@ def score_rows(league: League) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     rows = [
         (
             f"{number} {player.name}",
-            *("" if score is None else f"{score:.2f}" for score in scores),
+            *("" if score is None else f"{100 * score:.0f} %" for score in scores),
         )
         for number, player, scores in zip(numbers, league.players, league.scores, strict=True)
     ]

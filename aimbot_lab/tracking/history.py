@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.foundation.files import exclusive
@@ -89,16 +89,28 @@ def list_own_trainings(
     data_folder: DataFolder, *, tracking_uri: str | None = None, max_results: int
 ) -> list[RunSummary]:
     """The newest trainings that are part of no sweep, newest first. Raises as `list_runs`."""
+    at: Any = {"tracking_uri": tracking_uri, "max_results": max_results}
+    return newest_runs(data_folder, OWN_TRAINING, is_own_training, **at)
+
+
+def newest_runs(
+    data_folder: DataFolder,
+    condition: str,
+    fits: Callable[[RunSummary], bool],
+    *,
+    tracking_uri: str | None = None,
+    max_results: int,
+) -> list[RunSummary]:
+    """The newest runs that fit, newest first; `condition` says the same to the store.
+
+    So it takes no longer where there are many others. Raises as `list_runs`.
+    """
+    at: Any = {"tracking_uri": tracking_uri}
     try:
-        return list_runs(
-            data_folder,
-            tracking_uri=tracking_uri,
-            max_results=max_results,
-            condition=OWN_TRAINING,
-        )
-    except StoreRefusedError:  # servers of older versions know no IS NULL
-        found = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MAX_RUNS)
-        return [*filter(is_own_training, found)][:max_results]
+        return list_runs(data_folder, max_results=max_results, condition=condition, **at)
+    except StoreRefusedError:  # a server of an older version knows no such condition
+        found = list_runs(data_folder, max_results=MAX_RUNS, **at)
+        return [*filter(fits, found)][:max_results]
 
 
 def find_run(
@@ -108,13 +120,22 @@ def find_run(
 
     Raises ConfigurationError where no run or more than one is meant.
     """
-    found = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MAX_RUNS)
-    newest = next(filter(is_own_training, found), None)
-    if beginning == LATEST and newest is not None:
-        return newest
-    if beginning == LATEST and found:
-        raise ConfigurationError("'latest': all runs are a sweep's; give the id of one of these")
-    matches = [run for run in found if beginning and run.run_id.startswith(beginning)]
+    at: Any = {"tracking_uri": tracking_uri}
+    if beginning == LATEST:
+        for newest in list_own_trainings(data_folder, max_results=1, **at):
+            return newest
+        if list_runs(data_folder, max_results=1, **at):
+            raise ConfigurationError(
+                "'latest': all runs are a sweep's; give the id of one of these"
+            )
+
+    def begins_so(run: RunSummary) -> bool:
+        return run.run_id.startswith(beginning)
+
+    matches, condition = [], f"attributes.run_id LIKE '{beginning}%'"
+    if beginning.isalnum():
+        found = newest_runs(data_folder, condition, begins_so, max_results=2, **at)
+        matches = [*filter(begins_so, found)]
     if len(matches) != 1:
         raise _no_run(beginning, "several runs begin so" if matches else "no such run")
     return matches[0]

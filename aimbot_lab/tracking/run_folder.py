@@ -551,9 +551,8 @@ def left_over_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
 
     Half-deleted ones are deleted on the way.
     """
-    for folder in run_folders(data_folder):
-        if folder.is_free and not (folder.path / _SETTLED_NAME).exists():
-            yield folder
+    _tidy(data_folder)
+    yield from (folder for folder in _folders(data_folder, settled=False) if folder.is_free)
 
 
 def run_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
@@ -562,10 +561,14 @@ def run_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
     Half-deleted ones are deleted on the way, as are those whose process died before it had
     written that it owns them.
     """
+    _tidy(data_folder)
+    yield from _folders(data_folder)
+
+
+def _tidy(data_folder: DataFolder) -> None:
     for path in _paths(data_folder):
         if path.name.startswith(_DONE) or _is_stillborn(path):
             shutil.rmtree(path, ignore_errors=True)
-    yield from _folders(data_folder)
 
 
 def damaged_owner_files(data_folder: DataFolder) -> list[Path]:
@@ -573,10 +576,13 @@ def damaged_owner_files(data_folder: DataFolder) -> list[Path]:
     return [one.path / OWNER_NAME for one in _folders(data_folder) if one.owner.is_unknown]
 
 
-def _folders(data_folder: DataFolder) -> Iterator[RunFolder]:
+def _folders(data_folder: DataFolder, *, settled: bool = True) -> Iterator[RunFolder]:
+    """All of them, or those that are not settled, without reading the others' files."""
     for path in _paths(data_folder):
         file = path / OWNER_NAME
         if path.name.startswith(_DONE) or not path.is_dir():
+            continue
+        if not settled and (path / _SETTLED_NAME).exists():
             continue
         owner = read_owner(file)
         if owner is not None:

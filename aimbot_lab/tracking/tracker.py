@@ -96,8 +96,9 @@ class RunSummary:
 PARENT = "mlflow.parentRunId"
 SWEEP = "lab.sweep"
 SWEEP_STAGE = "lab.sweep_stage"  # of the trainings of a sweep
-OWN_TRAINING = f"tags.`{PARENT}` IS NULL AND tags.`{SWEEP}` IS NULL"
-"""`is_own_training` as a filter of MLflow's."""
+NO_TRIAL = f"tags.`{PARENT}` IS NULL"
+OWN_TRAINING = f"{NO_TRIAL} AND tags.`{SWEEP}` IS NULL"
+"""`is_no_trial` and `is_own_training` as filters of MLflow's."""
 ATTRIBUTES = ("name", "experiment", "status")
 
 
@@ -131,14 +132,14 @@ def parse_filter(text: str) -> RunFilter:
     return RunFilter(key.strip(), value)
 
 
-def is_part_of_sweep(run: RunSummary) -> bool:
-    """Whether a sweep made `run` for one of its trials."""
-    return PARENT in run.tags
+def is_no_trial(run: RunSummary) -> bool:
+    """Whether no sweep made `run` for one of its trials."""
+    return PARENT not in run.tags
 
 
 def is_own_training(run: RunSummary) -> bool:
     """Whether `run` is a training outside a sweep; a sweep itself is not."""
-    return not is_part_of_sweep(run) and SWEEP not in run.tags
+    return is_no_trial(run) and SWEEP not in run.tags
 
 
 def is_training(run: RunSummary) -> bool:
@@ -157,7 +158,7 @@ def selected(
     return [
         run
         for run in runs
-        if all(one.takes(run) for one in parsed) and (with_trials or not is_part_of_sweep(run))
+        if all(one.takes(run) for one in parsed) and (with_trials or is_no_trial(run))
     ]
 
 

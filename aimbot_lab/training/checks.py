@@ -88,6 +88,7 @@ EVERY = {
     "network",
     "device",
     "torch_threads",
+    "checkpoint_every",
     "options",
     "callbacks",
 }

@@ -460,6 +460,9 @@ class TrainSettings:
     process, because waiting threads take the core from the working one."""
     normalize_advantage: Bool = True
     """Whether advantages are normalised per minibatch."""
+    checkpoint_every: Annotated[Int, Ge(1)] | None = None
+    """Environment steps between two checkpoints; each waits for the next rollout. By default as
+    often as 5 % of the time allows."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     """Further hyper-parameters of the algorithm, by the names that its class gives them."""
     callbacks: tuple[CallbackSettings, ...] = ()

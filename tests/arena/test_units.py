@@ -49,6 +49,28 @@ def seen_by_rays(stage: Stage, row: int) -> set[int]:
     return {int(hit) for hit in state.ray_hit[row, :rays][near] if hit >= 0}
 
 
+def test_a_one_hot_target_stands_beside_the_others_columns() -> None:
+    codes = (0, 1, 2, 4)  # free, goto, attack, stay
+    scenario = Scenario({"free": 1.0, "goto": 1.0, "attack": 1.0, "stay": 1.0})
+    kinds = ObservationSettings(units=True, target="one_hot"), UNITS
+    shown, plain = (
+        new_stage(scenario, 3, num_envs=ROWS, observation=kind, stacked_vectors=2) for kind in kinds
+    )
+    names = shown.arena.spec.observation_names
+    others = [place for place, name in enumerate(names) if not name.startswith("target_")]
+    first = names.index("target_free")
+    assert shown.arena.spec.blocks[-4].shape == (17,)  # own numbers of the newest observation
+    for actions in random_play(10, ROWS, seed=2):
+        for stage in (shown, plain):
+            stage.step(actions)
+        seen, target = shown.buffers.observations, shown.arena.state.target
+        assert set(target) == set(codes)
+        np.testing.assert_array_equal(
+            seen[:, first : first + 4], target[:, None] == np.array(codes)
+        )
+        np.testing.assert_array_equal(seen[:, others], plain.buffers.observations)
+
+
 def test_permuting_enemies_in_the_state_changes_no_observation() -> None:
     stage = played(1)
     state, before = stage.arena.state, observed(stage)

@@ -45,7 +45,7 @@ def run(*arguments: str) -> Result:
 def test_the_table_has_a_line_for_every_variant(stub: Stub) -> None:
     result = run("--target", "free", "--threshold", "0.6", "--seeds", "3")
     assert result.exit_code == 0, result.output
-    assert "\nFree, all difficulties, until a win rate above 0.6 is proved" in result.stdout
+    assert "\nFree, all difficulties, until a win rate above 60.0 % is proved" in result.stdout
     for name in ALONE:
         steps = "never" if name == "masks" else r"3,000 \[3,000, 3,000\]"
         assert re.search(rf"^{name} +[01] of 1 +{steps} ", result.stdout, re.MULTILINE), name
@@ -72,7 +72,7 @@ def test_variants_are_chosen_by_name_and_left_out_in_turn(stub: Stub) -> None:
     ]
     turned = json.loads(run("--leave-one-out", "--json").stdout)
     assert [one["variant"] for one in turned["variants"]] == list(LEFT_OUT)
-    assert "\nRecall, until a win rate above 0.8 is proved" in run("--task", "recall").stdout
+    assert "\nRecall, until a win rate above 80.0 % is proved" in run("--task", "recall").stdout
 
 
 def test_a_variant_that_there_is_not_is_refused_with_those_that_there_are(stub: Stub) -> None:

@@ -27,7 +27,7 @@ def test_it_tells_each_lesson_and_creates_nothing(folder: Path) -> None:
     assert result.return_value == 0
     assert result.stderr == ""
     assert "lesson 6/6 'all levels'\n  mix        goto 1 20%, goto 2 20%" in result.stdout
-    assert "in every cell that win_rate exceeds 0.9" in result.stdout
+    assert "in every cell that win rate exceeds 99.5 %" in result.stdout
     assert "gae_lambda: 0.95" in result.stdout
     assert list(folder.iterdir()) == []
 

@@ -195,7 +195,7 @@ def test_one_episode_is_kept_as_a_replay_that_plays(
     ("words", "temperature", "label"),
     [
         ([], 1, "sampled"),
-        (["--temperature", 0], 0, "deterministic"),
+        (["--temperature", 0], 0, "likeliest action"),
         (["--temperature", 0.25], 0.25, "temperature 0.25"),
     ],
     ids=str,
@@ -210,7 +210,9 @@ def test_whatever_shows_an_agent_says_how_its_actions_are_drawn(
 ) -> None:
     shown = ["--episodes", 2, "--json", *words]
     evaluated = json.loads(invoke(data_folder, "evaluate", run_id, *shown).stdout)
-    ways = dict.fromkeys([label, "sampled", "temperature 0.5", "deterministic", "random", "greedy"])
+    ways = dict.fromkeys(
+        [label, "sampled", "temperature 0.5", "likeliest action", "random", "greedy"]
+    )
     assert list(evaluated["players"]) == list(ways)
     assert (evaluated["temperature"], evaluated["advised"]) == (temperature, 1)
     assert find_run(data_folder, run_id).metrics[names.TEST_TEMPERATURE] == temperature
@@ -248,5 +250,5 @@ def test_an_exported_network_is_told_with_how_it_acts_and_how_well_it_plays(
     learned: Learned, data_folder: DataFolder, tmp_path: Path
 ) -> None:
     words = ["export", learned("ppo"), "-o", tmp_path / "agent.onnx", "--temperature", 0]
-    said = "deterministic; onnxruntime plays 10,000 observations as torch does: 0 other choices"
+    said = "likeliest action; onnxruntime plays 10,000 observations as torch does: 0 other choices"
     assert f"agent.onnx, {said}" in invoke(data_folder, *words).stderr

@@ -95,7 +95,7 @@ def test_compare_adds_the_direct_match(data: Path, run_id: str, tmp_path: Path) 
     assert found["unmatched"] == [""]
     assert "in matches against" in page.read_text(encoding="utf-8")
     told = invoke(data, *words)
-    assert f"{scores[-1]['score']:.3f} [" in told.output
+    assert f"{100 * scores[-1]['score']:.1f} % [" in told.output
 
 
 def test_a_damaged_snapshot_is_named_and_the_others_play(data: Path, run_id: str) -> None:

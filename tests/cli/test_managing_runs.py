@@ -250,7 +250,7 @@ def test_view_result_explain_note_and_compare_tell_one_step_and_proof(tmp_path: 
     assert first["evidence"] >= first["evidence_needed"] == pytest.approx(20)
     assert first["threshold"] <= first["lower"] < first["win_rate"] < first["upper"] == 1.0
     assert step % (16 * 128) != 0  # within a rollout, else nothing is told apart
-    rate = f"win rate {first['win_rate']:.3f} [{first['lower']:.3f}, 1.000] > 0.02"
+    rate = f"win rate {100 * first['win_rate']:.1f} % [{100 * first['lower']:.1f}, 100.0] > 2 %"
     proof = (
         f"passed 'first' at step {step:,} after {first['episodes']:,} episodes: {rate}, evidence "
     )
@@ -261,7 +261,7 @@ def test_view_result_explain_note_and_compare_tell_one_step_and_proof(tmp_path: 
     assert explained["lessons"][0]["end"]["step"] == step
     run = find_run(folder, result["run_id"])
     note = run.tags[NOTE_TAG].replace("&emsp;", "")
-    assert f"| {step:,} | {first['episodes']:,} | win rate > 0.02 | " in note
+    assert f"| {step:,} | {first['episodes']:,} | win rate > 2 % | " in note
     assert explained["lessons"][0]["report"] == first
     (curve,) = read_curves([(run, load_curriculum(file).config)], data_folder=folder)
     assert curve.lessons[0].step == step

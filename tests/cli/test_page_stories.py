@@ -84,7 +84,12 @@ def test_maps_are_made_checked_and_drawn(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "heading"), [("duel", "## In PettingZoo"), ("gorge/data", "## The best walk")]
+    ("page", "heading"),
+    [
+        ("duel", "## In PettingZoo"),
+        ("gorge", "## In Gymnasium"),
+        ("gorge/data", "## The best walk"),
+    ],
 )
 def test_code_of_worlds_runs(page: str, heading: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [*story(PACKAGE / "worlds" / page / "README.md", heading, "python")]

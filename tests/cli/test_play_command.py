@@ -164,6 +164,8 @@ def test_a_game_by_keys_and_the_terminal_as_it_was(way: list[str]) -> None:
     arrows = dict(zip(NAMES, "ABDC", strict=True))
     with session(*WALK, columns=100, lines=40) as terminal:
         before = terminal.attributes()
+        terminal.press("q")  # typed before the game is there: dropped
+        terminal.read_until("preparing the game")
         terminal.read_until("step 0 of 2000")
         assert terminal.attributes() != before
         terminal.press("wmr" + "".join(f"\x1b[{arrows[word]}" for word in way))

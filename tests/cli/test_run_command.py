@@ -136,7 +136,7 @@ def test_runs_lists_it_and_its_agent_can_be_evaluated(
     assert finished["run_id"] in {run["run_id"] for run in shown}
     arguments = ["--episodes", "8", "--seed", "5", "--json"]
     document = invoke_in(folder, "evaluate", finished["run_id"][:12], *arguments).document
-    ways = ["sampled", "temperature 0.5", "deterministic", "random", "greedy"]
+    ways = ["sampled", "temperature 0.5", "likeliest action", "random", "greedy"]
     assert list(document["players"]) == ways
     for scores in document["players"].values():
         assert [cell["episodes"] for cell in scores["cells"]] == [8] * 5

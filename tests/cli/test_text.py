@@ -28,7 +28,7 @@ from aimbot_lab.tracking.tracker import checked_run_name
 
 HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
 ROWS = [
-    (1, "open ground", "1,234,567", "12,345", 500, "0.912 [0.885, 0.934]"),
+    (1, "open ground", "1,234,567", "12,345", 500, "91.2 % [88.5, 93.4]"),
     (2, "a rather long name of a lesson", "-", "0", "-", "-"),
 ]
 
@@ -40,7 +40,7 @@ def fitted(width: int | None) -> list[str]:
 def test_without_a_width_a_table_is_as_wide_as_its_entries() -> None:
     assert fitted(None) == table(HEAD, ROWS).splitlines() == fitted(200)
     head, first, second = fitted(None)
-    assert first.index("0.912") == head.index("win rate")
+    assert first.index("91.2") == head.index("win rate")
     assert "a rather long name of a lesson" in second
 
 
@@ -55,10 +55,10 @@ def test_heads_give_way_first() -> None:
 def test_at_60_columns_a_name_is_cut_and_no_number() -> None:
     lines = fitted(60)
     assert max(map(len, lines)) <= 60
-    for whole in ("1,234,567", "12,345", "0.912 [0.885, 0.934]", "open ground"):
+    for whole in ("1,234,567", "12,345", "91.2 % [88.5, 93.4]", "open ground"):
         assert whole in lines[-2]
     assert "500" not in lines[-2]  # the spare column
-    assert "a rather long…" in lines[-1]
+    assert "a rather long …" in lines[-1]
 
 
 def test_a_table_without_rows_has_its_heads() -> None:

@@ -57,7 +57,7 @@ def test_every_line_is_a_line(width: int, name: str) -> None:
     assert len(lines) == 4 + 1 + len(CELLS)
     assert max(map(len, lines)) <= width
     if width >= 40:
-        assert all(line.split("]")[0].endswith(("0.934", "0.952")) for line in lines[4:])
+        assert all(line.split("]")[0].endswith(("93.4", "95.2")) for line in lines[4:])
 
 
 @pytest.mark.parametrize("width", [60, 110])
@@ -67,12 +67,12 @@ def test_everything_that_matters_is_shown_whole(width: int) -> None:
     for part in ("123,456,789 of 500,000,000", "123,456", "at most 50:50 left"):
         assert part in steps
     assert set(bar.strip()) <= set("━╸╺")
-    assert columns.split() == ["against", "0.95", "win", "rate", "[95", "%]", "episodes"]
-    assert pooled.endswith("0.912 [0.884, 0.934]  500")
+    assert columns.split() == ["against", "95", "%", "win", "rate", "[95", "%]", "episodes"]
+    assert pooled.endswith("91.2 % [88.4, 93.4]  500")
     assert [line.split("━")[0].strip(" ╸╺") for line in cells] == [
         f"attack {level}" for level in range(1, 6)
     ]
-    assert all(line.endswith("0.910 [0.838, 0.952]  100") for line in cells)
+    assert all(line.endswith("91.0 % [83.8, 95.2]  100") for line in cells)
     assert notice == STOPPING
 
 
@@ -132,7 +132,7 @@ def test_a_promotion_is_one_line_with_its_proof_at_every_width(name: str) -> Non
     report = replace(PROVEN, name=name)
     for width in (60, 80, 100):
         line = promoted(report, width)
-        assert line.endswith("win rate > 0.9, evidence 22.1 of 20")
+        assert line.endswith("win rate > 90 %, evidence 22.1 of 20")
         assert "at step 1,234,567" in line
     wide = promoted(report, 220)
     assert (
@@ -140,7 +140,7 @@ def test_a_promotion_is_one_line_with_its_proof_at_every_width(name: str) -> Non
         == f"✓ {promotion_line(report, 1_234_567)}"
         == (
             f"✓ passed {name!r} at step 1,234,567 after 2,000 episodes: "
-            "win rate 0.912 [0.902, 1.000] > 0.9, evidence 22.1 of 20"
+            "win rate 91.2 % [90.2, 100.0] > 90 %, evidence 22.1 of 20"
         )
     )
 
@@ -148,16 +148,22 @@ def test_a_promotion_is_one_line_with_its_proof_at_every_width(name: str) -> Non
 @pytest.mark.parametrize(
     ("changes", "proof"),
     [
-        ({"evidence": 5.1, "evidence_needed": 5.0}, "win rate 0.912 [0.902, 1.000] at 80 % > 0.9,"),
+        (
+            {"evidence": 5.1, "evidence_needed": 5.0},
+            "win rate 91.2 % [90.2, 100.0] at 80 % > 90 %,",
+        ),
         (
             {"evidence": 7.4e12, "threshold": 0.5},
-            "win rate 0.912 [0.902, 1.000] > 0.5, evidence 1,000,000+ of",
+            "win rate 91.2 % [90.2, 100.0] > 50 %, evidence 1,000,000+ of",
         ),
-        ({"every_cell": True}, "win rate 0.912 [0.902, 1.000] > 0.9 (each cell), evidence 22.1 of"),
+        (
+            {"every_cell": True},
+            "win rate 91.2 % [90.2, 100.0] > 90 % (each cell), evidence 22.1 of",
+        ),
         ({"measure": "reward", "threshold": 7.5}, "reward > 7.5, evidence 22.1 of 20"),
-        ({"evidence": None, "value": 0.95, "rule": "own"}, "win rate 0.95 > 0.9, by rule own"),
+        ({"evidence": None, "value": 0.95, "rule": "own"}, "win rate 95 % > 90 %, by rule own"),
         ({"evidence": None, "value": 0.52, "measure": "progress"}, "progress 0.52 > 0.9"),
-        ({"measure": None, "evidence": None}, "win rate 0.912 [0.902, 1.000]"),  # an older run's
+        ({"measure": None, "evidence": None}, "win rate 91.2 % [90.2, 100.0]"),  # an older run's
     ],
 )
 def test_every_lesson_says_by_what_it_was_passed(changes: dict, proof: str) -> None:

@@ -138,7 +138,7 @@ def test_cells_with_the_same_lowest_win_rate_are_all_named() -> None:
     ("criteria", "won", "lacks"),
     [
         ({}, 5, "5 of 10 episodes"),
-        ({"threshold": 0.9}, 12, "evidence that win rate exceeds 0.9 (1.36 of 20)"),
+        ({"threshold": 0.9}, 12, "evidence that win rate exceeds 90 % (1.36 of 20)"),
         ({"measure": "progress", "threshold": 0.5}, 12, "progress over 0.5 (reached 0.12)"),
         ({"measure": "progress", "threshold": 0.03}, 5, "5 of 10 episodes"),
         ({"rule": "ml-agents", "threshold": 0.9, "min_lesson_length": 20}, 12, "8 of 20 episodes"),

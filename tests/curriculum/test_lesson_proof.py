@@ -111,11 +111,11 @@ def test_a_state_of_an_earlier_version_has_the_reports_that_it_kept() -> None:
 @pytest.mark.parametrize(
     ("criteria", "asked", "found"),
     [
-        ({}, "win rate > 0.3", "4,783 of 20"),
-        ({"scope": "every_cell"}, "win rate > 0.3 (each cell)", "4,783 of 20"),
+        ({}, "win rate > 30 %", "4,783 of 20"),
+        ({"scope": "every_cell"}, "win rate > 30 % (each cell)", "4,783 of 20"),
         ({**REWARD, "alpha": 0.01}, "reward > 2", "125 of 100"),
         ({"measure": "score", "threshold": 0.4}, "score > 0.4", "348 of 20"),
-        ({**ML_AGENTS, "threshold": 0.4}, "win rate > 0.4", "1 (no test)"),
+        ({**ML_AGENTS, "threshold": 0.4}, "win rate > 40 %", "100 % (no test)"),
         ({**ML_AGENTS, "measure": "reward", "threshold": 2.0}, "reward > 2", "6 (no test)"),
         ({"measure": "progress", "threshold": 0.02}, "progress > 0.02", "0.021 (no test)"),
     ],
@@ -132,7 +132,7 @@ def test_every_rule_says_what_it_asked_for_and_what_it_found(
             break
     first, second = progress.lesson_reports
     assert (first.asked, first.found) == (asked, found)
-    assert (second.asked, second.found) == ("win rate > 0.3", "1 of 20")
+    assert (second.asked, second.found) == ("win rate > 30 %", "1 of 20")
     old = LessonReport("old", 10, 5, 5, 1.0, 0.5, 1.0)
     assert (old.asked, old.found, old.proof()) == ("", "", "")
 
@@ -163,7 +163,7 @@ def test_what_is_missing_names_the_measure_and_no_cell_that_it_does_not_ask() ->
     )
     assert held({"min_lesson_length": 1000}, episodes=400, won=True) == "600 of 1,000 episodes"
     assert held({}, episodes=30) == ""  # held back by its cells
-    assert held({"threshold": 0.5, **ML_AGENTS}, episodes=30) == "win rate over 0.5 (reached 0)"
+    assert held({"threshold": 0.5, **ML_AGENTS}, episodes=30) == "win rate over 50 % (reached 0 %)"
 
 
 def test_under_a_rule_that_counts_ends_the_episodes_are_those_that_ended() -> None:

@@ -237,4 +237,4 @@ def test_explain_says_where_the_value_is_smoothed_and_blames_no_cell_that_wins_e
             assert f"after {len(one.attempt.episodes):,} episodes" in text
     threshold = lessons[0].completion_criteria.threshold
     for rate in re.findall(r"held back by .*: win rate ([\d.]+)", text):
-        assert float(rate) <= threshold
+        assert float(rate) <= 100 * threshold

@@ -112,18 +112,19 @@ def test_impossible_counts_are_refused(wins: int, episodes: int, confidence: flo
 @pytest.mark.parametrize(
     ("ends", "shown"),
     [
-        ((0.997, 1.0), "[0.997, 1.000]"),
-        ((0.99961, 1.0), "[0.999, 1.000]"),
-        ((1.0, 1.0), "[1.000, 1.000]"),
-        ((0.0, 0.0004), "[0.000, 0.001]"),
-        ((0.838, 0.9999), "[0.838, 1.000]"),  # an upper end may say less than is known
-        ((11.2, 13.0), "[11.200, 13.000]"),  # a value of another kind
+        ((0.997, 1.0), "[99.7, 100.0]"),
+        ((0.99961, 1.0), "[99.9, 100.0]"),
+        ((1.0, 1.0), "[100.0, 100.0]"),
+        ((0.0, 0.0004), "[0.0, 0.1]"),
+        ((0.838, 0.9999), "[83.8, 100.0]"),  # an upper end may say less than is known
     ],
 )
 def test_an_interval_is_never_rounded_to_certainty(ends: tuple[float, float], shown: str) -> None:
-    assert shown_rate(0.5, *ends) == f"0.500 {shown}"
+    assert shown_rate(0.5, *ends) == f"50.0 % {shown}"
     lower, upper = shown.strip("[]").split(", ")
-    assert shown_difference(0.5, *ends) == f"+0.500 [+{lower}, +{upper.replace('0.001', '0.000')}]"
+    assert (
+        shown_difference(0.5, *ends) == f"+50.0 points [+{lower}, +{upper.replace('0.1', '0.0')}]"
+    )
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_what_is_no_temperature_is_refused_in_one_line(value: float) -> None:
 
 def test_a_temperature_has_a_label_and_is_a_number_in_json() -> None:
     labels = [way.label for way in (SAMPLED, LIKELIEST, COOLER, Temperature(0.25))]
-    assert labels == ["sampled", "deterministic", "temperature 0.5", "temperature 0.25"]
+    assert labels == ["sampled", "likeliest action", "temperature 0.5", "temperature 0.25"]
     assert json.dumps({"at": copy.deepcopy(COOLER)}) == '{"at": 0.5}'
 
 

@@ -85,7 +85,7 @@ def test_the_note_is_markdown_with_every_lesson_and_cell() -> None:
     text = note(RESULT)
     rows = [line.replace("&emsp;", "") for line in text.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in rows[:5]}) == 1
-    proof = "win rate > 0.8 | 22.1 of 20"
+    proof = "win rate > 80 % | 22.1 of 20"
     assert f"| 1 | open ground | 9,000 | 800 | {proof} | 90.0 % | 83.0 % to 100.0 % | 120 |" in rows
     assert "| 2 | two &#124; doors | - | 50 | - | - | 50.0 % | 37.0 % to 63.0 % | 50 |" in rows
     assert "| 3 | all levels | - | 0 | - | - | - | - | - |" in rows
@@ -111,10 +111,10 @@ def test_the_summary_shows_over_how_many_episodes_a_rate_was_taken() -> None:
     assert passed.split("  ")[0] == "1"
     for part in (
         "  800  ",
-        "  win rate > 0.8  ",
+        "  win rate > 80 %  ",
         "  22.1 of 20  ",
         "  120  ",
-        "0.900 [0.830, 1.000]",
+        "90.0 % [83.0, 100.0]",
     ):
         assert part in f"{passed}  "
 
@@ -123,7 +123,7 @@ def test_the_summary_shows_the_proof_of_a_passed_lesson_at_every_width() -> None
     for width in (60, 70, 80, 100, None):
         lines = summary(RESULT, width=width).splitlines()
         (passed,) = (line for line in lines if line.startswith("1 "))
-        assert "win rate > 0.8  22.1 of 20" in passed
+        assert "win rate > 80 %  22.1 of 20" in passed
         assert width is None or max(map(len, lines)) <= width
     assert "10,000 steps in 0:02 of training (5,000 steps/s)" in lines[1]
 
@@ -226,14 +226,16 @@ def kinds(file: Path, *overrides: str) -> set[str]:
 
 
 def test_names_and_threads_that_change_no_result_make_no_other_kind(file: Path) -> None:
-    harmless = ("name=two", "env.threads=2", "train.torch_threads=3")
+    harmless = ("name=two", "env.threads=2", "train.torch_threads=3", "train.checkpoint_every=9")
     assert len(kinds(file, *harmless)) == 1
     assert set(map(key_of, harmless)) == harmless_settings(load_curriculum(file).config.train)
 
 
 def test_threads_of_torch_make_another_kind_where_torch_learns(file: Path) -> None:
     torch = described(file, "train.engine=torch").tags["lab.config"]
-    three = described(file, "train.engine=torch", "train.torch_threads=3").tags["lab.config"]
+    three = described(
+        file, "train.engine=torch", "train.torch_threads=3", "train.checkpoint_every=9"
+    ).tags["lab.config"]
     assert torch != three
 
 
@@ -276,7 +278,11 @@ EVALUATED = Evaluated(
     episodes=100,
     temperature=COOLER,
     advised=ADVISED,
-    players={"temperature 0.5": scores(0.9), "deterministic": scores(0.8), "random": scores(0.1)},
+    players={
+        "temperature 0.5": scores(0.9),
+        "likeliest action": scores(0.8),
+        "random": scores(0.1),
+    },
 )
 
 
@@ -291,7 +297,7 @@ def test_the_first_player_gives_the_numbers_and_the_others_their_win_rate() -> N
         names.TEST_TEMPERATURE: 0.5,
         "test/win_rate/goto/1": 0.9,
         "test/win_rate/goto/2": 0.9,
-        names.player_win_rate("deterministic"): 0.8,
+        names.player_win_rate("likeliest action"): 0.8,
         names.player_win_rate("random"): 0.1,
     }
 

@@ -17,6 +17,12 @@ MOVES: tuple[Cell, ...] = ((0, 1), (0, -1), (-1, 0), (1, 0))  # up, down, left, 
 PLACED_SHARE = {1: 0.1, 2: 0.2, 3: 0.3, 4: 0.5, 5: 1.0}  # of the pool, by difficulty of collect
 
 
+def absolute(cell: Cell) -> list[int]:
+    """The cell on the map before it became a grid; (29, 9) is at (29500, -54500)."""
+    x, z = cell
+    return [round((x + 0.5) * 1000), round((z - 63.5) * 1000)]
+
+
 @dataclass(frozen=True)
 class Ground:
     """A map."""
@@ -240,6 +246,7 @@ class Game:
                     "hero_id": 112,
                     "treasure_count": len(self.placed) - len(self.left),
                     "pos": list(self.hero),
+                    "absolute_pos": absolute(self.hero),
                 }
             ],
             "organs": [
@@ -247,6 +254,7 @@ class Game:
                     "sub_type": 1,
                     "config_id": site,
                     "pos": list(self.ground.sites[site]),
+                    "absolute_pos": absolute(self.ground.sites[site]),
                     "status": int(site not in self.left),
                     "reward": self.ground.points[site],
                 }

@@ -93,7 +93,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, A
     return folder, invoke(folder / "data", "evaluate", "latest", *asked).document["players"]
 
 
-@pytest.mark.parametrize(("kind", "player"), [("likeliest", "deterministic"), ("drawn", "sampled")])
+@pytest.mark.parametrize(
+    ("kind", "player"), [("likeliest", "likeliest action"), ("drawn", "sampled")]
+)
 def test_a_trained_agents_model_wins_over_the_wire_as_often_as_evaluate_says(
     trained: tuple[Path, dict[str, Any]], kind: str, player: str
 ) -> None:

@@ -189,7 +189,7 @@ def test_the_list_and_its_top_say_what_each_win_rate_is_of(
     ]
     monkeypatch.setattr(history, "list_runs", lambda *_, **__: stored)
     listed = CliRunner().invoke(runs_command, ["--data-dir", str(tmp_path)]).stdout.splitlines()
-    assert [line.split()[-2:] for line in listed[1:3]] == [["0.600", "eval"], ["0.900", "learning"]]
+    assert [line.split()[-3::2] for line in listed[1:3]] == [["60.0", "eval"], ["90.0", "learning"]]
     assert listed[3].split()[-2:] == ["-", "-"]
     top = CliRunner().invoke(runs_command, ["--top", "3", "--data-dir", str(tmp_path)])
     assert [line.split()[1] for line in top.stdout.splitlines()[1:]] == ["two", "one"]

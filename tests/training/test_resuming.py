@@ -314,3 +314,6 @@ def test_rollouts_that_are_over_in_no_time_share_a_checkpoint(
     keeper = Keeper()
     learn(Training(plan("ppo")), keeper)
     assert [checkpoint.step for checkpoint in keeper.checkpoints] == [0, 3072]  # begin and end
+    often = Keeper()
+    learn(Training(plan("ppo", checkpoint_every=1000)), often)
+    assert [checkpoint.step for checkpoint in often.checkpoints] == [0, 1024, 2048, 3072]

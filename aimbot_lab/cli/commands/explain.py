@@ -9,8 +9,13 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_runs
-from aimbot_lab.cli.text import print_json, table
-from aimbot_lab.foundation.shown_text import log_odds_text, shown_rate, terminal_lines
+from aimbot_lab.cli.text import print_json, table, wrapped
+from aimbot_lab.foundation.shown_text import (
+    log_odds_text,
+    shown_measure,
+    shown_rate,
+    terminal_lines,
+)
 from aimbot_lab.tracking.data_folder import locate_data_folder
 
 if TYPE_CHECKING:
@@ -57,7 +62,7 @@ def explain(
     if as_json:
         print_json(_document(explanation, every=every))
     else:
-        click.echo(terminal_lines("\n\n".join(_texts(explanation, every=every))))
+        click.echo(wrapped(terminal_lines("\n\n".join(_texts(explanation, every=every)))))
 
 
 def _texts(explanation: "Explanation", *, every: bool) -> Iterator[str]:
@@ -158,7 +163,8 @@ def _event(event: dict[str, Any]) -> str:
 
 
 def _what_if(other: "RuleReplay") -> str:
-    threshold, passed = f"{other.criteria.threshold:g}", other.passed
+    passed = other.passed
+    threshold = shown_measure(other.criteria.judged, other.criteria.threshold)
     if passed is None:
         return f"with threshold {threshold}: not passed by these episodes"
     return (
@@ -178,8 +184,9 @@ def _row(check: "Check", replay: "RuleReplay") -> tuple[str, ...]:
 def _found(check: "Check", replay: "RuleReplay") -> tuple[str, str]:
     if replay.criteria.by_evidence:
         return log_odds_text(check.statistic), log_odds_text(check.bound)
-    found = "-" if math.isnan(check.statistic) else f"{check.statistic:.4g}"
-    return found, f"{replay.criteria.rule_type.relation} {check.bound:g}"
+    judged, is_known = replay.criteria.judged, not math.isnan(check.statistic)
+    found = shown_measure(judged, check.statistic, digits=4) if is_known else "-"
+    return found, f"{replay.criteria.rule_type.relation} {shown_measure(judged, check.bound)}"
 
 
 def _document(explanation: "Explanation", *, every: bool) -> dict[str, Any]:

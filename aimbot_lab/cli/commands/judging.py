@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,18 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_runs
-from aimbot_lab.cli.text import check_output, print_json, shortened_number, table, write_output
+from aimbot_lab.cli.text import (
+    check_output,
+    print_json,
+    shortened_number,
+    table,
+    terminal_width,
+    wrapped,
+    write_output,
+)
 from aimbot_lab.cli.view import progress
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.shown_text import one_line, shown_rate
+from aimbot_lab.foundation.shown_text import one_line, percent, shown_rate, shown_return
 from aimbot_lab.tracking.history import Addition, add_to_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
 
@@ -21,13 +29,12 @@ if TYPE_CHECKING:
     from aimbot_lab.evaluation.episodes import Score
     from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest
     from aimbot_lab.experiment.analysis.configurations import ComparedConfigurations
-    from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores
+    from aimbot_lab.experiment.analysis.evaluation import Evaluated
     from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
     from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.foundation.episodes import Measure
     from aimbot_lab.league.league import League, LeagueRequest, PlannedLeague
 
-HEAD = ("player", "target", "difficulty")
 WIN_HEAD = ("win rate [95 %]", "wins")
 DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return [95 %]"
 
@@ -86,7 +93,7 @@ def evaluate(
             click.echo(table(matches.HEAD, matches.match_rows(found.matches)))
         for line in found.left_out:
             click.echo(one_line(f"left out: {line}"), err=True)
-        click.echo(_explained(found, measures), err=True)
+        click.echo(wrapped(_explained(found, measures), err=True), err=True)
     record = evaluation_record(found, fetched.run.tags.get(NOTE_TAG, ""))
     add_to_run(place.folder, found.run_id, record, tracking_uri=place.tracking_uri)
 
@@ -114,22 +121,43 @@ def _evaluated(
 
 
 def _scores(found: "Evaluated", measures: "Sequence[Measure]") -> str:
-    """A table; what a world measures stands in the place of the time to win."""
+    """The players over all cells, then by cell if there are several.
+
+    What a world measures stands in the place of the time to win.
+    """
     told = [one for one in measures if one.head]
     heads = [*([DRAWS] if found.has_draws else ()), *([one.head for one in told] or [TIME_HEAD])]
     heads = [*WIN_HEAD, *heads, RETURN_HEAD] if found.has_wins else [*heads, "episodes"]
-    rows = [row for one in found.players.items() for row in _rows(*one, found, told)]
-    return table((*HEAD, *heads), rows)
+    rows = [(name, *_numbers(one.overall, found, told)) for name, one in found.players.items()]
+    parts = [table(("player", *heads), rows)]
+    if len(next(iter(found.players.values())).cells) > 1:
+        parts.append(_matrix(found))
+    return "\n\n".join(parts)
 
 
-def _rows(
-    name: str, scores: "PlayerScores", found: "Evaluated", measures: "Sequence[Measure]"
-) -> Iterator[tuple[str, ...]]:
-    for number, cell in enumerate(scores.cells):
-        difficulty = str(cell.difficulty or "-")
-        yield ("" if number else name, cell.target, difficulty, *_numbers(cell, found, measures))
-    if len(scores.cells) > 1:
-        yield ("", "all", "", *_numbers(scores.overall, found, measures))
+def _matrix(found: "Evaluated") -> str:
+    """The win rate, or the return, of each player in each cell; with intervals if they fit."""
+    from aimbot_lab.experiment.analysis.evaluation import shown_score
+    from aimbot_lab.experiment.runs.result import cell_name
+
+    def without_interval(score: "Score", *, has_wins: bool) -> str:
+        return percent(score.win_rate) if has_wins else shown_return(score.mean_return)
+
+    what, width = "win rate" if found.has_wins else "mean return", terminal_width()
+    cells = [*zip(*(one.cells for one in found.players.values()), strict=True)]
+    text = ""
+    for head, shown in ((f"{what} [95 %]", shown_score), (what, without_interval)):
+        rows = [
+            (
+                cell_name(scores[0].target, scores[0].difficulty),
+                *(shown(score, has_wins=found.has_wins) for score in scores),
+            )
+            for scores in cells
+        ]
+        text = table((head, *found.players), rows)
+        if width is None or max(map(len, text.splitlines())) <= width:
+            break
+    return text
 
 
 def _numbers(score: "Score", found: "Evaluated", measures: "Sequence[Measure]") -> tuple[str, ...]:
@@ -286,8 +314,8 @@ def _show(found: "Comparison") -> None:
     if found.settings:
         settings = [(key, *values) for key, values in found.settings.items()]
         click.echo(table(("setting", first, *others), settings))
-    click.echo("\n" + "\n".join(tables.verdicts(found)))
-    click.echo(f"\n{tables.method(found)} {tables.curve_note(found)}", err=True)
+    click.echo("\n" + wrapped("\n".join(tables.verdicts(found))))
+    click.echo(wrapped(f"\n{tables.method(found)} {tables.curve_note(found)}", err=True), err=True)
 
 
 def _keep(
@@ -344,7 +372,7 @@ def show_configurations(found: "ComparedConfigurations") -> None:
         labels = [one.label for one in found.configurations]
         rows = [(key, *values) for key, values in found.settings.items()]
         click.echo(table(("setting", *labels), rows))
-    click.echo(f"\n{tables.method(found)}", err=True)
+    click.echo(wrapped(f"\n{tables.method(found)}", err=True), err=True)
 
 
 FOLDER = "league"  # among the artifacts of each run
@@ -427,7 +455,7 @@ def _show_league(found: "League") -> None:
     click.echo(table(HEAD, rating_rows(found)))
     click.echo()
     click.echo(table(*score_rows(found)))
-    click.echo(f"\n{found.verdict}")
+    click.echo(wrapped(f"\n{found.verdict}"))
     for line in found.left_out:
         click.echo(f"left out: {line}", err=True)
 

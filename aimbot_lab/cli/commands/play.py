@@ -7,8 +7,9 @@ import shutil
 import signal
 import sys
 import termios
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ MAX_SEED = 2**31 - 1
 MAX_BYTES = 2**22  # of a file of commands
 MAX_SHOWN = 40  # characters of a word in a refusal
 
+PREPARING = "preparing the game (compiled once on a machine, for about 20 s) ..."
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # a screen of its own, no cursor
 ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}
 ESCAPE = "\x1b"
@@ -97,10 +99,11 @@ def play(
             has, needs = f"{columns} x {lines}", f"{MIN_COLUMNS} x {MIN_LINES}"
             raise ConfigurationError(f"the terminal has {has} characters; play needs {needs}")
     words = None if by_keys else read_commands(commands, game.commands)
-    session = PlaySession(game, GameRequest(**given), seed=seed, fog=fog)
+    begin = partial(PlaySession, game, GameRequest(**given), seed=seed, fog=fog)
     if words is None:
-        play_by_keys(session)
+        session = play_by_keys(begin)
     else:
+        session = begin()
         play_commands(session, words, **printed)
     if save is not None:
         from aimbot_lab.replay.episode import replay_text
@@ -177,19 +180,24 @@ def play_commands(
         click.echo(line, err=as_json)
 
 
-def play_by_keys(session: "PlaySession") -> None:
-    """Play until q is pressed; then, where the game ended, say how.
+def play_by_keys(begin: "Callable[[], PlaySession]") -> "PlaySession":
+    """The session that `begin` gives, played until q is pressed; it says how its game ended.
 
-    Raises KeyboardInterrupt for Ctrl-C and AbortedError for SIGTERM and a closed terminal; the
-    terminal is as it was in any case.
+    Keys that were typed before the game was there are dropped. Raises KeyboardInterrupt for Ctrl-C
+    and AbortedError for SIGTERM and a closed terminal; the terminal is as it was in any case.
     """
     with _game_terminal():
+        sys.stdout.write(PREPARING)
+        sys.stdout.flush()
+        session = begin()
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
         for key in _keys(session):
             if key == QUIT:
                 break
             _obey(session, key)
     for line in session.result_lines():
         click.echo(line)
+    return session
 
 
 def _obey(session: "PlaySession", key: str) -> None:

@@ -10,10 +10,10 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_runs
-from aimbot_lab.cli.text import SHORT_ID, duration, print_json, table
+from aimbot_lab.cli.text import SHORT_ID, Fit, duration, print_json, table, terminal_width
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.shown_text import one_line, shown_return
+from aimbot_lab.foundation.shown_text import one_line, percent, shown_return
 from aimbot_lab.tracking.control_channel import ControlChannel
 from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
 from aimbot_lab.tracking.history import Deletion, delete_run, plan_deletion
@@ -23,11 +23,21 @@ from aimbot_lab.tracking.run_folder import (
     running_run,
     waiting_runs,
 )
-from aimbot_lab.tracking.tracker import RunSummary, selected
+from aimbot_lab.tracking.tracker import NO_TRIAL, RunSummary, is_no_trial, selected
 
 STATUSES = ("RUNNING", "FINISHED", "FAILED", "KILLED")
 MAX_WAITING = 5  # runs that are reported one by one
-HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson", "win rate", "of")
+HEAD = (
+    "run",
+    "name",
+    "experiment",
+    "status",
+    "started (UTC)",
+    "took",
+    "lesson",
+    "win rate",
+    "from",
+)
 
 WAIT_SECONDS = 60.0  # a run listens where a rollout begins
 Levels = tuple[int, ...]
@@ -51,7 +61,7 @@ Levels = tuple[int, ...]
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help="Only this many runs, those with the highest win rate (column `of`: eval or learning).",
+    help="Only this many runs, those with the highest win rate (column `from`: eval or learning).",
 )
 @click.option("--all", "every", is_flag=True, help="Also list the runs of sweep trials.")
 @options.as_json
@@ -77,7 +87,7 @@ def runs(
       aimbot-lab runs --experiment goto --filter "name=walker*" --top 5
     """
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
-    from aimbot_lab.tracking.history import MAX_RUNS, list_runs
+    from aimbot_lab.tracking.history import MAX_RUNS, list_runs, newest_runs
 
     folder = place.folder
     faults: dict[str, str] = {}
@@ -86,14 +96,18 @@ def runs(
     _report(waiting := waiting_runs(folder), faults)
     for file in damaged_owner_files(folder):
         click.echo(f"{file}: is damaged; aimbot-lab resume {file.parent.name} says more", err=True)
-    there = list_runs(folder, tracking_uri=place.tracking_uri, max_results=MAX_RUNS)
-    found = selected(there, _filters(**wanted), with_trials=every)
+    filters, at = _filters(**wanted), place.tracking_uri
+    most = MAX_RUNS if top or filters else limit
+    condition, fits = ("", lambda _run: True) if every else (NO_TRIAL, is_no_trial)
+    there = newest_runs(folder, condition, fits, tracking_uri=at, max_results=most)
+    found = selected(there, filters, with_trials=every)
     found = _best(found)[:top] if top else found[:limit]
     if as_json:
         print_json([_document(run) for run in found])
     elif found:
-        click.echo(table(HEAD, [_row(run) for run in found]))
-    elif there:
+        fit = Fit(terminal_width(), cut="name", spare=["experiment"])
+        click.echo(table(HEAD, [_row(run) for run in found], fit))
+    elif list_runs(folder, tracking_uri=at, max_results=1):
         click.echo("no run matches; --all lists the runs of sweep trials too", err=True)
     elif not waiting:
         click.echo("no runs yet; begin with: aimbot-lab run goto", err=True)
@@ -159,7 +173,7 @@ def _document(run: RunSummary) -> dict[str, Any]:
 
 def _row(run: RunSummary) -> tuple[str, ...]:
     lesson, rate = run.metrics.get(names.LESSON_NUMBER), run.win_rate
-    result = ("-", "-") if rate is None else (f"{rate.value:.3f}", rate.measure)
+    result = ("-", "-") if rate is None else (percent(rate.value), rate.measure)
     earned = [key for key in (names.EVAL_RETURN, names.EPISODE_RETURN) if key in run.metrics]
     if rate is None and earned:
         result = f"return {shown_return(run.metrics[earned[0]])}", earned[0]

@@ -23,7 +23,7 @@ from aimbot_lab.experiment.analysis.matches import HEAD as MATCH_HEAD
 from aimbot_lab.experiment.analysis.matches import match_rows
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.shown_text import one_line, shown_difference, shown_return
+from aimbot_lab.foundation.shown_text import one_line, percent, shown_difference, shown_return
 
 Rows = list[tuple[str, ...]]
 
@@ -95,7 +95,7 @@ def run_rows(found: Comparison) -> Rows:
 
 def _number(value: float, has_wins: bool) -> str:
     """A win rate, or a mean return."""
-    return f"{value:.3f}" if has_wins else shown_return(value)
+    return percent(value) if has_wins else shown_return(value)
 
 
 def _difference(row: Difference) -> str:
@@ -179,10 +179,14 @@ def verdicts(found: Comparison) -> list[str]:
 def _sentence(rows: tuple[Difference, ...], found: Comparison) -> str:
     together, *cells = rows
     clear = [f"{row.verdict} in {cell_of(row)}" for row in cells if row.verdict in _CLEAR]
+    by, margin = shown_return(abs(together.difference)), f"{100 * found.request.margin:g} %"
+    if found.has_wins:
+        by = f"{100 * abs(together.difference):.1f} points"
+        margin = f"{100 * found.request.margin:g} points"
     overall = {
-        "better": f"better over all cells by {_number(together.difference, found.has_wins)}",
-        "worse": f"worse over all cells by {_number(-together.difference, found.has_wins)}",
-        "alike": f"alike over all cells, within {found.request.margin:g}"
+        "better": f"better over all cells by {by}",
+        "worse": f"worse over all cells by {by}",
+        "alike": f"alike over all cells, within {margin}"
         + ("" if found.has_wins else " of their mean return"),
         "unclear": "no clear answer over all cells",
     }[together.verdict]

@@ -35,7 +35,7 @@ from aimbot_lab.experiment.analysis.learning_curve import (
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name, config_hash, settings_that_differ
 from aimbot_lab.foundation.episodes import welch, wilson
-from aimbot_lab.foundation.shown_text import shown_difference, shown_rate, shown_return
+from aimbot_lab.foundation.shown_text import percent, shown_difference, shown_rate, shown_return
 from aimbot_lab.worlds.registry import spec_of
 
 TAG_LETTERS = 6
@@ -245,7 +245,7 @@ def shown(found: Estimate | None, *, is_rate: bool = True) -> str:
     ends = (found.lower, found.upper) if isfinite(found.lower) else ()
     if not is_rate:
         return shown_return(found.value, *ends)
-    return shown_rate(found.value, *ends) if ends else f"{found.value:.3f}"
+    return shown_rate(found.value, *ends) if ends else percent(found.value)
 
 
 def seed_row(run: SeedRun, *, has_wins: bool = True) -> tuple[str, ...]:

@@ -253,7 +253,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str
 MISSING = "-"
 FROM_TAGS = {"version": "lab.version", "code": "lab.code", "git commit": "lab.git_commit"}
 
-ALWAYS = frozenset({"name", "env.threads"})
+ALWAYS = frozenset({"name", "env.threads", "train.checkpoint_every"})
 TORCH_THREADS = "train.torch_threads"  # harmless where the engine is the project's own
 
 SECONDS = 5.0  # a question to git may take, on a slow disk
@@ -289,7 +289,8 @@ def settings_that_differ(
 ) -> dict[str, tuple[str, ...]]:
     """The value of each run for every key in which not all agree; "-" where one has no such key.
 
-    Of version, code and commit only what all runs say.
+    Of version, code and commit only what all runs say; of lessons that not all runs have, only how
+    many there are.
     """
     said = [name for name, tag in FROM_TAGS.items() if all(tag in run.tags for run, _ in runs)]
     each = [
@@ -298,6 +299,12 @@ def settings_that_differ(
             **dict(flat_settings(plain_settings(config))),
         }
         for run, config in runs
+    ]
+    counts = [len(config.lessons) for _, config in runs]
+    alone = tuple(f"lessons.{number}." for number in range(min(counts), max(counts)))
+    each = [
+        {**{key: one[key] for key in one if not key.startswith(alone)}, "lessons": str(count)}
+        for one, count in zip(each, counts, strict=True)
     ]
     keys = dict.fromkeys(key for settings in each for key in settings)
     rows = {key: tuple(settings.get(key, MISSING) for settings in each) for key in keys}

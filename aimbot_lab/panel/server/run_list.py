@@ -405,9 +405,9 @@ class ShownLesson(LessonReport):
 
     def __post_init__(self) -> None:
         for name, words in (
-            ("asked_words", self.claim(in_percent=True)),
-            ("found_words", self.finding(in_percent=True)),
-            ("proof_words", self.proof(in_percent=True)),
+            ("asked_words", self.asked),
+            ("found_words", self.found),
+            ("proof_words", self.proof()),
             ("level_words", self.level),
         ):
             object.__setattr__(self, name, words)

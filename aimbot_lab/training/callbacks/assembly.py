@@ -370,7 +370,7 @@ class TrainingCallbacks:
         place = learner.env, learner.progress
         self._total_steps = plan.train.total_steps
         every_steps = self._total_steps // PLANNED_POINTS
-        self._checkpoints = CheckpointCallback(mark, keep)
+        self._checkpoints = CheckpointCallback(mark, keep, every=plan.train.checkpoint_every)
         self.report = ReportCallback(
             *place,
             sink=sink,

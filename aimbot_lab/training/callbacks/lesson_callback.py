@@ -267,21 +267,26 @@ def _of_numbers(model: BaseAlgorithm, error: Exception) -> RunFailedError | None
 class CheckpointCallback(BaseCallback):
     """Calls `mark` where each rollout begins, and there `keep` where a checkpoint is `wanted`.
 
-    `keep` may take MAX_SHARE of the time, which `is_due` heeds: rollouts that are over in no time
-    share a checkpoint. Where the training `ends`, one is kept and TrainingOver raised. Comes last,
-    so that all that others do there has been done.
+    One `is_due` after `every` environment steps; without that, when `keep` takes no more than
+    MAX_SHARE of the time: rollouts that are over in no time share a checkpoint. Where the training
+    `ends`, one is kept and TrainingOver raised. Comes last, so that all that others do there has
+    been done.
     """
 
-    def __init__(self, mark: Callable[[], None], keep: Callable[[], None]) -> None:
+    def __init__(
+        self, mark: Callable[[], None], keep: Callable[[], None], *, every: int | None = None
+    ) -> None:
         super().__init__()
-        self._mark, self._keep = mark, keep
-        self._due = time.monotonic()
+        self._mark, self._keep, self._every = mark, keep, every
+        self._due, self._due_step = time.monotonic(), 0
         self.wanted = self.ends = False
 
     @property
     def is_due(self) -> bool:
-        """Whether time allows another checkpoint."""
-        return time.monotonic() >= self._due
+        """Whether another checkpoint is to be kept."""
+        if self._every is None:
+            return time.monotonic() >= self._due
+        return self.model.num_timesteps >= self._due_step
 
     def _on_step(self) -> bool:
         return True
@@ -293,6 +298,7 @@ class CheckpointCallback(BaseCallback):
             self._keep()
             now = time.monotonic()
             self._due = now + (now - began) * (1.0 / MAX_SHARE - 1.0)
+            self._due_step = self.model.num_timesteps + (self._every or 0)
         if self.ends:
             raise TrainingOver
 

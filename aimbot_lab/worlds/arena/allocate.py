@@ -41,7 +41,7 @@ from aimbot_lab.worlds.arena.core.step import (
 from aimbot_lab.worlds.arena.presets import Preset
 from aimbot_lab.worlds.arena.scenes.placing import OF_SCENES
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings
-from aimbot_lab.worlds.arena.spec import enemy_columns, scenario_tables
+from aimbot_lab.worlds.arena.spec import enemy_columns, scenario_tables, target_columns
 from aimbot_lab.worlds.kernel_world import (
     LARGEST,
     OF_SCENARIO,
@@ -111,6 +111,7 @@ def new_tables(settings: ArenaSettings, presets: Sequence[Preset]) -> ArenaTable
         middle_rays=settings.rays.middle_count,
         side_rays=settings.rays.side_count,
         one_hot=settings.rays.tags == "one_hot",
+        target_columns=len(target_columns(settings)),
         enemy_columns=enemy_columns(settings),
         recalls=settings.recall_seconds > 0,
         perception=settings.observation.rays == "ml-agents",
@@ -133,7 +134,8 @@ def observation_kind(tables: ArenaTables) -> Kind:
     """
     if tables.perception or tables.camera.channels > 0:
         return "sensed"
-    return "full" if tables.enemy_columns > 0 or tables.recalls else "plain"
+    others = tables.target_columns + tables.enemy_columns
+    return "full" if others > 0 or tables.recalls else "plain"
 
 
 def new_advances() -> dict[Kind, Packed]:

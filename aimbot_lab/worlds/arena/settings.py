@@ -125,6 +125,8 @@ class ObservationSettings:
 
     units: Bool = False
     """Whether it has columns for the six nearest enemies that a ray within range hits."""
+    target: Literal["number", "one_hot"] = "number"
+    """The target's type: one number, or beside it a column for each type, 0 or 1."""
     rays: Literal["plain", "ml-agents"] = "plain"
     """`plain`: tags and distances in metres, left to right; `ml-agents`: the layout of ML-Agents'
     RayPerceptionSensor, which ignores rays.tags."""

@@ -237,6 +237,12 @@ def own_number_columns(floor: float, time_limit: float) -> list[Column]:
     return [(name, *both) for name, both in bounds.items()]
 
 
+def target_columns(settings: ArenaSettings) -> list[Column]:
+    """The target's type, where it is one-hot."""
+    shown = core.TARGETS if settings.observation.target == "one_hot" else ()
+    return [(f"target_{name}", 0.0, 1.0) for name in shown]
+
+
 def enemy_columns(settings: ArenaSettings) -> int:
     """Columns of an observation that are about enemies."""
     return core.ENEMY_SLOTS * (core.SLOT_FEATURES + 1) if settings.observation.units else 0
@@ -266,6 +272,7 @@ def perception_names(rays: int) -> list[str]:
 def _columns(settings: ArenaSettings) -> list[Column]:
     columns = [
         *own_number_columns(settings.floor_size, settings.time_limit),
+        *target_columns(settings),
         *_enemy_columns(settings),
     ]
     if settings.observation.rays == "ml-agents":
@@ -296,7 +303,12 @@ def observation_width(settings: ArenaSettings) -> int:
     """Columns of a single observation, without making their names."""
     tags = settings.rays.tags
     each = core.PERCEPTION if settings.observation.rays == "ml-agents" else _plain_ray(tags)
-    return len(core.OWN) + enemy_columns(settings) + each * settings.rays.count
+    return _pixels_from(settings) + each * settings.rays.count
+
+
+def _pixels_from(settings: ArenaSettings) -> int:
+    """Columns before the picture and the rays."""
+    return len(core.OWN) + len(target_columns(settings)) + enemy_columns(settings)
 
 
 def pixel_count(settings: ArenaSettings) -> int:
@@ -313,7 +325,7 @@ def picture_columns(settings: ArenaSettings) -> dict[str, Int64Array]:
     camera = settings.observation.camera
     if camera is None:
         return {}
-    size, first = pixel_count(settings), len(core.OWN) + enemy_columns(settings)
+    size, first = pixel_count(settings), _pixels_from(settings)
     one = np.arange(first, first + size).reshape(camera.height, camera.width, camera.channels)
     width = observation_width(settings) + size
     ages = [one + width * age for age in range(settings.stacked_vectors)]
@@ -340,7 +352,7 @@ def _stacked(settings: ArenaSettings) -> list[Column]:
 
 def _blocks(settings: ArenaSettings) -> tuple[ObservationBlock, ...]:
     """The agent's own numbers and the rays, of every observation handed out together."""
-    own, rays = len(core.OWN), settings.rays.count
+    own, rays = len(core.OWN) + len(target_columns(settings)), settings.rays.count
     slots = core.ENEMY_SLOTS, core.SLOT_FEATURES
     told, blocks = settings.observation, []
     for age in range(settings.stacked_vectors - 1, -1, -1):

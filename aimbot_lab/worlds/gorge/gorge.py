@@ -291,7 +291,7 @@ def frame_of(state: GorgeState, maps: MapTables, row: int) -> dict[str, Any]:
         {
             "sub_type": TREASURE,
             "config_id": site,
-            "pos": list(divmod(int(maps.sites[at, site]), SIDE)),
+            **_place(*divmod(int(maps.sites[at, site]), SIDE)),
             "status": 1 - (left >> site & 1),
             "reward": int(maps.points[at, site]),
         }
@@ -301,7 +301,7 @@ def frame_of(state: GorgeState, maps: MapTables, row: int) -> dict[str, Any]:
     hero = {
         "hero_id": HERO_ID,
         "treasure_count": (placed & ~left).bit_count(),
-        "pos": [int(state.x[row]), int(state.z[row])],
+        **_place(int(state.x[row]), int(state.z[row])),
     }
     return {
         "step_no": int(state.steps[row]),
@@ -310,6 +310,14 @@ def frame_of(state: GorgeState, maps: MapTables, row: int) -> dict[str, Any]:
         "score": float(state.step_score[row]),
         "total_score": float(state.score[row]),
     }
+
+
+def _place(x: int, z: int) -> dict[str, list[int]]:
+    """A cell of the grid, whose origin is at the lower left, and its centre on Kaiwu's map.
+
+    That has its origin at the upper left and 1000 units for each cell.
+    """
+    return {"pos": [x, z], "absolute_pos": [1000 * x + 500, 1000 * z - 63_500]}
 
 
 COUNTERS = (

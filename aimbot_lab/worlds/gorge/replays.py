@@ -20,7 +20,7 @@ from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.world import Float32Array, StepBuffers, WorldSpec
 from aimbot_lab.worlds.gorge.core import state as core
 from aimbot_lab.worlds.gorge.core.state import MAX_VIEW, SIDE, GorgeState
-from aimbot_lab.worlds.gorge.settings import GorgeSettings
+from aimbot_lab.worlds.gorge.settings import GorgeSettings, Move
 
 if TYPE_CHECKING:
     from aimbot_lab.worlds.gorge.gorge import Gorge
@@ -133,7 +133,7 @@ class GorgeReplays(WorldReplays):
     ) -> Sequence[Control]:
         """The arrow keys."""
         del spec, scene
-        pressed = [action is not None and int(action[0]) == move for move in range(len(MOVES))]
+        pressed = [action is not None and int(action[0]) == move for move in Move]
         return (ArrowKeys(*pressed),)
 
     def action_words(self, spec: WorldSpec, action: Float32Array | None, scene: Scene) -> str:
@@ -141,11 +141,8 @@ class GorgeReplays(WorldReplays):
         del spec
         if action is None:
             return "begins"
-        return MOVES[int(action[0])] + (": bumps" if scene.events["bumps"] else "")
+        return Move(int(action[0])).name + (": bumps" if scene.events["bumps"] else "")
 
     def ending_words(self, outcome: int, seconds: float) -> str:
         """How an episode of `seconds` steps ended."""
         return f"{'WON' if outcome == WIN else 'LOST'} after {seconds:.0f} steps"
-
-
-MOVES = ("up", "down", "left", "right")

@@ -1,13 +1,14 @@
 """Every number and choice of Gorge Walk; the source is Tencent Kaiwu's Gorge Walk v1."""
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Annotated, Any, Literal
 
 from annotated_types import MinLen
 from pydantic import Discriminator, Tag
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
-from aimbot_lab.worlds.gorge.core.state import MAX_VIEW, SITES
+from aimbot_lab.worlds.gorge.core.state import DOWN, LEFT, MAX_VIEW, RIGHT, SITES, UP
 
 MAX_LIMIT = 65_535  # steps of an episode
 MAX_POINTS = 1e6
@@ -22,6 +23,16 @@ DEFAULT_FEATURES = (
     "list_treasure",
 )
 """The processed observation of Kaiwu's Gorge Walk: 213 columns with a view of 2."""
+
+
+class Move(IntEnum):
+    """What a step does; its name is the word for it."""
+
+    up = UP
+    down = DOWN
+    left = LEFT
+    right = RIGHT
+
 
 Reward = Annotated[Float, Ge(-MAX_REWARD), Le(MAX_REWARD)]
 Points = Annotated[Float, Ge(0), Le(MAX_POINTS)]

@@ -44,7 +44,7 @@ from aimbot_lab.worlds.gorge.maps import (
     maps_of,
 )
 from aimbot_lab.worlds.gorge.replays import GorgeReplays
-from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GorgeSettings
+from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GorgeSettings, Move
 from aimbot_lab.worlds.gorge.spec import (
     BOUNDS,
     DIFFICULTIES,
@@ -255,20 +255,23 @@ def _at_option(fault: str) -> str:
     return f"{OPTIONS.get(name, key)}{colon}{what}"
 
 
-MOVE_WORDS = ("up", "down", "left", "right")
-
-
 class GorgeTerminalPlay(TerminalPlay):
     """A hero moved by arrow keys; nothing heavy is loaded before a game is asked for."""
 
     commands = MappingProxyType(
         {
-            **{word: (float(number),) for number, word in enumerate(MOVE_WORDS)},
-            **{str(number): (float(number),) for number in range(len(MOVE_WORDS))},
+            **{move.name: (float(move),) for move in Move},
+            **{str(move.value): (float(move),) for move in Move},
         }
     )
     keys = MappingProxyType(
-        {**{word: word for word in MOVE_WORDS}, "w": "up", "s": "down", "a": "left", "d": "right"}
+        {
+            **{move.name: move.name for move in Move},
+            "w": "up",
+            "s": "down",
+            "a": "left",
+            "d": "right",
+        }
     )
 
     def game(self, request: GameRequest) -> PlayedGame:

@@ -1,4 +1,4 @@
-"""The observation: 13 numbers about target and agent, enemies, a picture, rays.
+"""The observation: 13 numbers about target and agent, its one-hot type, enemies, a picture, rays.
 
 Enemies have columns where units are shown, a picture where there is a camera. Rays are tags, then
 distances, or what ML-Agents tells of them.
@@ -33,6 +33,7 @@ from aimbot_lab.worlds.arena.core.state import (
     PERCEPTION,
     SLOT_FEATURES,
     TAG_KINDS,
+    TARGET_CODES,
     WALL_HEIGHT,
     WALL_HIT,
     ArenaState,
@@ -355,13 +356,16 @@ def observe(
     for column in range(older):
         observations[row, column] = state.history[row, column]
     write_head(state, observations, row, older)
+    rays_from = older + len(OWN)
     if not plain:
         if tables.recalls:
             hide_fire_base(state, observations, row, older)
+        for place in range(tables.target_columns):
+            is_it = state.target[row] == TARGET_CODES[place]
+            observations[row, rays_from + place] = ONE if is_it else ZERO
+        rays_from += tables.target_columns
         if tables.enemy_columns > 0:
-            write_enemies(state, tables, observations, row, older + len(OWN))
-    rays_from = older + len(OWN)
-    if not plain:
+            write_enemies(state, tables, observations, row, rays_from)
         rays_from += tables.enemy_columns
         if sensed and tables.camera.channels > 0:
             rays_from = write_picture(state, tables, observations, row, rays_from)

@@ -43,6 +43,7 @@ TARGET = Targets(*range(len(Targets._fields)))
 TARGETS = {name: code for name, code in TARGET._asdict().items() if code != TARGET.defence}
 OF_BLOCKS = (TARGET.goto, TARGET.attack)  # targets of which each episode has a target block
 TARGET_COUNT = len(TARGET)
+TARGET_CODES = tuple(TARGETS.values())
 
 
 class Parameters(NamedTuple):
@@ -225,6 +226,7 @@ class ArenaTables(NamedTuple):
     middle_rays: int
     side_rays: int  # on each side
     one_hot: bool  # coding of ray tags
+    target_columns: int  # of an observation, one for each of TARGET_CODES; 0: it has none
     enemy_columns: int  # of an observation, before its rays; 0: enemies are no units of it
     recalls: bool  # whether any row may have an episode with recall_seconds
     perception: bool  # whether rays are told as ML-Agents does
