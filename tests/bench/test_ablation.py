@@ -142,5 +142,5 @@ def test_where_one_did_not_reach_it_win_rates_at_the_end_are_compared() -> None:
     linear = [tried("target linear", n, steps=9, reached=n > 1, wins=60) for n in (1, 2, 3)]
     assert both(attention, linear) == (
         "target attention against target linear: not shown to be better, its win rate at the end "
-        "is higher by +0.100 (3 seeds in pairs, 95 %)"
+        "is higher by +10.0 points (3 seeds in pairs, 95 %)"
     )

@@ -87,7 +87,7 @@ def played(*won: bool) -> Game:
 def test_a_threshold_within_the_rules_own_bounds_is_no_win_rate_anywhere() -> None:
     criteria = CompletionCriteria(**ASKED)
     assert criteria.ending == "when the wins in a row reach 10, after 0 episodes at least"
-    assert criteria.question == "wins_in_a_row >= 10: a row, at least 0 episodes"
+    assert criteria.question == "wins in a row >= 10: a row, at least 0 episodes"
     progress = played(*[True] * 9, False, *[True] * 9).progress
     assert progress.missing == "wins in a row of at least 10 (reached 9)"
     assert progress.view.threshold is None
