@@ -165,7 +165,7 @@ def test_a_replay_is_scrubbed_stepped_and_played(stage: Stage) -> None:
         scrub.focus()
         page.keyboard.press("End")
         assert at.text_content() == "30 of 30"
-        wait_for_text(page, "figcaption", r"Warning\|Result\|")
+        wait_for_text(page, "figcaption", "(Won|Lost) after")
         page.keyboard.press("Home")
         page.get_by_label("Speed").select_option("8")
         page.get_by_role("button", name="Play").click()
@@ -242,7 +242,8 @@ def test_runs_that_nobody_saw_are_listed_as_the_store_has_them_and_deleted_ones_
     with running_panel(tmp_path / "data", here=tmp_path) as panel:
         with browser.page(panel) as page:
             page.locator(".card", has_text="short.yaml").click()
-            wait_for_text(page, ".held", "begins since")
+            page.get_by_role("button", name="Start").click()
+            wait_for_text(page, ".held", "is starting")
         begun = json.loads((tmp_path / "data" / "panel" / "started.json").read_text())
         psutil.Process(begun["pid"]).wait()  # no page is open
         (stored,) = json.loads(command_line("runs", "--json", *place))

@@ -25,6 +25,7 @@ from aimbot_lab.panel.server.messages import (
     plain,
     read_document,
 )
+from aimbot_lab.panel.server.trainings import searches_of
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder, choose_address
 from aimbot_lab.tracking.history import list_own_trainings, read_run
@@ -71,7 +72,7 @@ class Sweeps:
 
         try:
             record = self._record(name)
-            return _document(report(record), record.parent_run)
+            return _document(report(record), record)
         except Exception as error:
             self._records.pop(name, None)
             failed = error if isinstance(error, LabError) else storage_error(error)
@@ -104,7 +105,7 @@ def changed_ms(path: Path) -> int:
     return newest
 
 
-def _document(report: "SweepReport", parent_run: str | None) -> dict[str, Any]:
+def _document(report: "SweepReport", record: "SweepRecord") -> dict[str, Any]:
     from aimbot_lab.sweep.report import verdict
 
     trials = report.trials[-MAX_TRIALS:]
@@ -120,7 +121,8 @@ def _document(report: "SweepReport", parent_run: str | None) -> dict[str, Any]:
         "confirm_ended": report.confirm_ended,
         "best": report.best,
         "verdict": verdict(report),
-        "parent_run": parent_run,
+        "parent_run": record.parent_run,
+        "searches": searches_of(record.config.search, report.measure),
         "keys": keys,
         "trials": [_trial(trial, keys) for trial in trials],
         "confirmed": [

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -102,7 +102,13 @@ class OfferedSweep:
     about: str = ""
     trials: int = 0
     workers: int = 0
+    searches: str = ""  # what, and by which measure: a sweep that has begun has it of its file
     fault: str = ""  # the first, as `check` gives it; empty: none
+
+
+def searches_of(keys: Iterable[str], measure: str) -> str:
+    """What a sweep searches, by which its file is found again."""
+    return " ".join([measure, *sorted(keys)])
 
 
 class OfferedSweeps(OfferedFiles):
@@ -120,8 +126,15 @@ class OfferedSweeps(OfferedFiles):
                 config = load_sweep(path).config
             except (ConfigurationError, SystemExit) as error:
                 return OfferedSweep(key, title, fault=str(error))
-            told = _about(path)
-            return OfferedSweep(key, title, config.name, told, config.trials, config.workers)
+            return OfferedSweep(
+                key,
+                title,
+                config.name,
+                _about(path),
+                config.trials,
+                config.workers,
+                searches_of(config.search, config.objective.measure),
+            )
 
         return [offered(key, path) for key, path in self.find().items()]
 

@@ -10,7 +10,6 @@ export const title = "Sweeps";
 export function open(place, panel, rest) {
   let shown = rest;
   const list = el("ul", { className: "runs", aria: { label: "Sweeps" } });
-  let offers = [];
   let held = null; // what a page has begun last
   const heading = el("h1", {}, "Sweeps");
   const state = el("span", { className: "state", role: "status" });
@@ -67,6 +66,7 @@ export function open(place, panel, rest) {
     el("strong", {}, one.name),
     el("span", { className: "quiet" }, `changed ${clock(one.changed_ms)}`)))));
     if (!shown && !awaited && sweeps.length) watch(sweeps[0].name);
+    else if (body.hidden && sweeps.some((one) => one.name === shown)) panel.act("watch", { name: shown }); // half written before
   });
   panel.on("report", (told) => {
     if (told.name === shown) draw(told);
@@ -82,7 +82,7 @@ export function open(place, panel, rest) {
     last = told;
     const isRunning = told.status === "running" || told.status === "confirming";
     stop.hidden = !isRunning;
-    resume.hidden = isRunning || told.status === "done" || !offers.length;
+    resume.hidden = isRunning || told.status === "done";
     drawBest(told);
     drawConfirmed(told);
     view.draw(told);
@@ -97,7 +97,7 @@ export function open(place, panel, rest) {
     const proved = told.confirmed.find((one) => one.number === told.best && isNumber(one.value));
     if (proved) {
       const gain = isNumber(proved.gain_lower)
-        ? `, ${signed(proved.gain)} [${signed(proved.gain_lower)} to ${signed(proved.gain_upper)}] over the defaults` : "";
+        ? `, ${signed(proved.gain)} [${signed(proved.gain_lower)}, ${signed(proved.gain_upper)}] over the defaults` : "";
       say(best, `Confirmed on ${count(proved.seeds)} fresh seeds: trial ${proved.label}, ${valueWords(proved)}${gain}`);
       say(luck, [told.verdict, isNumber(proved.searched) && `its value in the search was ${short(proved.searched)}, ` +
         "which luck had a part in"].filter(Boolean).join("; "));
@@ -114,12 +114,12 @@ export function open(place, panel, rest) {
     fillTable(confirmed, "Confirmed on fresh seeds", ["trial", "seeds", `${told.measure}`, "over the defaults", "in the search"],
       told.confirmed.map((one) => ({ className: one.number === told.best ? "is-best" : "", cells: [one.label, count(one.seeds),
         valueWords(one), isNumber(one.gain) ? signed(one.gain) + (isNumber(one.gain_lower)
-          ? ` [${signed(one.gain_lower)} to ${signed(one.gain_upper)}]` : "") : "–", short(one.searched)] })));
+          ? ` [${signed(one.gain_lower)}, ${signed(one.gain_upper)}]` : "") : "–", short(one.searched)] })));
   }
 
   /** The sheet that begins a sweep, or has `told` go on. */
   async function ask(told = null) {
-    offers = (await panel.act("offer"))?.choices ?? offers;
+    const offers = (await panel.act("offer"))?.choices ?? [];
     const fit = offers.filter((one) => !one.fault);
     const choice = el("select", { on: { change: () => take(fit.find((one) => one.key === choice.value)) } },
       fit.map((one) => el("option", { value: one.key }, one.title)));
@@ -145,7 +145,8 @@ export function open(place, panel, rest) {
     offers.filter((one) => one.fault).map((one) => el("p", { className: "fault" }, one.fault)),
     el("div", { className: "run-head" }, go, el("button", { type: "button", on: { click: () => { form.hidden = true; } } }, "Cancel")));
     form.hidden = false;
-    const first = fit.find((one) => one.name === told?.name) ?? fit[0];
+    const first = fit.find((one) => one.name === told?.name && one.searches === told.searches)
+      ?? fit.find((one) => one.searches === told?.searches) ?? fit[0];
     if (first) {
       choice.value = first.key;
       take(first);
@@ -174,7 +175,6 @@ export function open(place, panel, rest) {
 
   panel.whenOpen(() => {
     panel.act("list");
-    panel.act("offer").then((found) => { offers = found?.choices ?? []; });
     if (shown) watch(shown);
   });
   return { go(other) { if (other && other !== shown) watch(other); } };
@@ -187,21 +187,22 @@ function fillTable(table, caption, heads, rows) {
 }
 
 function signed(value) {
-  return value > 0 ? `+${short(value)}` : short(value);
+  const shown = Math.abs(value) >= 1000 ? count(value) : value.toFixed(3);
+  return value > 0 ? `+${shown}` : shown;
 }
 
 function addressOf(sweep) {
   return `#sweep/${encodeURIComponent(sweep)}`;
 }
 
-/** A trial's value with its interval: "0.610 [0.520 to 0.694]", "more than 40,000". */
+/** A trial's value with its interval: "0.610 [0.520, 0.694]", "more than 40,000". */
 function valueWords(trial) {
   if (!isNumber(trial.value)) return "–";
   const more = trial.at_least ? "more than " : "";
   if (!isNumber(trial.lower) || !isNumber(trial.upper)) return more + short(trial.value);
   const shown = Math.abs(trial.upper) >= 1000 ? count : (value) => value.toFixed(3);
   const [low, high] = shownEnds(trial.lower, trial.upper, 3);
-  return `${more}${shown(trial.value)} [${shown(low)} to ${shown(high)}]`;
+  return `${more}${shown(trial.value)} [${shown(low)}, ${shown(high)}]`;
 }
 
 function short(value) {
