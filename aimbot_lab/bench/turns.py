@@ -64,7 +64,7 @@ def _cell(value: Any, share: bool) -> str:
     if value is None or isinstance(value, bool):
         return {None: "-", True: "yes", False: "no"}[value]
     if share:
-        return format(value, ".1%" if abs(value) >= 0.1 else ".2%")
+        return format(100 * value, ".1f" if abs(value) >= 0.1 else ".2f") + " %"
     if isinstance(value, float):
         small = ".3g" if abs(value) < 0.1 else ".2f"
         return format(value, ",.0f" if abs(value) >= 1000 else small)

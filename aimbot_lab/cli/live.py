@@ -223,7 +223,7 @@ class LiveSweepView(Drawing):
             ]
             share = (report.confirm_ended + sum(at_work)) / max(report.to_confirm, 1)
             drawn = Table.grid(padding=(0, 1))
-            drawn.add_row("confirming", share_bar(share, CONFIRM_BAR), f"{share:.0%}")
+            drawn.add_row("confirming", share_bar(share, CONFIRM_BAR), f"{100 * share:.0f} %")
             parts.append(drawn)
         return parts
 

@@ -17,7 +17,7 @@ from aimbot_lab.cli.commands.run import resume, run
 from aimbot_lab.cli.commands.runs import delete, runs, weights
 from aimbot_lab.cli.commands.sweep import sweep
 from aimbot_lab.cli.options import completion
-from aimbot_lab.cli.text import guard_streams
+from aimbot_lab.cli.text import guard_streams, wrapped
 from aimbot_lab.foundation.errors import LabError, reason_and_place
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 from aimbot_lab.tracking.data_folder import without_password
@@ -126,4 +126,4 @@ def _show(error: click.ClickException) -> None:
 
 
 def _refuse(message: str) -> None:
-    click.echo(refusal_lines(without_password(message)), err=True)
+    click.echo(wrapped(refusal_lines(without_password(message)), err=True), err=True)

@@ -189,6 +189,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]], fit: Fit | None
     )
 
 
+def print_table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    cut: str = "",
+    spare: Sequence[str] = (),
+) -> None:
+    """Print rows under their heads, made to fit a terminal as `Fit` says."""
+    click.echo(table(head, rows, Fit(terminal_width(), cut, spare)))
+
+
 def _width(columns: Sequence[_Column]) -> int:
     return sum(column.width for column in columns) + 2 * (len(columns) - 1)
 
@@ -464,7 +475,8 @@ def report_text(report: "SweepReport") -> str:
     short = short_names(keys)
     head = ("trial", *short, f"{report.measure} [95 %]", "took", "state")
     rows = [(*_row(trial, keys),) for trial in report.trials]
-    parts = [headline(report), table(head, rows)]
+    fit = Fit(terminal_width(), cut="state", spare=["took"])
+    parts = [wrapped(headline(report)), table(head, rows, fit)]
     if report.confirmed:
         parts.append(_confirmed(report.confirmed, keys))
         found = verdict(report)
@@ -583,11 +595,11 @@ def _confirmed(confirmed: "Sequence[Confirmed]", keys: Sequence[str]) -> str:
         for one in confirmed
     ]
     title = (
-        "The best again, on fresh seeds. The first column of values is too good, because the "
-        "best of\nmany is also the luckiest; the second is what to expect. The intervals over the "
-        "defaults\nhold the truth in 95 % all together."
+        "The best again, on fresh seeds. The first column of values is too good, because the best "
+        "of many is also the luckiest; the second is what to expect. All intervals over the "
+        "defaults together hold the truth in 95 % of sweeps."
     )
-    return f"{title}\n\n{table(head, rows)}"
+    return f"{wrapped(title)}\n\n{table(head, rows, Fit(terminal_width(), cut='trial'))}"
 
 
 def gain(one: "Confirmed") -> str:

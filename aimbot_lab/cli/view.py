@@ -143,7 +143,7 @@ class ShareView(PlainLines):
     def share(self, share: float) -> None:
         """Say it, unless that was done a moment ago."""
         if self._is_due():
-            self._say(f"{self._name}: {share:.0%}")
+            self._say(f"{self._name}: {100 * share:.0f} %")
 
 
 @contextmanager

@@ -101,7 +101,7 @@ class League:
         if self.cycle_p > ALPHA:
             return f"Ratings explain these games (test for cycles: p = {self.cycle_p:.3g})."
         named = "" if self.cycle is None else f": {' beats '.join((*self.cycle, self.cycle[0]))}"
-        share = f"{self.cyclic_share:.0%} of the logits are cyclic"
+        share = f"{100 * self.cyclic_share:.0f} % of the logits are cyclic"
         return f"Ratings do not tell the whole story (p = {self.cycle_p:.3g}, {share}){named}."
 
     def as_json(self) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def test_a_table_has_the_values_of_the_document_under_their_keys() -> None:
         {
             "name": "memory",
             "steps per second": "12,346",
-            "update": "50.0%",
+            "update": "50.0 %",
             "ratio": "1.50 [1.25, 1.75]",
             "steps": "never [3, never]",
             "milliseconds, tree": "0.01",

@@ -26,7 +26,7 @@ def test_it_tells_each_lesson_and_creates_nothing(folder: Path) -> None:
     result = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run"], standalone_mode=False)
     assert result.return_value == 0
     assert result.stderr == ""
-    assert "lesson 6/6 'all levels'\n  mix        goto 1 20%, goto 2 20%" in result.stdout
+    assert "lesson 6/6 'all levels'\n  mix        goto 1 20 %, goto 2 20 %" in result.stdout
     assert "in every cell that win rate exceeds 99.5 %" in result.stdout
     assert "gae_lambda: 0.95" in result.stdout
     assert list(folder.iterdir()) == []

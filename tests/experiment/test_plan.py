@@ -82,7 +82,7 @@ DOUBTFUL = [
     ("train.total_steps=20000", "may not be enough: halfway between each threshold and 1"),
     (
         "lessons.0.completion_criteria.scope=every_cell|lessons.0.difficulty.goto=[99, 1, 0, 0, 0]",
-        "lessons.0 'first': goto 2 must pass by itself and gets 1.00% of the episodes",
+        "lessons.0 'first': goto 2 must pass by itself and gets 1.00 % of the episodes",
     ),
     (
         "lessons.0.completion_criteria={measure: reward, rule: ml-agents, threshold: 1, "

@@ -13,6 +13,7 @@ from aimbot_lab.cli.options import complete_runs
 from aimbot_lab.cli.text import (
     check_output,
     print_json,
+    print_table,
     shortened_number,
     table,
     terminal_width,
@@ -90,7 +91,7 @@ def evaluate(
             from aimbot_lab.experiment.analysis import matches
 
             click.echo()
-            click.echo(table(matches.HEAD, matches.match_rows(found.matches)))
+            print_table(matches.HEAD, matches.match_rows(found.matches), cut="against")
         for line in found.left_out:
             click.echo(one_line(f"left out: {line}"), err=True)
         click.echo(wrapped(_explained(found, measures), err=True), err=True)
@@ -299,21 +300,22 @@ def _show(found: "Comparison") -> None:
     from aimbot_lab.experiment.analysis.matches import HEAD as MATCH_HEAD
 
     first, *others = map(tables.label, found.runs)
-    click.echo(table(tables.RUN_HEAD, tables.run_rows(found)))
+    runs = tables.run_rows(found)
+    print_table(tables.RUN_HEAD, runs, cut="name", spare=["mean while learning"])
     for run, rows in zip(found.runs[1:], found.differences, strict=True):
         click.echo(f"\n{tables.label(run)} against {first}")
-        click.echo(table(tables.difference_head(found, run), tables.difference_rows(rows)))
+        print_table(tables.difference_head(found, run), tables.difference_rows(rows), cut="cell")
     for heading, matches in tables.match_parts(found):
         click.echo(f"\n{heading}")
         if matches:
-            click.echo(table(MATCH_HEAD, matches))
+            print_table(MATCH_HEAD, matches, cut="against")
     click.echo("\nLessons")
     head, *lessons = tables.lesson_rows(found)
-    click.echo(table(head, lessons))
+    print_table(head, lessons, cut="lesson")
     click.echo("\nSettings that differ" + ("" if found.settings else ": none"))
     if found.settings:
         settings = [(key, *values) for key, values in found.settings.items()]
-        click.echo(table(("setting", first, *others), settings))
+        print_table(("setting", first, *others), settings, cut="setting")
     click.echo("\n" + wrapped("\n".join(tables.verdicts(found))))
     click.echo(wrapped(f"\n{tables.method(found)} {tables.curve_note(found)}", err=True), err=True)
 
@@ -364,14 +366,14 @@ def show_configurations(found: "ComparedConfigurations") -> None:
     for one in found.configurations:
         click.echo(one.label)
         rows = [tables.seed_row(run, has_wins=found.has_wins) for run in one.runs]
-        click.echo(table(tables.SEED_HEAD, rows))
+        print_table(tables.SEED_HEAD, rows)
         click.echo()
-    click.echo(table(tables.HEAD, tables.configuration_rows(found)))
+    print_table(tables.HEAD, tables.configuration_rows(found), cut="configuration")
     if found.settings:
         click.echo("\nSettings that differ")
         labels = [one.label for one in found.configurations]
         rows = [(key, *values) for key, values in found.settings.items()]
-        click.echo(table(("setting", *labels), rows))
+        print_table(("setting", *labels), rows, cut="setting")
     click.echo(wrapped(f"\n{tables.method(found)}", err=True), err=True)
 
 
@@ -452,9 +454,10 @@ def _played(plan: "PlannedLeague", request: "LeagueRequest") -> "League":
 def _show_league(found: "League") -> None:
     from aimbot_lab.league.league import HEAD, rating_rows, score_rows
 
-    click.echo(table(HEAD, rating_rows(found)))
+    print_table(HEAD, rating_rows(found), cut="player")
     click.echo()
-    click.echo(table(*score_rows(found)))
+    head, scores = score_rows(found)
+    print_table(head, scores, cut=head[0])
     click.echo(wrapped(f"\n{found.verdict}"))
     for line in found.left_out:
         click.echo(f"left out: {line}", err=True)

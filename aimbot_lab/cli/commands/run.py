@@ -458,7 +458,7 @@ def _lesson_lines(planned: "PlannedLesson") -> Iterator[tuple[str, str]]:
 def _cell(cell: "PlannedCell") -> str:
     from aimbot_lab.experiment.runs.result import cell_name
 
-    return f"{cell_name(cell.target, cell.difficulty)} {100 * cell.share:.3g}%"
+    return f"{cell_name(cell.target, cell.difficulty)} {100 * cell.share:.3g} %"
 
 
 def _parameter(value: Any) -> str:

@@ -10,7 +10,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_runs
-from aimbot_lab.cli.text import SHORT_ID, Fit, duration, print_json, table, terminal_width
+from aimbot_lab.cli.text import SHORT_ID, duration, print_json, print_table, table
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line, percent, shown_return
@@ -105,8 +105,7 @@ def runs(
     if as_json:
         print_json([_document(run) for run in found])
     elif found:
-        fit = Fit(terminal_width(), cut="name", spare=["experiment"])
-        click.echo(table(HEAD, [_row(run) for run in found], fit))
+        print_table(HEAD, [_row(run) for run in found], cut="name", spare=["experiment"])
     elif list_runs(folder, tracking_uri=at, max_results=1):
         click.echo("no run matches; --all lists the runs of sweep trials too", err=True)
     elif not waiting:

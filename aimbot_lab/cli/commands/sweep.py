@@ -302,7 +302,7 @@ def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool)
     if as_json:
         print_json({"schema": 1, "sweep": record.name, "power": [*found.items()]})
     else:
-        rows = [(f"{factor:g} times", f"{share:.1%}") for factor, share in found.items()]
+        rows = [(f"{factor:g} times", f"{100 * share:.1f} %") for factor, share in found.items()]
         click.echo(table(("steps of the defaults", "found in"), rows))
 
 

@@ -555,7 +555,7 @@ def self_play_diagnostics(
             criteria = None if lesson is None else lesson.completion_criteria
             if criteria is not None and criteria.by_running_rating:
                 path = ("lessons", number, "completion_criteria", "measure")
-                what = f"elo under rule: ml-agents is of self-play: needs the section {SELF_PLAY}"
+                what = f"elo under rule: ml-agents needs the section {SELF_PLAY}"
                 yield Diagnostic(path, what)
     if self_play is None or env is None:
         return

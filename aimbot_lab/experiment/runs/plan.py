@@ -421,7 +421,8 @@ def _lesson_warnings(planned: PlannedLesson) -> Iterator[str]:
             if cell.share < RARE:
                 name = cell_name(cell.target, cell.difficulty)
                 yield (
-                    f"{name} must pass by itself and gets {cell.share:.2%} of the episodes: "
+                    f"{name} must pass by itself and gets {100 * cell.share:.2f} % of the "
+                    "episodes: "
                     "raise its weight or leave it out"
                 )
 

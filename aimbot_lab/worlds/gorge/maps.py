@@ -358,7 +358,7 @@ def _row(document: Mapping[str, Any]) -> tuple[str | int, ...]:
         "{}, {}".format(*document["start"]),
         "{}, {}".format(*document["end"]),
         f"{document['shortest_way']} steps",
-        f"{document['obstacle_share']:.1%}",
+        f"{100 * document['obstacle_share']:.1f} %",
         len(document["sites"]),
         f"{sum(document['points']):g}",
         document["hash"][:HASH_DIGITS],
