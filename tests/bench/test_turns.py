@@ -283,4 +283,4 @@ def test_the_command_tells_the_same_in_words_and_in_json(monkeypatch: pytest.Mon
     document = json.loads(CliRunner().invoke(cli, ["bench", "rules", "--json"]).stdout)
     assert [one["threshold"] for one in document["false_promotions"]] == [0.7, 0.7]
     text = CliRunner().invoke(cli, ["bench", "rules"]).stdout
-    assert f"{document['false_promotions'][0]['window']:.1%}" in text
+    assert f"{100 * document['false_promotions'][0]['window']:.1f} %" in text

@@ -118,8 +118,8 @@ def test_the_learner_plays_home_and_mirrored_matches_are_rows_of_a_rollout() -> 
                 "{rule: ml-agents, measure: elo, threshold: 1300}",
                 "BATCH": "64",
             },
-            "lessons.0.completion_criteria.measure: elo under rule: ml-agents is of "
-            "self-play: needs the section self_play",
+            "lessons.0.completion_criteria.measure: elo under rule: ml-agents "
+            "needs the section self_play",
         ),
         ("self_play: {window: some}\n", {}, "window: must be a whole number or 'all' (got 'some')"),
         ("self_play: {save_step: 5}\n", {}, "nearest valid key: save_steps"),
