@@ -240,9 +240,10 @@ def terminal_width() -> int | None:
 
 def wrapped(text: str, *, err: bool = False) -> str:
     """`text`, its lines broken at words where it goes to a terminal, indented as they begin."""
-    if not (sys.stderr if err else sys.stdout).isatty():
+    stream = sys.stderr if err else sys.stdout
+    if not stream.isatty():
         return text
-    width = shutil.get_terminal_size().columns
+    width = os.get_terminal_size(stream.fileno()).columns
     wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
     lines = [(line, line[: len(line) - len(line.lstrip())]) for line in text.split("\n")]
     return "\n".join(

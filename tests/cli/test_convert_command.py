@@ -24,7 +24,7 @@ def test_what_it_writes_is_fit_to_run(folder: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
-        "t.yaml: without effect here, and not missed: keep_checkpoints",
+        "t.yaml: not needed here, ignored: keep_checkpoints",
         "written to c.yaml",
     ]
     checked = CliRunner().invoke(cli, ["check", "c.yaml"], standalone_mode=False)
@@ -34,7 +34,7 @@ def test_what_it_writes_is_fit_to_run(folder: Path) -> None:
 def test_it_reads_standard_input_and_writes_standard_output() -> None:
     result = CliRunner().invoke(cli, ["convert", "-"], input=TRAINER)
     assert result.stdout.startswith("# Converted from the ML-Agents trainer file <stdin>.\n\nname")
-    assert "names no targets: goto is taken" in result.stderr
+    assert "names no targets: goto is used" in result.stderr
 
 
 def test_nothing_is_written_where_it_cannot_be_converted(folder: Path) -> None:

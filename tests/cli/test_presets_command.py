@@ -119,7 +119,7 @@ def test_the_sheet_shows_every_preset(folder: Path) -> None:
     sheet = folder / "sheet.png"
     result = invoke("draw", "-o", sheet)
     assert result.exit_code == 0
-    assert result.output == f"the sheet is {sheet}\n"
+    assert result.output == f"written to {sheet}\n"
     with Image.open(sheet) as picture:
         assert (picture.format, picture.mode) == ("PNG", "RGB")
         whole = picture.size

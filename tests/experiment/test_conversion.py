@@ -151,7 +151,7 @@ def test_losses_are_listed_in_the_order_of_the_file_then_changes_then_what_does_
     None
 ):
     first, *notes, last = converted(TRAINER).notes
-    assert first == "t.yaml: names no targets: goto is taken; --target chooses others"
+    assert first == "t.yaml: names no targets: goto is used; --target chooses others"
     assert [note.split(": ")[1] for note in notes] == [
         "behaviors.Walker.reward_signals.curiosity",
         "behaviors.Walker.ghost",
@@ -160,7 +160,7 @@ def test_losses_are_listed_in_the_order_of_the_file_then_changes_then_what_does_
     assert notes[1].startswith(
         "t.yaml:19:5: behaviors.Walker.ghost: is not a key of ML-Agents 1.1.0"
     )
-    assert last == "t.yaml: without effect here, and not missed: env_settings.num_envs, debug"
+    assert last == "t.yaml: not needed here, ignored: env_settings.num_envs, debug"
 
 
 SELF_PLAY = (
@@ -181,8 +181,8 @@ def test_self_play_becomes_a_curriculum_in_the_world_that_has_it() -> None:
     assert rows * loaded.train.n_steps == 1920
     assert loaded.train.batch_size == 120
     first, *notes = converted(SELF_PLAY).notes
-    assert first == "t.yaml: names no targets: self is taken, in world duel, for its self-play"
-    assert notes == ["t.yaml: without effect here, and not missed: self_play.team_change"]
+    assert first == "t.yaml: names no targets: self in world duel is used, because of its self-play"
+    assert notes == ["t.yaml: not needed here, ignored: self_play.team_change"]
 
 
 @pytest.mark.parametrize(
@@ -333,9 +333,9 @@ def test_a_behavior_that_is_not_there_is_told_with_those_that_are() -> None:
         (
             "cuda:1",
             "cuda",
-            "cuda is taken in the place of cuda:1: networks are on the CPU or on the ",
+            "cuda replaces cuda:1: networks are on the CPU or on the ",
         ),
-        ("mps", "cpu", "cpu is taken in the place of mps: networks are on the CPU or on the first"),
+        ("mps", "cpu", "cpu replaces mps: networks are on the CPU or on the first"),
     ],
 )
 def test_the_device_of_torch_is_that_of_the_training(
@@ -379,10 +379,10 @@ def test_a_criterion_of_another_behavior_is_told() -> None:
     (told,) = [one for one in converted(text).notes if "completion_criteria" in one]
     assert told == (
         "t.yaml:5:62: environment_parameters.gun_range.curriculum.0.completion_criteria.behavior: "
-        "A is taken in the place of B: a curriculum trains one"
+        "A replaces B: a curriculum trains one"
     )
     (told,) = [one for one in converted(text, behavior="B").notes if "completion_criteria" in one]
-    assert "curriculum.1.completion_criteria.behavior: B is taken in the place of A" in told
+    assert "curriculum.1.completion_criteria.behavior: B replaces A" in told
 
 
 def test_both_walls_of_wall_jump_move_together() -> None:

@@ -15,7 +15,7 @@ from tests.experiment import trainer_samples as samples
 from tests.experiment.trainer_samples import HEAD, READ, lessons
 
 PAGE = Path(__file__).parents[2] / "aimbot_lab" / "experiment" / "conversion" / "README.md"
-OWN = "world unity is taken, as the arena has no parameter room"
+OWN = "world unity is used, because the arena has no parameter room"
 ANY = object()
 
 
@@ -71,7 +71,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
                 "parameters": {"goto_win_radius": 1.5},
             },
         },
-        ("names no targets: goto", "without effect here"),
+        ("names no targets: goto", "not needed here"),
     ),
     (
         "parameters of one's own are those of a build",
@@ -130,10 +130,10 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
             "rnd: has no counterpart",
             "gail: has no counterpart",
             "behavioral_cloning: has no counterpart",
-            "batch_size: 1280 is taken in the place of 1024: it must divide buffer_size 10240 and",
-            "time_horizon: 80 is taken in the place of 100",
-            "sequence_length: 40 is taken in the place of 32: it must divide 80 steps",
-            "not missed: keep_checkpoints, threaded",
+            "batch_size: 1280 replaces 1024: it must divide buffer_size 10240 and",
+            "time_horizon: 80 replaces 100",
+            "sequence_length: 40 replaces 32: it must divide 80 steps",
+            "not needed here, ignored: keep_checkpoints, threaded",
         ),
     ),
     (
@@ -147,7 +147,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         f"{READ['self-play']}{lessons('room')}",
         {"env.world": "unity", "self_play": None, "lessons.1.parameters": {"room": 2.0}},
         (
-            "as the duel has no parameter room; --world duel takes that one without it",
+            "because the duel has no parameter room; --world duel converts without it",
             "env.win",
             "env_path",
             "self_play: has no counterpart: world unity has no self-play",
@@ -161,7 +161,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
             "lessons.0.completion_criteria.measure": "elo",
             "lessons.0.completion_criteria.threshold": 1250,
         },
-        ("in world duel, for its self-play", "batch_size", "buffer_size"),
+        ("in world duel is used, because of its self-play", "batch_size", "buffer_size"),
     ),
     (
         "Elo keeps its world and its lessons",
@@ -209,7 +209,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         "SAC in our worlds",
         samples.SAC,
         {"train.algo": "ppo", "train.options": None, "train.n_steps": 128},
-        ("names no", "trainer_type: ppo is taken in the place of sac, with hyperparameters of its"),
+        ("names no", "trainer_type: ppo replaces sac, with hyperparameters of its"),
     ),
     (
         "SAC of a build",
@@ -255,7 +255,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
             "names no targets",
             "t.yaml:1:1: a trainer file of ML-Agents before 0.17",
             "t.yaml:17:3: Runner.vis_encode_type: has no counterpart",
-            "t.yaml:10:20: default.sequence_length: 10 is taken in the place of 8",
+            "t.yaml:10:20: default.sequence_length: 10 replaces 8",
             "time_horizon: 50",
         ),
     ),

@@ -72,7 +72,7 @@ def test_every_fault_of_every_file_is_listed(folder: Path) -> None:
 
 def test_a_sheet_shows_each_map_by_its_cells(folder: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.png"
-    assert invoke("draw", folder, "-o", sheet).output == f"the sheet is {sheet}\n"
+    assert invoke("draw", folder, "-o", sheet).output == f"written to {sheet}\n"
     with Image.open(sheet) as picture:
         assert picture.size == (8 + 4 * 520, 8 + 2 * 540)
         walls = GENERATED[1].walls
@@ -84,7 +84,7 @@ def test_a_sheet_shows_each_map_by_its_cells(folder: Path, tmp_path: Path) -> No
 def test_a_map_is_made_that_is_read_back_as_the_generators(tmp_path: Path) -> None:
     path = tmp_path / "my.yaml"
     output = invoke("make", "--seed", "7", "--obstacle-share", "0.5", "--sites", "4", "-o", path)
-    assert output.output == f"the map is {path}\n"
+    assert output.output == f"written to {path}\n"
     assert (load_map(path),) == generated_maps(1, seed=7, obstacle_share=0.5, sites=4)
     text = invoke("make", "--seed", "7", "--obstacle-share", "0.5", "--sites", "4").output
     assert text == path.read_text(encoding="utf-8")

@@ -110,7 +110,7 @@ def test_numbers_are_those_that_ml_agents_reads(
         "batch_size": (train["batch_size"], hyper["batch_size"]),
     }
     for size, (taken, given) in sizes.items():
-        assert taken == given or f"{size}: {taken} is taken in the place of {given}" in changes
+        assert taken == given or f"{size}: {taken} replaces {given}" in changes
     _same_lessons(ours["lessons"], settings["environment_parameters"] or {})
 
 

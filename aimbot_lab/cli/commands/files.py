@@ -16,7 +16,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_files
-from aimbot_lab.cli.text import print_json, table, write_output
+from aimbot_lab.cli.text import print_json, table, wrapped, write_output
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import NamedCode, allow
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
@@ -89,7 +89,7 @@ def file_commands(key: str, *, noun: str, heading: str, rules: str) -> click.Gro
             sheet.save(output, format="PNG")
         except OSError as error:
             raise unwritten(output, error) from error
-        click.echo(f"the sheet is {output}")
+        click.echo(f"written to {output}")
 
     return group
 
@@ -149,7 +149,7 @@ def make_map(seed: int, obstacle_share: float, sites: int, output: Path | None) 
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise unwritten(output, error) from error
-    click.echo(f"the map is {output}")
+    click.echo(f"written to {output}")
 
 
 def unwritten(output: Path, error: OSError) -> ConfigurationError:
@@ -215,7 +215,7 @@ def check(
         print_json(_document(found) | ({"notes": notes} if notes else {}))
         return 2 if lines else 0
     for line in [*lines, *(f"note: {note}" for note in notes)]:
-        click.echo(refusal_lines(line), err=True)
+        click.echo(wrapped(refusal_lines(line), err=True), err=True)
     if not lines:
         click.echo(f"{len(found)} {'file is' if len(found) == 1 else 'files are'} valid")
     if unmade:
@@ -437,7 +437,7 @@ def convert(
             file, targets=targets, behavior=behavior, world=world, file_name=file_name
         )
     for note in notes:
-        click.echo(one_line(note), err=True)
+        click.echo(wrapped(one_line(note), err=True), err=True)
     write_output(text, output)
 
 

@@ -109,7 +109,7 @@ def play(
         from aimbot_lab.replay.episode import replay_text
 
         write_output(replay_text(session.replay()), save, option="--save")
-        click.echo(f"the replay is {save}", err=True)
+        click.echo(f"written to {save}", err=True)
 
 
 def _on_a_terminal() -> bool:

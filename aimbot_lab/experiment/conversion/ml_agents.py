@@ -111,7 +111,7 @@ def convert(
         found = [note for of, note in converter.notes if of == rank]
         notes += origins.lines([one._replace(path=form.origin(one.path)) for one in found])
     if idle := converter.untaken("idle"):
-        notes.append(f"{file}: without effect here, and not missed: {', '.join(idle)}")
+        notes.append(f"{file}: not needed here, ignored: {', '.join(idle)}")
     if "${" in (text := dump(data)):
         what = "a name holds ${, which refers to another key in a curriculum: choose another name"
         raise ConfigurationError(f"{file}: {what}")
@@ -141,15 +141,15 @@ def _world(
     rated = able is usual and any(one.get("measure") in ELO for _, one in _criteria(file))
     if lacking is not None and not rated:
         return types[UNITY], (
-            f"world unity is taken, as the {usual.name} has no parameter {lacking}; --world "
-            f"{usual.name} takes that one without it"
+            f"world unity is used, because the {usual.name} has no parameter {lacking}; --world "
+            f"{usual.name} converts without it"
         )
     if usual is able:
         return able, (
-            f"names no targets: {able.self_play_targets[0]} is taken, in world {able.name}, for "
-            "its self-play"
+            f"names no targets: {able.self_play_targets[0]} in world {able.name} is used, because "
+            "of its self-play"
         )
-    return usual, f"names no targets: {usual.default_target()} is taken; --target chooses others"
+    return usual, f"names no targets: {usual.default_target()} is used; --target chooses others"
 
 
 def _has(world: WorldType, name: str) -> bool:
@@ -282,7 +282,7 @@ class _Converter:
     def _note_changed(self, place: str, given: object, taken: object, why: str) -> None:
         """Note it where something else is `taken` than was `given` at `place`."""
         if taken != given:
-            what = f"{taken} is taken in the place of {given}: {why}"
+            what = f"{taken} replaces {given}: {why}"
             self._note(CHANGE, self._file.path(place), what)
 
     def _source(self, path: KeyPath) -> KeyPath:
@@ -299,7 +299,7 @@ class _Converter:
             self._note(LOSS, other, what, about_key=True)
         if self._plugin is None and kind != "ppo":
             own = "" if self._like_ppo else ", with hyperparameters of its own"
-            what = f"{self._algo} is taken in the place of {kind}{own}"
+            what = f"{self._algo} replaces {kind}{own}"
             self._note(LOSS, file.path("trainer_type"), what)
         if file.lacks_reward:
             what = "has no extrinsic: ML-Agents learns without the environment's reward there"
@@ -324,7 +324,7 @@ class _Converter:
         for path, criteria in _criteria(file):
             named = criteria.get("behavior", file.behavior)
             if file.behavior not in (None, named):
-                what = f"{file.behavior} is taken in the place of {named}: a curriculum trains one"
+                what = f"{file.behavior} replaces {named}: a curriculum trains one"
                 lost.setdefault(what, []).append((*path, "behavior"))
             if criteria.get("require_reset") is True:
                 lost.setdefault(NO_RESET, []).append((*path, "require_reset"))

@@ -227,7 +227,7 @@ class _Entry:
         rollout = rows * steps
         if size > 0 and 1 < rollout <= MAX_ROLLOUT_STEPS and rollout % size:
             train["batch_size"] = fitting = nearest_divisor(rollout, size)
-            what = f"{fitting} is taken in the place of {size}: a rollout has {rollout} samples"
+            what = f"{fitting} replaces {size}: a rollout has {rollout} samples"
             self._note("batch_size", what)
 
     def _environment(self, env: str) -> dict[str, Any]:

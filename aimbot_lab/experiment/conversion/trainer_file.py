@@ -51,7 +51,7 @@ def _idle(*usual: Any) -> Key:
 RATE, RATE_SCHEDULE = "train.learning_rate", "hyperparameters.learning_rate_schedule"
 CLIP, BONUS, NETWORK = "train.clip_range", "train.ent_coef", "train.network"
 OPTIONS, GROUP = "train.options", (2, MAX_ROLLOUT_STEPS)
-REWARD = "the world's reward alone is learned from"
+REWARD = "the agent learns from the world's reward alone"
 UNTRAINED = "the run begins with an untrained agent"
 AGENTS = "agents whose `time_horizon` steps fill it; a replay buffer's: `train.options.buffer_size`"
 FOLLOWS = "left out, as the learning rate's; a line ends at"
