@@ -33,7 +33,7 @@ from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.fused.core.arrays import Floats
 from aimbot_lab.training.fused.engine import PIECE
 from aimbot_lab.training.fused.layout import HeadShape
-from aimbot_lab.training.plain_scripts import PlainOutcome, learn_plain_ppo
+from aimbot_lab.training.plain_scripts import learn_plain_ppo
 from aimbot_lab.training.processes.exchange import rank_from_environment
 from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.run_hooks import UNLINKED, RunLinks, SilentObserver
@@ -501,10 +501,10 @@ def bench_peer(plan: TrainingPlan, *, seeds: int, say: Say) -> Report:
     done = []
     for turn, learner in turns(learners, seeds, alternate=False):
         seed = plan.seed + turn
-        found = learners[learner](replace(plan, seed=seed))
-        say(f"seed {seed}, {learner}: {found.seconds:.1f} s")
-        about = {"learner": learner, "seed": seed, "steps": found.steps}
-        done.append({**about, "seconds": found.seconds, "passed": found.passed})
+        steps, seconds, passed = learners[learner](replace(plan, seed=seed))
+        say(f"seed {seed}, {learner}: {seconds:.1f} s")
+        about = {"learner": learner, "seed": seed, "steps": steps}
+        done.append({**about, "seconds": seconds, "passed": passed})
     times = ratio(done)
     line = "no seed with which both passed" if times is None else f"{times:.1f} (median over seeds)"
     text = f"seconds of {THEIRS} over those of the curriculum: {line}"
@@ -512,11 +512,11 @@ def bench_peer(plan: TrainingPlan, *, seeds: int, say: Say) -> Report:
     return Report({"trainings": done, "ratio": times}, [Table(title, done), text])
 
 
-def _ours(plan: TrainingPlan) -> PlainOutcome:
+def _ours(plan: TrainingPlan) -> tuple[int, float, bool]:
     training = Training(plan)
     with closing(training):
         ended = training.learn(MemoryTracker(), SilentObserver(), lambda: False)
-    return PlainOutcome(ended.steps, ended.seconds, training.progress.finished)
+    return ended.steps, ended.seconds, training.progress.finished
 
 
 def ratio(done: Sequence[Mapping[str, Any]]) -> float | None:

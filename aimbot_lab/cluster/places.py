@@ -37,13 +37,6 @@ Said = tuple[tuple[int, bytes], ...]
 """What a process wrote, in the order in which it came: descriptor and bytes."""
 
 
-class Machine(NamedTuple):
-    """Where an actor is."""
-
-    node: str  # Ray's id
-    address: str
-
-
 class ProcessStatus(NamedTuple):
     """What became of a process since the last look."""
 
@@ -58,8 +51,8 @@ class ProcessActor:
         self._worker: Worker | None = None
         self._streams = selectors.DefaultSelector()
 
-    def machine(self, folder: str) -> Machine:
-        """Where this is, with `folder` as the working directory.
+    def machine(self, folder: str) -> tuple[str, str]:
+        """Ray's id of its machine and that one's address, with `folder` as the working directory.
 
         Raises ConfigurationError where there is no such folder.
         """
@@ -74,7 +67,7 @@ class ProcessActor:
                 f"--on ray: machine {address}: {folder}: {error.strerror}; every machine needs the "
                 "project's folder at the same path"
             ) from error
-        return Machine(ray.get_runtime_context().get_node_id(), address)
+        return ray.get_runtime_context().get_node_id(), address
 
     def free_port(self) -> int:
         """A free port."""
@@ -154,7 +147,8 @@ class PlacedRank(NamedTuple):
     """An actor, and where it is."""
 
     actor: Any
-    machine: Machine
+    node: str  # Ray's id of its machine
+    address: str
 
 
 @contextmanager
@@ -214,10 +208,10 @@ class Places:
             self.drop()
             while not self._taken():
                 self._check_stop()
-        if self.all[0].machine.node != self._node and not self._warned:
+        if self.all[0].node != self._node and not self._warned:
             self._warned = True
             self._report(
-                f"the leader is on {self.all[0].machine.address}: --data-dir must be a folder "
+                f"the leader is on {self.all[0].address}: --data-dir must be a folder "
                 "that all machines see"
             )
 
@@ -234,7 +228,7 @@ class Places:
         anew = {number: self._placed(number) for number in lost}
         try:
             for number, actor in anew.items():
-                self.all[number] = PlacedRank(actor, self._asked([actor])[0])
+                self.all[number] = PlacedRank(actor, *self._asked([actor])[0])
         except (self._ray.exceptions.RayActorError, self._ray.exceptions.GetTimeoutError):
             for actor in anew.values():
                 self._ray.kill(actor)
@@ -248,7 +242,8 @@ class Places:
             return False
         actors = [self._placed(one) for one in range(number)]
         try:
-            self.all = [*map(PlacedRank, actors, self._asked(actors))]
+            found = zip(actors, self._asked(actors), strict=True)
+            self.all = [PlacedRank(actor, *where) for actor, where in found]
         except (self._ray.exceptions.RayActorError, self._ray.exceptions.GetTimeoutError) as error:
             for actor in actors:
                 self._ray.kill(actor)
@@ -308,10 +303,10 @@ class Places:
         )
         return self._actor.options(scheduling_strategy=strategy).remote()
 
-    def _asked(self, actors: list[Any]) -> list[Machine]:
-        """Where the actors are. Raises Ray's errors where they do not come."""
+    def _asked(self, actors: list[Any]) -> list[tuple[str, str]]:
+        """Machine and address of each of the actors. Raises Ray's errors where they do not come."""
         try:
-            machines: list[Machine] = self._ray.get(
+            machines: list[tuple[str, str]] = self._ray.get(
                 [actor.machine.remote(self._folder) for actor in actors],
                 timeout=SECONDS_TO_ANSWER,
             )

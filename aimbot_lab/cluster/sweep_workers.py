@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.sweep.worker import WorkerArguments, WorkerPool
@@ -13,13 +13,7 @@ from aimbot_lab.version import code_hash
 LISTEN_SECONDS = 1.0  # between two words of a worker
 
 Shares = Mapping[tuple[str, int], float]
-
-
-class WorkersReport(NamedTuple):
-    """What the workers have said since they were heard last."""
-
-    at_work: Shares  # shares of the trials in hand that are done, by stage and number
-    notices: list[str]
+"""Shares of the trials in hand that are done, by stage and number."""
 
 
 class Board:
@@ -36,13 +30,12 @@ class Board:
         self._notices += notices
         return self._stopped
 
-    def hear(self, *, stop: bool) -> WorkersReport:
-        """What was said; from now on `stop` is the answer."""
+    def hear(self, *, stop: bool) -> tuple[Shares, list[str]]:
+        """What is done, and the notices since the last call; from now on `stop` is the answer."""
         self._stopped = self._stopped or stop
         shares = {trial: share for one in self._at_work.values() for trial, share in one.items()}
-        heard = WorkersReport(shares, self._notices)
-        self._notices = []
-        return heard
+        notices, self._notices = self._notices, []
+        return shares, notices
 
 
 def work_on_machine(board: Any, number: int, arguments: WorkerArguments) -> None:
@@ -85,7 +78,6 @@ class RayWorkers:
         self._tasks = [task.remote(self._board, number, arguments) for number in range(size)]
         self._stopping = False
         self.at_work: Shares = {}
-        """Shares of the trials in hand that are done, by stage and number."""
 
     @property
     def is_done(self) -> bool:
@@ -105,9 +97,8 @@ class RayWorkers:
             raise _told(error) from error
         # A worker ends when all trials have: those that wait for a machine have nothing to do.
         self._stopping = self._stopping or bool(ended)
-        heard = self._ray.get(self._board.hear.remote(stop=self._stopping))
-        self.at_work = heard.at_work
-        for notice in heard.notices:
+        self.at_work, notices = self._ray.get(self._board.hear.remote(stop=self._stopping))
+        for notice in notices:
             self._notify(notice)
 
     def stop(self) -> None:

@@ -134,8 +134,8 @@ class _Launch:
         places = self._places.all
         if least < most and len(places) != number:
             self._told.report(f"processes: {len(places)} ({least} to {most})")
-        is_one_machine = len({place.machine.address for place in places}) == 1
-        address = LOOPBACK if is_one_machine else places[0].machine.address
+        is_one_machine = len({place.address for place in places}) == 1
+        address = LOOPBACK if is_one_machine else places[0].address
         port = self._ray.get(places[0].actor.free_port.remote())
         meeting = meeting_variables(len(places), address, port)
         common = {**self._asked.environment, **meeting}
@@ -144,7 +144,7 @@ class _Launch:
             place.actor.start.remote(
                 self._asked.words,
                 {**common, **own},
-                address=LOOPBACK if is_one_machine else place.machine.address,
+                address=LOOPBACK if is_one_machine else place.address,
             )
         missing = self._asked.span[1] - len(places)
         growth = Growth(self._places.room, missing, self._told.progress)
@@ -235,7 +235,7 @@ class Life:
 
     def _lost(self, rank: int) -> ProcessEnd:
         self.places_lost.add(rank)
-        address = self._places[rank].machine.address
+        address = self._places[rank].address
         return ProcessEnd(rank, -9, f"rank {rank} was lost with its place on {address}")
 
     def _give_up_silent_ones(self) -> None:

@@ -264,11 +264,6 @@ class RateWindow(NamedTuple):
     rate: WinRate
 
 
-class _Start(NamedTuple):
-    number: int  # from 0: the window begins after that many blocks of episodes
-    before: Mapping[Cell, Count]
-
-
 NOTHING = Count(0, 0)
 
 
@@ -277,7 +272,8 @@ class WinRateWindows:
 
     def __init__(self) -> None:
         self._totals: dict[Cell, Count] = {}
-        self._starts: deque[_Start] = deque([_Start(0, {})], maxlen=STARTS_KEPT)
+        # Blocks of episodes after which a window begins, with what was counted before it.
+        self._starts = deque[tuple[int, Mapping[Cell, Count]]]([(0, {})], maxlen=STARTS_KEPT)
 
     def count(self, cell: Cell | None, *, won: bool) -> None:
         """Take one more episode; `cell` is None where none is known."""
@@ -286,7 +282,7 @@ class WinRateWindows:
             self._totals[place] = Count(episodes + 1, wins + won)
         block, rest = divmod(self._totals[ALL_CELLS].episodes, RESTART_EVERY)
         if not rest:
-            self._starts.append(_Start(block, dict(self._totals)))
+            self._starts.append((block, dict(self._totals)))
 
     def recent(self, cells: Sequence[Cell]) -> tuple[RateWindow, ...]:
         """Of each cell the shortest window with episodes enough; no outcome decides which."""
@@ -308,14 +304,14 @@ class WinRateWindows:
 
     def _since(self, place: int, cell: Cell) -> Count:
         now = self._totals.get(cell, NOTHING)
-        before = self._starts[place].before.get(cell, NOTHING)
+        before = self._starts[place][1].get(cell, NOTHING)
         return Count(now.episodes - before.episodes, now.wins - before.wins)
 
     def _bounds(self, cells: Sequence[Cell]) -> FloatArray:
         """The lower and upper ends [2, cells, starts] of the intervals of all windows."""
         places = range(len(self._starts))
         counts = np.array([[self._since(place, cell) for place in places] for cell in cells])
-        alpha = [alpha_of(start.number) for start in self._starts]
+        alpha = [alpha_of(number) for number, _ in self._starts]
         return confidence_bounds(counts[..., 1], counts[..., 0], alpha=alpha)
 
     def _windows(self, cells: Sequence[Cell], starts: Sequence[int]) -> tuple[RateWindow, ...]:
@@ -324,7 +320,7 @@ class WinRateWindows:
         lower, upper = confidence_bounds(
             [count.wins for count in counts],
             [count.episodes for count in counts],
-            alpha=[alpha_of(self._starts[place].number) for place in starts],
+            alpha=[alpha_of(self._starts[place][0]) for place in starts],
         )
         ends = zip(counts, lower.tolist(), upper.tolist(), strict=True)
         return tuple(
@@ -336,14 +332,14 @@ class WinRateWindows:
 
     def state(self) -> dict[str, Any]:
         """Plain JSON values."""
-        starts = [[start.number, _listed(start.before)] for start in self._starts]
+        starts = [[number, _listed(before)] for number, before in self._starts]
         return {"totals": _listed(self._totals), "starts": starts}
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave."""
         self._totals = _counts(state["totals"])
         self._starts.clear()
-        self._starts.extend(_Start(number, _counts(kept)) for number, kept in state["starts"])
+        self._starts.extend((number, _counts(kept)) for number, kept in state["starts"])
 
 
 def alpha_of(start: int) -> float:

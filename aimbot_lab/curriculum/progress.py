@@ -58,12 +58,8 @@ DAMAGED = "the run's record is damaged"
 ADVICE = "put back the file as the run wrote it"
 
 
-class Piece(NamedTuple):
-    """Text that belongs into a file of the run."""
-
-    name: str
-    text: str
-    place: int  # in bytes
+Piece = tuple[str, str, int]
+"""Name of a file of the run, text that belongs into it, and where, in bytes."""
 
 
 class CountedEpisode(NamedTuple):
@@ -114,7 +110,7 @@ class CurriculumRecord:
                 begins = name == EPISODES_NAME and not self._sizes[name]
                 head = self._head if begins else ""
                 text = head + "".join(lines)
-                self._pieces.append(Piece(name, text, self._sizes[name]))
+                self._pieces.append((name, text, self._sizes[name]))
                 self._sizes[name] += len(text.encode())
                 lines.clear()
 
@@ -133,7 +129,7 @@ class CurriculumRecord:
 
     def resume(self, state: Mapping[str, int]) -> None:
         """Go on from what `state()` gave; pieces without text cut what came after it here."""
-        cut = [Piece(name, "", size) for name, size in state.items() if size < self._sizes[name]]
+        cut = [(name, "", size) for name, size in state.items() if size < self._sizes[name]]
         self._sizes, self._pieces = dict(state), cut
 
 

@@ -13,7 +13,6 @@ maximum-entropy equilibrium of a symmetric zero-sum game, whose value is 0 (Bald
 
 from itertools import combinations
 from math import erfc, sqrt
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,20 +24,6 @@ Floats = npt.NDArray[np.float64]
 TABLES = 999  # drawn under the ratings
 ALPHA = 0.05
 SLACK = 1e-9  # by which the mixture may fall short of the value
-
-
-class Cycles(NamedTuple):
-    """What games say of cycles."""
-
-    p: float  # of the statistic under the fitted ratings; small: there are cycles
-    share: float  # of the logits, from 0 to 1, that no ratings explain
-    strongest: tuple[int, int, int] | None  # each beats the next; None: none that is sure
-
-
-def cycles_of(counts: npt.ArrayLike, *, seed: int, tables: int = TABLES) -> Cycles:
-    """The test on `counts` [P, P, 3], wins, draws and losses of each player against each."""
-    table = np.asarray(counts, np.float64)
-    return Cycles(cycle_p(table, seed=seed, tables=tables), _cyclic_share(table), _strongest(table))
 
 
 def cycle_p(counts: npt.ArrayLike, *, seed: int, tables: int = TABLES) -> float:
@@ -84,8 +69,9 @@ def _drawn_scores(
     return found
 
 
-def _cyclic_share(counts: Floats) -> float:
-    wins, draws, losses = np.moveaxis(counts, 2, 0)
+def cyclic_share(counts: npt.ArrayLike) -> float:
+    """The share of the logits, from 0 to 1, that no ratings explain."""
+    wins, draws, losses = np.moveaxis(np.asarray(counts, np.float64), 2, 0)
     score = (wins + 0.5 * draws + 0.5) / (wins + draws + losses + 1.0)
     logits = np.log(score / (1.0 - score))
     np.fill_diagonal(logits, 0.0)
@@ -96,17 +82,19 @@ def _cyclic_share(counts: Floats) -> float:
     return float((rest**2).sum()) / whole if whole else 0.0
 
 
-def _strongest(counts: Floats) -> tuple[int, int, int] | None:
+def strongest_cycle(counts: npt.ArrayLike) -> tuple[int, int, int] | None:
     """The three that beat each other in turn by the widest narrowest margin, each one surely.
 
-    An edge is sure where its one-sided p-value holds among all edges after Holm.
+    None where there are none. An edge is sure where its one-sided p-value holds among all edges
+    after Holm.
     """
-    wins, draws, losses = np.moveaxis(counts, 2, 0)
+    table = np.asarray(counts, np.float64)
+    wins, draws, losses = np.moveaxis(table, 2, 0)
     games = np.maximum(wins + draws + losses, 1.0)
     score = (wins + 0.5 * draws) / games
-    sure = _sure_edges(counts, score, games)
+    sure = _sure_edges(table, score, games)
     best, found = 0.0, None
-    for one, two, three in combinations(range(len(counts)), 3):
+    for one, two, three in combinations(range(len(table)), 3):
         for cycle in ((one, two, three), (one, three, two)):
             edges = [(cycle[k], cycle[(k + 1) % 3]) for k in range(3)]
             margin = min(score[edge] for edge in edges) - 0.5

@@ -489,13 +489,6 @@ class GameRequest(NamedTuple):
     difficulty: int | None = None
 
 
-class PlayedGame(NamedTuple):
-    """What games are drawn from."""
-
-    settings: Any  # of a world of one row
-    scenario: Scenario
-
-
 class GameView(NamedTuple):
     """What a person sees of a game, [H, W] cells, the topmost first."""
 
@@ -512,8 +505,8 @@ class TerminalPlay(ABC):
     keys: Mapping[str, str]  # letter or arrow to a word of `commands`
 
     @abstractmethod
-    def game(self, request: GameRequest) -> PlayedGame:
-        """What `request` asks for.
+    def game(self, request: GameRequest) -> tuple[Any, Scenario]:
+        """(settings of a world of one row, scenario) of the game that `request` asks for.
 
         Raises ConfigurationError, each fault at the option of the command that it is about.
         """

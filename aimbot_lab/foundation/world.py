@@ -256,13 +256,6 @@ class EnvironmentActions:
             choice, number = choices, numbers
 
 
-class ActionBounds(NamedTuple):
-    """Between what the continuous columns of an action lie."""
-
-    low: Float32Array  # [C]
-    high: Float32Array  # [C]
-
-
 class StateTable(NamedTuple):
     """How the state's number follows from an observation [D] of whole numbers.
 
@@ -331,15 +324,15 @@ class WorldSpec:
     take other numbers than its columns; None: as the columns say."""
 
     @cached_property
-    def action_bounds(self) -> ActionBounds:
+    def action_bounds(self) -> tuple[Float32Array, Float32Array]:
         """Bounds of the continuous columns, as declared."""
         limit = self.continuous_limit
         pairs = self.continuous_bounds or ((-limit, limit),) * self.continuous
         low, high = np.array(pairs, np.float32).reshape(self.continuous, 2).T
-        return ActionBounds(low, high)
+        return low, high
 
     @cached_property
-    def action_ranges(self) -> ActionBounds:
+    def action_ranges(self) -> tuple[Float32Array, Float32Array]:
         """Finite ranges of the continuous columns, to draw or choose from.
 
         A column without bounds goes from -`continuous_limit` to `continuous_limit`, and one with a
@@ -349,7 +342,7 @@ class WorldSpec:
         from_above = np.where(np.isfinite(high), high - 2 * limit, -limit)
         from_below = np.where(np.isfinite(low), low + 2 * limit, limit)
         first = np.where(np.isfinite(low), low, from_above).astype(np.float32)
-        return ActionBounds(first, np.where(np.isfinite(high), high, from_below).astype(np.float32))
+        return first, np.where(np.isfinite(high), high, from_below).astype(np.float32)
 
     @cached_property
     def pictures(self) -> tuple[ObservationBlock, ...]:

@@ -47,7 +47,7 @@ from aimbot_lab.experiment.analysis.recording import (
     wanted_cells,
 )
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
-from aimbot_lab.foundation.cycles import ALPHA, cycles_of, nash_weights
+from aimbot_lab.foundation.cycles import ALPHA, cycle_p, cyclic_share, nash_weights, strongest_cycle
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import MayRun
@@ -127,9 +127,9 @@ def rated(
     made = _rated_players(players, counts, anchor)
     order = sorted(range(len(players)), key=lambda place: -made[place].rating)
     scores, games = _scores(counts), counts.sum(axis=2)
-    cycles, cycle = cycles_of(counts, seed=seed), None
-    if cycles.strongest is not None:
-        one, two, three = cycles.strongest
+    cycle = None
+    if (found := strongest_cycle(counts)) is not None:
+        one, two, three = found
         cycle = names[one], names[two], names[three]
     return League(
         players=tuple(made[place] for place in order),
@@ -137,8 +137,8 @@ def rated(
             tuple(float(scores[i, j]) if games[i, j] else None for j in order) for i in order
         ),
         counts=tuple(_count_rows(names, counts)),
-        cycle_p=cycles.p,
-        cyclic_share=cycles.share,
+        cycle_p=cycle_p(counts, seed=seed),
+        cyclic_share=cyclic_share(counts),
         cycle=cycle,
         anchor=names[anchor],
         left_out=tuple(left_out),

@@ -143,11 +143,11 @@ class PlaySession:
     """
 
     def __init__(self, play: TerminalPlay, request: GameRequest, *, seed: int, fog: bool) -> None:
-        game = play.game(request)
+        settings, scenario = play.game(request)
         self.play, self.seed = play, seed
-        self.world: Any = make_world(game.settings)
+        self.world: Any = make_world(settings)
         self.world.keep_endings = True
-        self.world.set_scenario(game.scenario)
+        self.world.set_scenario(scenario)
         self._fog_at_first = fog
         self._buffers = step_buffers(self.world)
         self.begin(seed)

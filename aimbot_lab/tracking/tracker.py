@@ -102,34 +102,26 @@ OWN_TRAINING = f"{NO_TRIAL} AND tags.`{SWEEP}` IS NULL"
 ATTRIBUTES = ("name", "experiment", "status")
 
 
-class RunFilter(NamedTuple):
-    """What a run must have: `name`, `experiment` or `status`, else the tag `key`, as `value`.
-
-    `value` may hold `*` for any letters; a run without such a tag has none.
-    """
-
-    key: str
-    value: str
-
-    def takes(self, run: RunSummary) -> bool:
-        """Whether `run` is meant."""
-        found = getattr(run, self.key) if self.key in ATTRIBUTES else run.tags.get(self.key)
-        if found is None:
-            return False
-        if self.key == "status":
-            return fnmatchcase(str(found), self.value.upper())
-        return fnmatchcase(str(found), self.value)
-
-
-def parse_filter(text: str) -> RunFilter:
-    """The filter `KEY=VALUE`. Raises ConfigurationError if it is invalid."""
+def parse_filter(text: str) -> tuple[str, str]:
+    """Key and value of the filter `KEY=VALUE`. Raises ConfigurationError if it is invalid."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip() or not value:
         raise ConfigurationError(
             f"--filter {text!r}: must be KEY=VALUE, KEY one of {', '.join(ATTRIBUTES)} or a tag, "
             "for example name=walker* or lab.seed=2"
         )
-    return RunFilter(key.strip(), value)
+    return key.strip(), value
+
+
+def _takes(run: RunSummary, key: str, value: str) -> bool:
+    """Whether `run` has `name`, `experiment` or `status`, else the tag `key`, as `value`.
+
+    `value` may hold `*` for any letters; a run without such a tag has none.
+    """
+    found = getattr(run, key) if key in ATTRIBUTES else run.tags.get(key)
+    if found is None:
+        return False
+    return fnmatchcase(str(found), value.upper() if key == "status" else value)
 
 
 def is_no_trial(run: RunSummary) -> bool:
@@ -158,7 +150,7 @@ def selected(
     return [
         run
         for run in runs
-        if all(one.takes(run) for one in parsed) and (with_trials or is_no_trial(run))
+        if all(_takes(run, *one) for one in parsed) and (with_trials or is_no_trial(run))
     ]
 
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch as th
@@ -194,16 +194,9 @@ FOLLOWING = "following"  # beside them, the observations that `observations` do 
 MAX_PART = 32 * 2**20  # bytes, about
 
 
-class StepSpan(NamedTuple):
-    """Steps of the environments, counted from the training's beginning."""
-
-    first: int
-    end: int
-
-    @property
-    def name(self) -> str:
-        """What the part with these steps is called."""
-        return f"replay-{self.first}-{self.end}"
+def _span_name(span: range) -> str:
+    """What the part is called that holds these steps of the training."""
+    return f"replay-{span.start}-{span.stop}"
 
 
 class ReplayParts:
@@ -211,7 +204,7 @@ class ReplayParts:
 
     def __init__(self, model: BaseAlgorithm) -> None:
         self._model = model
-        self._spans: list[StepSpan] = []
+        self._spans: list[range] = []
 
     @property
     def _buffer(self) -> ReplayBuffer | None:
@@ -224,11 +217,11 @@ class ReplayParts:
             return {}
         end = self._model.num_timesteps // self._model.n_envs
         self._cover(max(0, end - buffer.buffer_size), end, _longest_span(buffer))
-        return {span.name: partial(_pack_span, buffer, span) for span in self._spans}
+        return {_span_name(span): partial(_pack_span, buffer, span) for span in self._spans}
 
     def state(self) -> Any:
         """The steps that each part holds, as `take` left them; and what goals need besides."""
-        spans, buffer = [list(span) for span in self._spans], self._buffer
+        spans, buffer = [[span.start, span.stop] for span in self._spans], self._buffer
         if not isinstance(buffer, HerReplayBuffer) or not spans:
             return spans
         first = max(spans[0][0], spans[-1][1] - buffer.buffer_size)
@@ -238,32 +231,32 @@ class ReplayParts:
     def resume(self, state: Any, read_part: Callable[[str], bytes]) -> None:
         """Fill the buffer, which may be larger than it was, with what the parts hold."""
         spans = state["spans"] if isinstance(state, Mapping) else state
-        self._spans, buffer = [StepSpan(*steps) for steps in spans], self._buffer
+        self._spans, buffer = [range(*steps) for steps in spans], self._buffer
         for span in self._spans:
-            _fill(buffer, span, unpack(read_part(span.name)))
+            _fill(buffer, span, unpack(read_part(_span_name(span))))
         if isinstance(buffer, HerReplayBuffer) and self._spans:
             find_episodes(buffer, self._spans, state["is_whole"])
 
     def _cover(self, first: int, end: int, longest: int) -> None:
         """Have the spans cover the steps from `first` to `end`, each at most `longest` of them."""
-        self._spans = [span for span in self._spans if span.end > first]
-        done = self._spans[-1].end if self._spans else first
+        self._spans = [span for span in self._spans if span.stop > first]
+        done = self._spans[-1].stop if self._spans else first
         for begin in range(done, end, longest):
-            new = StepSpan(begin, min(begin + longest, end))
-            while self._spans and _length(self._spans[-1]) <= _length(new) <= longest // 2:
-                new = StepSpan(max(self._spans.pop().first, first), new.end)
+            new = range(begin, min(begin + longest, end))
+            while self._spans and len(self._spans[-1]) <= len(new) <= longest // 2:
+                new = range(max(self._spans.pop().start, first), new.stop)
             self._spans.append(new)
 
 
 def find_episodes(
-    buffer: HerReplayBuffer, spans: Sequence[StepSpan], is_whole: Sequence[bool]
+    buffer: HerReplayBuffer, spans: Sequence[range], is_whole: Sequence[bool]
 ) -> None:
     """Note where the episodes in the filled `buffer` begin, and how long are those that ended.
 
     `is_whole` [N] says of which rows the first episode is there from its beginning on.
     """
-    end, size = spans[-1].end, buffer.buffer_size
-    first = max(spans[0].first, end - size)
+    end, size = spans[-1].stop, buffer.buffer_size
+    first = max(spans[0].start, end - size)
     places = np.arange(first, end) % size
     for row in range(buffer.n_envs):
         ends = np.flatnonzero(buffer.dones[places, row])
@@ -277,21 +270,17 @@ def find_episodes(
         buffer.ep_start[places[starts[-1] :], row] = buffer._current_ep_start[row]
 
 
-def _length(span: StepSpan) -> int:
-    return span.end - span.first
-
-
 def _longest_span(buffer: ReplayBuffer) -> int:
     """Steps that a part may hold, which is copied in memory before it is written."""
     a_step = sum(array[0].nbytes for array in _arrays(buffer).values())
     return max(MAX_PART // int(a_step), 1)
 
 
-def _places(buffer: ReplayBuffer, span: StepSpan) -> Any:
-    return np.arange(span.first, span.end) % buffer.buffer_size
+def _places(buffer: ReplayBuffer, span: range) -> Any:
+    return np.array(span) % buffer.buffer_size
 
 
-def _pack_span(buffer: ReplayBuffer, span: StepSpan) -> bytes:
+def _pack_span(buffer: ReplayBuffer, span: range) -> bytes:
     places = _places(buffer, span)
     columns: dict[str, Any] = {name: array[places] for name, array in _arrays(buffer).items()}
     columns[FOLLOWING] = {name: one.part(places) for name, one in followings(buffer).items()}
@@ -309,7 +298,7 @@ def _arrays(buffer: ReplayBuffer) -> dict[str, np.ndarray]:
     return found
 
 
-def _fill(buffer: ReplayBuffer | None, span: StepSpan, columns: Mapping[str, Any]) -> None:
+def _fill(buffer: ReplayBuffer | None, span: range, columns: Mapping[str, Any]) -> None:
     assert buffer is not None
     places = _places(buffer, span)
     if FOLLOWING not in columns:
@@ -318,8 +307,8 @@ def _fill(buffer: ReplayBuffer | None, span: StepSpan, columns: Mapping[str, Any
         array[places] = columns[name]
     for name, one in followings(buffer).items():
         one.fill(places, columns[FOLLOWING][name])
-    buffer.pos = span.end % buffer.buffer_size
-    buffer.full = buffer.full or span.end >= buffer.buffer_size
+    buffer.pos = span.stop % buffer.buffer_size
+    buffer.full = buffer.full or span.stop >= buffer.buffer_size
 
 
 NUMBERS = (

@@ -7,7 +7,6 @@ lesson is to be reached, the test of its episodes.
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -30,20 +29,12 @@ from aimbot_lab.training.settings import TrainingPlan, value_at
 from aimbot_lab.worlds.registry import type_of
 
 
-@dataclass(frozen=True)
-class PlainOutcome:
-    """How such a training ended."""
+def learn_plain_ppo(plan: TrainingPlan) -> tuple[int, float, bool]:
+    """(steps, seconds, whether it passed) of training until the last lesson of `plan` passes.
 
-    steps: int  # environment steps
-    seconds: float
-    passed: bool  # the last lesson's test; False: the steps were spent before
-
-
-def learn_plain_ppo(plan: TrainingPlan) -> PlainOutcome:
-    """Train until the last lesson of `plan` passes, in that lesson alone, by its parameters.
-
-    Rows, rollouts and hyper-parameters are those of `plan`. Raises ConfigurationError for a plan of
-    another world than a Gymnasium environment whose episodes are won by their return.
+    In that lesson alone, by its parameters. Rows, rollouts and hyper-parameters are those of
+    `plan`. Raises ConfigurationError for a plan of another world than a Gymnasium environment
+    whose episodes are won by their return.
     """
     env, lesson, train = plan.env, plan.lessons[-1], plan.train
     settings: Any = env
@@ -73,7 +64,7 @@ def learn_plain_ppo(plan: TrainingPlan) -> PlainOutcome:
     )
     with closing(envs):
         model.learn(train.total_steps, callback=_Test(progress, cell, settings.win.return_above))
-    return PlainOutcome(model.num_timesteps, time.monotonic() - began, progress.finished)
+    return model.num_timesteps, time.monotonic() - began, progress.finished
 
 
 class EpisodeReturns(BaseCallback):

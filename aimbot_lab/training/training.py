@@ -22,7 +22,7 @@ from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import BestAgent, saved_agents
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.models import new_model, new_vec_env, schedule_jumps
-from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
+from aimbot_lab.training.callbacks.assembly import Learner, TrainingCallbacks
 from aimbot_lab.training.callbacks.lesson_callback import (
     Agreement,
     StoppedInUpdate,
@@ -219,7 +219,6 @@ class Training:
             if links.checkpoints is not None:
                 links.checkpoints.keep(self._checkpoint(callbacks, rows))
 
-        listeners = Listeners(sink, observer, should_stop, links)
         callbacks = TrainingCallbacks(
             Learner(
                 self.plan,
@@ -231,7 +230,10 @@ class Training:
                 self._agreement,
                 self._own,
             ),
-            listeners,
+            sink,
+            observer,
+            should_stop,
+            links=links,
             mark=self._set_mark,
             keep=keep,
         )

@@ -115,19 +115,20 @@ def test_the_mean_is_taken_where_all_curves_are_known() -> None:
         [drawn_curve((0, 0.0), (10, 1.0)), drawn_curve((5, 0.5), (20, 0.5))], points=3
     )
     assert found is not None
-    np.testing.assert_allclose(found.steps, [5.0, 7.5, 10.0])
-    np.testing.assert_allclose(found.mean, [0.5, 0.625, 0.75])
-    assert np.isnan(found.lower[0]), "seeds that are alike say nothing of others"
-    assert (found.lower[1:] <= found.mean[1:]).all()
-    assert (found.mean[1:] <= found.upper[1:]).all()
-    assert (found.lower[-1], found.upper[-1]) == (0.5, 1.0)
+    steps, middle, lower, upper = found
+    np.testing.assert_allclose(steps, [5.0, 7.5, 10.0])
+    np.testing.assert_allclose(middle, [0.5, 0.625, 0.75])
+    assert np.isnan(lower[0]), "seeds that are alike say nothing of others"
+    assert (lower[1:] <= middle[1:]).all()
+    assert (middle[1:] <= upper[1:]).all()
+    assert (lower[-1], upper[-1]) == (0.5, 1.0)
 
 
 def test_one_seed_has_a_line_and_no_interval() -> None:
     found = mean_curve([drawn_curve((0, 0.2), (4, 0.4))], points=2)
     assert found is not None
-    np.testing.assert_allclose(found.mean, [0.2, 0.4])
-    assert np.isnan(found.lower).all()
+    np.testing.assert_allclose(found[1], [0.2, 0.4])
+    assert np.isnan(found[2]).all()
 
 
 def test_curves_that_share_no_steps_have_no_mean() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from aimbot_lab.foundation.cycles import cycle_p, cycles_of, nash_weights
+from aimbot_lab.foundation.cycles import cycle_p, cyclic_share, nash_weights, strongest_cycle
 from aimbot_lab.foundation.ratings import ELO, expected_score, ratings_of
 
 
@@ -126,18 +126,18 @@ LADDER = 1 / (1 + 10 ** (-(np.arange(4)[:, None] - np.arange(4)[None]) * 150 / 4
 
 
 def test_rock_paper_scissors_is_found_and_each_has_a_third() -> None:
-    found = cycles_of(even_games(ROCK_PAPER_SCISSORS, 200), seed=1, tables=199)
-    assert found.p <= 0.01
-    assert found.share == pytest.approx(1.0, abs=1e-6)
-    assert found.strongest in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+    games = even_games(ROCK_PAPER_SCISSORS, 200)
+    assert cycle_p(games, seed=1, tables=199) <= 0.01
+    assert cyclic_share(games) == pytest.approx(1.0, abs=1e-6)
+    assert strongest_cycle(games) in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
     np.testing.assert_allclose(nash_weights(ROCK_PAPER_SCISSORS), 1 / 3, atol=0.02)
 
 
 def test_a_ladder_has_no_cycle_and_all_weight_on_its_top() -> None:
-    found = cycles_of(even_games(LADDER, 200), seed=1, tables=199)
-    assert found.p > 0.05
-    assert found.strongest is None
-    assert found.share < 0.05
+    games = even_games(LADDER, 200)
+    assert cycle_p(games, seed=1, tables=199) > 0.05
+    assert strongest_cycle(games) is None
+    assert cyclic_share(games) < 0.05
     np.testing.assert_allclose(nash_weights(LADDER), [0, 0, 0, 1], atol=0.02)
 
 

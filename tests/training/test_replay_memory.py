@@ -19,7 +19,6 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training import checkpoint
 from aimbot_lab.training.algorithms.replay import FollowingObservations, followings, keep_once
-from aimbot_lab.training.checkpoint import StepSpan
 from aimbot_lab.training.processes.exchange import Alone
 from aimbot_lab.training.run_hooks import SilentObserver
 
@@ -143,7 +142,7 @@ def test_parts_of_a_checkpoint_bring_the_samples_back(
         steps.add(ours)
     end, (_, again) = 2 * PLACES + 5, buffers(kind, space, PLACES + larger, **more)
     first = end - PLACES
-    spans = [StepSpan(first, first + 1), StepSpan(first + 1, first + 8), StepSpan(first + 8, end)]
+    spans = [range(first, first + 1), range(first + 1, first + 8), range(first + 8, end)]
     for span in spans:
         part = checkpoint._pack_span(ours, span)
         checkpoint._fill(again, span, checkpoint.unpack(part))

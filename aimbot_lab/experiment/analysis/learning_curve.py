@@ -372,21 +372,13 @@ def mean_win_rate(curve: LearningCurve, low: int, high: int) -> float:
     return (area + rate * (high - last)) / (high - low)
 
 
-@dataclass(frozen=True)
-class MeanCurve:
-    """The win rate of several seeds by step, over the steps that all of them have."""
+def mean_curve(
+    curves: Sequence[LearningCurve], *, points: int = POINTS
+) -> tuple[Values, Values, Values, Values] | None:
+    """(steps, mean, lower, upper), each [P], of `curves`, which are lines between their points.
 
-    steps: Values  # [P]
-    mean: Values  # [P]
-    lower: Values  # [P], NaN for a single seed
-    upper: Values  # [P]
-    seeds: int
-
-
-def mean_curve(curves: Sequence[LearningCurve], *, points: int = POINTS) -> MeanCurve | None:
-    """The mean of `curves`, each a line between its points; None where they share no steps.
-
-    The interval is a bootstrap over runs at 95 %.
+    Over the steps that all have that have any; None where there are none. The interval is a
+    bootstrap over runs at 95 %, NaN for a single one.
     """
     known = [curve for curve in curves if curve.points]
     low = max((curve.points[0][0] for curve in known), default=0)
@@ -397,7 +389,7 @@ def mean_curve(curves: Sequence[LearningCurve], *, points: int = POINTS) -> Mean
     rates = np.array([_at(curve, steps) for curve in known])
     found = [estimate(mean, rates[:, [point]], resamples=500) for point in range(points)]
     middle, lower, upper = np.array(found).T
-    return MeanCurve(steps, middle, lower, upper, len(known))
+    return steps, middle, lower, upper
 
 
 def _at(curve: LearningCurve, steps: Values) -> Values:
@@ -419,9 +411,10 @@ def draw_curves(groups: Mapping[str, Sequence[LearningCurve]], output: Path) -> 
         found, colour = mean_curve(curves), COLOURS[number % len(COLOURS)]
         if found is None:
             continue
-        seeds = f", {found.seeds} seeds" if found.seeds > 1 else ""
-        axes.plot(found.steps, found.mean, color=colour, label=f"{plain_label(label)}{seeds}")
-        axes.fill_between(found.steps, found.lower, found.upper, color=colour, alpha=0.2, lw=0)
+        (steps, middle, lower, upper), count = found, sum(bool(one.points) for one in curves)
+        seeds = f", {count} seeds" if count > 1 else ""
+        axes.plot(steps, middle, color=colour, label=f"{plain_label(label)}{seeds}")
+        axes.fill_between(steps, lower, upper, color=colour, alpha=0.2, lw=0)
     measure = next(curve.measure for curves in groups.values() for curve in curves)
     axes.set(xlabel="environment steps", ylabel=AXIS[measure])
     if measure in MEASURES:

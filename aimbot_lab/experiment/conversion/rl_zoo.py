@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS, nearest_divisor
 from aimbot_lab.experiment.config.yaml_reader import (
@@ -93,13 +93,6 @@ MAPPINGS = POLICY_KWARGS, HER_ARGUMENTS, "env_kwargs"
 PYTHON_TEXTS = (POLICY_KWARGS, HER_ARGUMENTS, "env_kwargs", "normalize", "monitor_kwargs")
 
 
-class Converted(NamedTuple):
-    """A curriculum's text, and a line for everything that was lost or changed on the way."""
-
-    text: str
-    notes: tuple[str, ...]
-
-
 def is_zoo_file(path: Path) -> bool:
     """Whether the file at `path` looks like one of rl-zoo3; standard input is not read for that."""
     if str(path) == "-":
@@ -111,7 +104,7 @@ def is_zoo_file(path: Path) -> bool:
     return any(isinstance(entry, Mapping) and STEPS in entry for entry in data.values())
 
 
-def convert_entry(path: Path, *, env: str | None, algo: str | None) -> Converted:
+def convert_entry(path: Path, *, env: str | None, algo: str | None) -> tuple[str, tuple[str, ...]]:
     """The curriculum that trains as the entry of `env` says; without one, as the only entry.
 
     The algorithm is `algo`, or the file's name. Raises ConfigurationError with every fault.
@@ -130,7 +123,7 @@ def convert_entry(path: Path, *, env: str | None, algo: str | None) -> Converted
         raise ConfigurationError(f"{file}: {name} holds ${{, which refers to a key in a curriculum")
     entry_name = shortened(one_line(name), 60)
     head = f"# Converted from the entry {entry_name} of {Path(file).name} (rl-zoo3)."
-    return Converted(f"{head}\n\n{text}", tuple(origins.lines(entry.notes)))
+    return f"{head}\n\n{text}", tuple(origins.lines(entry.notes))
 
 
 def curriculum_of(env: str, algo: str, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,13 +63,6 @@ ALGORITHMS_OF: Mapping[str, str] = MappingProxyType(
 """Algorithms by the modules of their policies; ddpg has that of td3."""
 
 
-class LibraryAgent(NamedTuple):
-    """A model of the library's own class, and what it is shown."""
-
-    model: BaseAlgorithm
-    observations: LibraryObservations
-
-
 class ZipCheck(NamedTuple):
     """How a written file plays beside the agent in torch."""
 
@@ -122,10 +115,12 @@ def _compared(
     return ZipCheck(kind.__name__, ROWS, largest, observations.space)
 
 
-def library_agent(train: TrainSettings, env: WorldSettings, agent: Agent) -> LibraryAgent:
+def library_agent(
+    train: TrainSettings, env: WorldSettings, agent: Agent
+) -> tuple[BaseAlgorithm, LibraryObservations]:
     """An untrained model as the library's script has it, with the weights of `agent` in order.
 
-    Raises ConfigurationError, in a line, where the library has none such.
+    And what it is shown. Raises ConfigurationError, in a line, where the library has none such.
     """
     algorithm, spec = algorithm_of(train), agent.spec
     kind, policy = (_of_library(one) for one in algorithm.load())
@@ -172,7 +167,7 @@ def library_agent(train: TrainSettings, env: WorldSettings, agent: Agent) -> Lib
     model._setup_model()
     vars(model).update(kept)
     check_order(model.policy.state_dict(), agent.policy.state_dict())
-    return LibraryAgent(model, observations)
+    return model, observations
 
 
 def check_order(theirs: Mapping[str, th.Tensor], ours: Mapping[str, th.Tensor]) -> None:
@@ -247,7 +242,7 @@ def unpack_zip(path: Path, folder: Path, *, env: WorldSettings, train: TrainSett
     fit. Nothing that it holds is run, however it was made.
     """
     fresh = Agent(new_policy(train, spec := spec_of(env)), spec, train)
-    names = list(library_agent(train, env, fresh).model.policy.state_dict())
+    names = list(library_agent(train, env, fresh)[0].policy.state_dict())
     try:
         with zipfile.ZipFile(path) as archive:
             if len(archive.infolist()) > MAX_ENTRIES:

@@ -104,11 +104,11 @@ def _draw_choices(random: np.random.Generator, block: ObservationBlock, drawn: A
         first += size
 
 
-class ActionPart(NamedTuple):
-    """An action, or a part of one that is a Dict or Tuple."""
+ActionPart = tuple[EnvironmentActions | None, list[int]]
+"""The form of an action, or of a part of a Dict or Tuple, and which of its columns that takes.
 
-    form: EnvironmentActions | None  # None: the world's columns as they are
-    columns: list[int]  # that it takes of these
+None: the world's columns as they are.
+"""
 
 
 class PlainPolicy(nn.Module):
@@ -167,11 +167,10 @@ class PlainPolicy(nn.Module):
 
     def actions_of(self, outputs: Sequence[Any]) -> npt.NDArray[np.float64]:
         """The columns [N, A] of an action in `outputs`, in the environment's units."""
-        given = list(zip(self.taken.values(), outputs, strict=False))
-        count = sum(len(part.columns) for part, _ in given)
-        actions = np.zeros((len(outputs[0]), count))
-        for part, output in given:
-            actions[:, part.columns] = np.reshape(output, (len(actions), -1))
+        places = [columns for _, columns in self.taken.values()]
+        actions = np.zeros((len(outputs[0]), sum(map(len, places))))
+        for columns, output in zip(places, outputs, strict=False):
+            actions[:, columns] = np.reshape(output, (len(actions), -1))
         return actions
 
 
@@ -201,7 +200,7 @@ def _action_parts(
 ) -> Iterator[tuple[tuple[str | int, ...], ActionPart]]:
     """Each part of an action with the keys that lead to it, of the `columns` of a whole one."""
     if taken is None or taken.kind not in ("dict", "tuple"):
-        yield path, ActionPart(taken, columns)
+        yield path, (taken, columns)
         return
     parts = taken.by_part(np.array([columns]))
     for key, (part, inner) in zip(taken.keys or count(), parts, strict=False):
@@ -210,10 +209,10 @@ def _action_parts(
 
 def _part(actions: th.Tensor, part: ActionPart) -> th.Tensor:
     """`part` [N, *shape] of `actions` [N, A], which are in the environment's units."""
-    if part.form is None:
+    form, columns = part
+    if form is None:
         return actions
-    chosen = actions[:, part.columns].reshape(-1, *part.form.shape)
-    return chosen.to(getattr(th, part.form.dtype))
+    return actions[:, columns].reshape(-1, *form.shape).to(getattr(th, form.dtype))
 
 
 def _columns(block: ObservationBlock, given: th.Tensor) -> th.Tensor:

@@ -345,88 +345,62 @@ class Learner:
     own: OwnCallbacks
 
 
-@dataclass(frozen=True)
-class Listeners:
-    """Who is told of a training, and who may end it."""
-
-    sink: MetricSink
-    observer: Observer
-    should_stop: Callable[[], bool]
-    links: RunLinks
-
-
 class TrainingCallbacks:
-    """Those of `learner`; `keep` keeps a checkpoint, `mark` notes that a rollout begins."""
+    """Those of `learner`; `keep` keeps a checkpoint, `mark` notes that a rollout begins.
+
+    `sink`, `observer` and `links` are told of the training, which `should_stop` may end.
+    """
+
+    lessons: LessonCallback
 
     def __init__(
         self,
         learner: Learner,
-        listeners: Listeners,
+        sink: MetricSink,
+        observer: Observer,
+        should_stop: Callable[[], bool],
         *,
+        links: RunLinks,
         mark: Callable[[], None],
         keep: Callable[[], None],
     ) -> None:
-        plan, sink = learner.plan, listeners.sink
+        plan, model, own = learner.plan, learner.model, learner.self_play
         place = learner.env, learner.progress
         self._total_steps = plan.train.total_steps
-        every_steps = self._total_steps // PLANNED_POINTS
-        self._checkpoints = CheckpointCallback(mark, keep, every=plan.train.checkpoint_every)
-        self.report = ReportCallback(
-            *place,
-            sink=sink,
-            observer=listeners.observer,
-            tally=EpisodeTally.of(learner.env.world.spec),
-            every_steps=every_steps,
-            stopped=lambda: self.lessons.stopped,
-        )
-        self.lessons = self._lesson_callback(learner, listeners)
-        self.best = BestAgentCallback(
-            learner.progress,
-            learner.best,
-            every_steps=every_steps,
-            stopped=lambda: self.lessons.stopped,
-        )
-        # Of every process: the others wait for one no longer than their patience lasts.
-        self.evaluation = EvaluationCallback(plan, sink)
-        self.all = CallbackList(self._in_order(learner, listeners))
-
-    def _lesson_callback(self, learner: Learner, listeners: Listeners) -> LessonCallback:
+        timing: Any = {
+            "every_steps": self._total_steps // PLANNED_POINTS,
+            "stopped": lambda: self.lessons.stopped,
+        }
+        checkpoints = CheckpointCallback(mark, keep, every=plan.train.checkpoint_every)
+        tally = EpisodeTally.of(learner.env.world.spec)
+        self.report = ReportCallback(*place, sink=sink, observer=observer, tally=tally, **timing)
         # What one process stops for, the others would wait for: they agree where rollouts begin.
-        shared, should_stop = learner.agreement.is_shared, listeners.should_stop
-        breaks_off = (lambda: False) if shared else should_stop
-        self._greedy = greedy_play(learner.plan, learner.model, should_stop=breaks_off)
-        own = learner.self_play
-        rating = None if own is None else (lambda: own.running_rating)
-        return LessonCallback(
-            learner.env,
-            learner.progress,
-            observer=listeners.observer,
+        breaks_off = (lambda: False) if learner.agreement.is_shared else should_stop
+        self._greedy = greedy_play(plan, model, should_stop=breaks_off)
+        self.lessons = LessonCallback(
+            *place,
+            observer=observer,
             should_stop=should_stop,
-            links=listeners.links,
+            links=links,
             greedy=self._greedy,
             agreement=learner.agreement,
             counted=(self.report.count,),
-            checkpoints=self._checkpoints,
-            rating=rating,
+            checkpoints=checkpoints,
+            rating=None if own is None else (lambda: own.running_rating),
         )
-
-    def _in_order(self, learner: Learner, listeners: Listeners) -> list[BaseCallback]:
-        """Adjustments first: what is reported or kept where a rollout begins includes them."""
-        own = self_play_callbacks(
-            learner.self_play, learner.model, learner.progress, sink=listeners.sink
-        )
-        replays = listeners.links.replays
-        if replays is not None and learner.plan.train.actors is None:
-            lessons = learner.plan.lessons
-            own.append(
-                KeptEpisodesCallback(learner.env, learner.progress, lessons=lessons, sink=replays)
-            )
+        best = BestAgentCallback(learner.progress, learner.best, **timing)
+        # Of every process: the others wait for one no longer than their patience lasts.
+        self.evaluation = EvaluationCallback(plan, sink)
+        between = self_play_callbacks(own, model, learner.progress, sink=sink)
+        if links.replays is not None and plan.train.actors is None:
+            between.append(KeptEpisodesCallback(*place, lessons=plan.lessons, sink=links.replays))
         if learner.own.named:
-            learner.own.join(self.lessons.stop, listeners.observer, listeners.sink)
-            own.append(learner.own)
-        first = adjustments(learner.plan.train, learner.model.policy)
-        last = [self.report, self.evaluation, self.best, self._checkpoints]
-        return [*first, self.lessons, *own, *last]
+            learner.own.join(self.lessons.stop, observer, sink)
+            between.append(learner.own)
+        # Adjustments first: what is reported or kept where a rollout begins includes them.
+        first = adjustments(plan.train, model.policy)
+        last = [self.report, self.evaluation, best, checkpoints]
+        self.all = CallbackList([*first, self.lessons, *between, *last])
 
     @property
     def _kept(self) -> dict[str, Any]:

@@ -414,13 +414,6 @@ class UnitFeatures(nn.Module):
         return th.stack([*columns, th.exp(distance * (-1.0 / NEAR))], dim=2)
 
 
-class EncodedUnits(NamedTuple):
-    """What an encoder makes of a kind of units."""
-
-    pooled: th.Tensor  # [N, E], 0 where none is seen
-    keys: th.Tensor  # [N, U, K] for the attention of a target head
-
-
 class UnitEncoder(nn.Module):
     """Layers over each unit; the last one's output is split into representation and key.
 
@@ -441,11 +434,14 @@ class UnitEncoder(nn.Module):
         self.last = nn.Linear(before, layers[-1] + keys)
         self.activation = activation()
 
-    def forward(self, units: th.Tensor, seen: th.Tensor) -> EncodedUnits:
-        """What is made of `units` [N, U, I], of which `seen` [N, U] says which there are."""
+    def forward(self, units: th.Tensor, seen: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
+        """(representation [N, E], 0 where none is seen; keys [N, U, K]) of `units` [N, U, I].
+
+        `seen` [N, U] says which there are.
+        """
         output = self.last(self.hidden(units))
         shown = self.activation(output[..., : self.size])
-        return EncodedUnits(pooled_over(shown, seen), output[..., self.size :])
+        return pooled_over(shown, seen), output[..., self.size :]
 
 
 def pooled_over(shown: th.Tensor, seen: th.Tensor) -> th.Tensor:
@@ -515,17 +511,13 @@ class EncodedFeatures(BaseFeaturesExtractor):
             parts.append(self.scalars(self.plain(observations)[:, self.kept]))
         keys: list[th.Tensor] = []
         for block in self.blocks:
-            encoded = self.encoders[block.kind](*self.units[block.kind](observations))
-            parts.append(encoded.pooled)
-            if _has_keys(block, self._keys):
-                keys.append(encoded.keys.flatten(1))
+            pooled, of_units = self.encoders[block.kind](*self.units[block.kind](observations))
+            parts.append(pooled)
+            if block.target and self._keys > 0:
+                keys.append(of_units.flatten(1))
         for name, encoder in zip(self._shown, self.picture or (), strict=True):
             parts.append(encoder(shown[name]))
         return th.cat([*parts, *keys], dim=1)
-
-
-def _has_keys(block: UnitBlock, keys: int) -> bool:
-    return block.target and keys > 0
 
 
 def _layers(sizes: tuple[int, ...], activation: type[nn.Module]) -> nn.Sequential:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.display import GameRequest, GameView, PlayedGame, TerminalPlay
+from aimbot_lab.foundation.display import GameRequest, GameView, TerminalPlay
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import ParameterValue
@@ -172,7 +172,7 @@ NUMBER, LIST = re.compile(r"\d{1,9}"), re.compile(r"\d{1,9}(,\d{1,9})+,?|\d{1,9}
 OPTIONS = {"map": "--map", "treasure_num": "--treasures", "treasure_pool": "--treasures"}
 
 
-def played_game(request: GameRequest) -> PlayedGame:
+def played_game(request: GameRequest) -> tuple[GorgeSettings, Scenario]:
     """The settings and the scenario of `request`: the game itself, on the shipped map.
 
     Raises ConfigurationError with every fault, each at its option.
@@ -190,7 +190,7 @@ def played_game(request: GameRequest) -> PlayedGame:
         chosen_maps(settings)
     except ConfigurationError as error:
         raise ConfigurationError(*map(_at_option, error.faults)) from error
-    return PlayedGame(settings, Scenario({target: 1.0}, _difficulty(target, request.difficulty)))
+    return settings, Scenario({target: 1.0}, _difficulty(target, request.difficulty))
 
 
 def _map(place: str | None) -> str:
@@ -274,7 +274,7 @@ class GorgeTerminalPlay(TerminalPlay):
         }
     )
 
-    def game(self, request: GameRequest) -> PlayedGame:
+    def game(self, request: GameRequest) -> tuple[GorgeSettings, Scenario]:
         """The map, the treasures and the target that are asked for."""
         return played_game(request)
 

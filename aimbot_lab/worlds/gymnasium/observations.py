@@ -392,21 +392,17 @@ def _numbered_states(space: spaces.Space[Any]) -> StateTable | None:
     return table_of_one_hot(0, int(space.n)) if isinstance(space, spaces.Discrete) else None
 
 
-class ColumnEnds(NamedTuple):
-    """Between what the columns of observations lie; NaN and infinity never do."""
+def column_ends(spec: WorldSpec, rows: int, *, bounded: bool) -> tuple[Float32Array, Float32Array]:
+    """Least and largest value [B, D] of the columns of `rows` rows; NaN and infinity never fit.
 
-    low: Float32Array  # [B, D] of as many rows as there are, which is faster to compare
-    high: Float32Array
-
-
-def column_ends(spec: WorldSpec, rows: int, *, bounded: bool = True) -> ColumnEnds:
-    """The declared bounds and a little beyond, so that rounding does not count; or any number."""
+    The declared bounds and a little beyond, so that rounding does not count; or any finite number.
+    """
     low, high = spec.observation_low, spec.observation_high
     below, above = (
         np.float32(ROUNDING if bounded else np.inf) * (1 + np.abs(bound)) for bound in (low, high)
     )
     last = np.finfo(np.float32).max
-    return ColumnEnds(
+    return (
         np.tile(np.maximum(low - below, -last), (rows, 1)),
         np.tile(np.minimum(high + above, last), (rows, 1)),
     )
