@@ -163,9 +163,9 @@ def test_parts_are_as_short_as_said_however_many_steps_came_at_once() -> None:
     for end in (3, 50, 51, 52, 60, 200):
         parts._cover(max(0, end - 100), end, 8)
     spans = parts._spans
-    assert max(span.end - span.first for span in spans) == 8
-    assert spans[0].first <= 100 < spans[0].end
-    assert [one.end for one in spans] == [*(one.first for one in spans[1:]), 200]
+    assert max(span.stop - span.start for span in spans) == 8
+    assert spans[0].start <= 100 < spans[0].stop
+    assert [one.stop for one in spans] == [*(one.start for one in spans[1:]), 200]
 
 
 class Seen(gymnasium.Env[Any, Any]):
