@@ -327,11 +327,12 @@ class ForgettingMonitor:
     def begin_lesson(self, lesson: int) -> None:
         """Watch what can be seen in `lesson`: cells passed under the same parameters."""
         self._lesson = lesson
-        self._in_sight = {watch.cell: watch for watch in self._watches if self._sees(watch)}
-
-    def _sees(self, watch: "_Watch") -> bool:
-        passed, now = self._lessons[watch.lesson], self._lessons[self._lesson]
-        return passed.parameters == now.parameters
+        now = self._lessons[lesson].parameters
+        self._in_sight = {
+            watch.cell: watch
+            for watch in self._watches
+            if self._lessons[watch.lesson].parameters == now
+        }
 
     def take(self, floors: Mapping[Cell, float]) -> None:
         """The present lesson was passed; from now on no win rate may fall below `floors`."""

@@ -212,7 +212,8 @@ def _checks(game: _Game, world: RecordedRun) -> Iterator[Check]:
     """One check for each episode, or for each step where the rule looks at each."""
     attempt, opened = game.attempt, game.opened
     by_step = opened.rule is not None and opened.rule.every_step
-    for step, episodes in _steps(game, world.seats) if by_step else _one_by_one(attempt):
+    one_by_one = ((episode.step, (episode,)) for episode in attempt.episodes)
+    for step, episodes in _steps(game, world.seats) if by_step else one_by_one:
         for episode in episodes:
             game.count(episode)
         check = game.look(step, world.total_steps)
@@ -236,10 +237,6 @@ def _where_the_run_looked(check: Check, attempt: LessonAttempt) -> Check:
     if any(check.step <= episode.step < end["step"] for episode in attempt.episodes):
         return check
     return replace(check, step=end["step"], statistic=end["statistic"])
-
-
-def _one_by_one(attempt: LessonAttempt) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:
-    return ((episode.step, (episode,)) for episode in attempt.episodes)
 
 
 def _steps(game: _Game, seats: int) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:

@@ -128,15 +128,14 @@ def _checked(
         config = TypeAdapter(SweepFile).validate_python({**document.data, **given})
     except ValidationError as error:
         found = section_diagnostics(error, SweepFile)
-        faults += (fault for fault in found if not _below(fault, document))
+        faults += (  # those below a broken text only say so again
+            fault
+            for fault in found
+            if not any(starts_with(fault.path, place) for place in document.broken)
+        )
     if config is not None:
         faults += (Diagnostic(path, what) for path, what in sweep_diagnostics(config))
     return config, faults
-
-
-def _below(fault: Diagnostic, document: YamlDocument) -> bool:
-    """Whether `fault` only says again that a text in the file is broken."""
-    return any(starts_with(fault.path, place) for place in document.broken)
 
 
 def _load_base(

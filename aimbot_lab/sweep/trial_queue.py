@@ -118,21 +118,17 @@ class TrialQueue:
 
     def reap(self) -> list[int]:
         """The numbers of trials whose workers are dead; they now wait for another."""
-        if not self._orphans():
+        running, here = TrialState.RUNNING, time.time()  # the lock's clock makes it certain
+        if not any(self._is_free(t, here) for t in self.trials if t.state == running):
             return []
         with self._storage.alone(self.study.study_name) as now:
-            running = [trial for trial in self.trials if trial.state == TrialState.RUNNING]
-            dead = [trial for trial in running if self._is_free(trial, now)]
+            left = [trial for trial in self.trials if trial.state == running]
+            dead = [trial for trial in left if self._is_free(trial, now)]
             for trial in dead:
                 if not self._gives_up(trial):
                     self._count_death(trial)
                     self._free(trial._trial_id)
             return [trial.number for trial in dead]
-
-    def _orphans(self) -> bool:
-        """Whether any lease seems over by this machine's clock; the lock makes it certain."""
-        now = time.time()
-        return any(self._is_free(t, now) for t in self.trials if t.state == TrialState.RUNNING)
 
     def _is_free(self, trial: FrozenTrial, now: float) -> bool:
         if trial.state == TrialState.WAITING:

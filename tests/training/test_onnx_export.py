@@ -100,8 +100,8 @@ def test_the_deployed_network_chooses_as_the_agent(
     assert (actions[:, :-1] == wanted[:, :-1]).all(axis=1).mean() > 0.999
     np.testing.assert_allclose(actions[:, -1], wanted[:, -1], atol=1e-3)
     assert len(np.unique(actions, axis=0)) > 5
-    if deployed.heads.limits is not None:
-        assert 0.01 < np.isin(actions[:, -1], deployed.heads.limits).mean() < 0.99
+    if deployed.ends is not None:
+        assert 0.01 < np.isin(actions[:, -1], deployed.ends).mean() < 0.99
 
 
 def played(deployed: DeployedPolicy, given: Given) -> Any:

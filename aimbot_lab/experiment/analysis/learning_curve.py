@@ -237,15 +237,14 @@ def estimate(
     if all(len(scores) < 2 for scores in groups):
         return Estimate(value, float("nan"), float("nan"))
     rng = np.random.default_rng(seed)
-    drawn = [statistic(*(_resampled(scores, rng) for scores in groups)) for _ in range(resamples)]
+    drawn = [
+        statistic(*(scores[rng.integers(len(scores), size=len(scores))] for scores in groups))
+        for _ in range(resamples)
+    ]
     lower, upper = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     if lower == upper:
         return Estimate(value, float("nan"), float("nan"))
     return Estimate(value, float(lower), float(upper))
-
-
-def _resampled(scores: Scores, rng: np.random.Generator) -> Any:
-    return scores[rng.integers(len(scores), size=len(scores))]
 
 
 MEASURES = names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE, names.LESSON_WIN_RATE  # the best first

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from math import ceil, inf
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,13 +67,6 @@ def assumed_win_rates(threshold: float) -> tuple[float, ...]:
 def halfway(threshold: float) -> float:
     """The win rate between `threshold` and 1."""
     return round((1 + threshold) / 2, 9)
-
-
-def can_be_forecast(criteria: CompletionCriteria | None) -> TypeGuard[CompletionCriteria]:
-    """Whether a win rate decides, and by the test that is simulated here."""
-    if criteria is None:
-        return False
-    return criteria.by_evidence and criteria.of_win_rate
 
 
 class Forecaster:
@@ -344,7 +337,7 @@ def cell_shares(lesson: Lesson, difficulties: Mapping[str, int]) -> Iterator[Pla
 def _planned(lesson: Lesson, targets: Mapping[str, int], forecaster: Forecaster) -> PlannedLesson:
     cells = tuple(cell_shares(lesson, targets))
     criteria = lesson.completion_criteria
-    if not can_be_forecast(criteria):
+    if criteria is None or not (criteria.by_evidence and criteria.of_win_rate):
         return PlannedLesson(lesson, cells, (), None)
     shares = [cell.share for cell in cells]
 

@@ -152,7 +152,9 @@ def _of_wins(result: RunResult) -> Iterator[str]:
     yield markdown_table(LESSON_HEAD, list(_lesson_rows(result)))
     yield "### Last lesson by target and difficulty"
     yield markdown_table(CELL_HEAD, list(_cell_rows(result)))
-    yield from _regressions(result)
+    if result.regressions:
+        yield "### Lost and regained"
+        yield "\n".join(f"- {markdown_text(regression.line)}" for regression in result.regressions)
     yield (
         "A lesson passes on evidence: the odds that its win rate exceeds the threshold and "
         "was not lucky. The interval of a passed lesson is that of this test: the win rates "
@@ -210,12 +212,6 @@ def _again(result: RunResult) -> str:
     """The command that repeats the run, given its artifacts."""
     start = " --init-from start" if result.init_from else ""
     return f"aimbot-lab run resolved.yaml{start}"
-
-
-def _regressions(result: RunResult) -> Iterator[str]:
-    if result.regressions:
-        yield "### Lost and regained"
-        yield "\n".join(f"- {markdown_text(regression.line)}" for regression in result.regressions)
 
 
 def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:

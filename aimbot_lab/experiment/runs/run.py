@@ -93,7 +93,8 @@ def run_curriculum(
         result = _result(request, training, tracker, ended)
         return _conclude(result, tracker, checkpoints, rescued=rescued)
     except KeyboardInterrupt as abort:
-        raise _aborted(tracker, checkpoints, agent) from abort
+        what = f"aborted: {_close(tracker)}, its agent {agent}"
+        raise AbortedError(what + _resume_hint(tracker, checkpoints)) from abort
     except BaseException as error:
         _end_by(error, tracker)
         raise
@@ -231,12 +232,6 @@ def _begin(
         live=LivePublication(LiveFolder.of(folder), env=config.env, train=config.train),
         agents=AgentsOnRequest(tracker, env=config.env, train=config.train),
     )
-
-
-def _aborted(tracker: Tracker, checkpoints: CheckpointFolder, agent: str) -> AbortedError:
-    """The run is closed; `agent` says what became of its agent."""
-    what = f"aborted: {_close(tracker)}, its agent {agent}"
-    return AbortedError(what + _resume_hint(tracker, checkpoints))
 
 
 def _close(tracker: Tracker) -> str:

@@ -46,15 +46,6 @@ MEMORY = ("memory_h", "memory_c")  # inputs: hidden and cell of the step before
 Scores = Callable[[Any, Any], th.Tensor]
 
 
-class Heads(NamedTuple):
-    """How scores are read: one for every choice of every branch, then means of numbers."""
-
-    choices: tuple[int, ...]  # sizes of the branches, then of the bins of each number
-    limits: tuple[tuple[float, ...], tuple[float, ...]] | None
-    """(low, high) of each continuous column, which is cut there; None: they have bins."""
-    flat: bool  # scores are of all combinations of choices
-
-
 class DeployedPolicy(nn.Module):
     """Actions [N, A] at `temperature` and the scores [N, L] that they come from.
 
@@ -100,8 +91,9 @@ class DeployedPolicy(nn.Module):
         space: Any = agent.space
         ends = (space.low, space.high) if hybrid else agent.spec.action_bounds
         low, high = (tuple(end.ravel()[-count:].tolist() if count else ()) for end in ends)
-        choices = *agent.spec.branches, *target, *bins
-        self.heads = Heads(choices, (low, high) if hybrid else None, algorithm.ranks_actions)
+        self.choices = (*agent.spec.branches, *target, *bins)  # sizes, in the order of scores
+        self.ends = (low, high) if hybrid else None  # which numbers without bins are cut at
+        self.flat = algorithm.ranks_actions  # scores are of all combinations of choices
         self._branches = sum(agent.spec.branches)
         self.squashed = isinstance(policy, SQUASHED)
         self._shares = hybrid and bool(policy.squash_output)
@@ -121,14 +113,14 @@ class DeployedPolicy(nn.Module):
             ("units", th.from_numpy(units)),
             ("shared", th.from_numpy(taken.bounded if taken and shares else nothing)),
             ("whole", th.from_numpy(nothing if taken is None else taken.whole)),
-            ("combinations", _combinations(choices if self.heads.flat else ())),
+            ("combinations", _combinations(self.choices if self.flat else ())),
         ):
             self.register_buffer(name, values)
 
     @property
     def columns(self) -> int:
         """Numbers of noise that a decision takes."""
-        return len(self.heads.choices) + len(self.deviation)
+        return len(self.choices) + len(self.deviation)
 
     def nothing(self, rows: int) -> dict[str, Float32Array]:
         """The memory of `rows` episodes that begin, by name; empty without a memory."""
@@ -208,18 +200,18 @@ class DeployedPolicy(nn.Module):
             return self.acted(scores, observation, self.likeliest(scores))
         cooled = [part / float(self.temperature) for part in self.by_branch(scores)]
         chosen = [drawn(part, noise[:, column]) for column, part in enumerate(cooled)]
-        normal = None if self.heads.limits is None else noise[:, -self._numbers :]
+        normal = None if self.ends is None else noise[:, -self._numbers :]
         quantiles = None if normal is None else normal_quantile(normal)
         return self.acted(scores, observation, chosen, quantiles)
 
     def by_branch(self, scores: th.Tensor) -> list[th.Tensor]:
         """The scores [N, size] of each branch's choices, in `scores` [N, L]."""
-        ends = np.cumsum([0, *self.heads.choices]).tolist()
+        ends = np.cumsum([0, *self.choices]).tolist()
         return [scores[:, first:end] for first, end in pairwise(ends)]
 
     def likeliest(self, scores: th.Tensor) -> list[th.Tensor]:
         """The index [N] of each branch whose score, or that of its combination, is the highest."""
-        if self.heads.flat:
+        if self.flat:
             return list(self.combinations[scores.argmax(dim=1)].unbind(1))
         return [part.argmax(dim=1) for part in self.by_branch(scores)]
 
@@ -231,7 +223,7 @@ class DeployedPolicy(nn.Module):
         normal: th.Tensor | None = None,
     ) -> th.Tensor:
         """The actions [N, A] with an index `chosen` [N] of each branch, and with `numbers`."""
-        if self.heads.limits is None:
+        if self.ends is None:
             return self._with_bins(chosen, observation)
         return self._with_numbers(chosen, self.numbers(scores, normal), observation)
 
@@ -241,7 +233,7 @@ class DeployedPolicy(nn.Module):
         `normal` [N, C] are numbers of a standard normal distribution; without them they are the
         likeliest.
         """
-        first, count = sum(self.heads.choices), self._numbers
+        first, count = sum(self.choices), self._numbers
         numbers = scores[:, first : first + count]
         if normal is not None:
             own = th.exp(scores[:, first + count :]) * float(self.temperature)

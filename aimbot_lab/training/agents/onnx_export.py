@@ -397,7 +397,7 @@ def _compared(
         tied = tied | (np.abs(rest - 0.5) < HALF).any(axis=1)
     other = (actions[:, :count] != exact[:, :count]).any(axis=1)
     apart = _shares_apart(spec, actions[:, count:], exact[:, count:])
-    if deployed.heads.limits is None and deployed.aimed is None:  # other bins are other choices
+    if deployed.ends is None and deployed.aimed is None:  # other bins are other choices
         other |= (apart > CLOSE).any(axis=1)
     largest = apart[~other & ~tied].max(initial=0.0)
     return OnnxCheck(len(actions), int((other & ~tied).sum()), float(largest))
@@ -454,8 +454,7 @@ def drawn_actions(
 
 def _tied(deployed: DeployedPolicy, scores: Float32Array) -> BoolArray:
     """Rows [N] in which the two best scores of a branch are as good as equal."""
-    heads = deployed.heads
-    ends = [scores.shape[1]] if heads.flat else np.cumsum(heads.choices).tolist()
+    ends = [scores.shape[1]] if deployed.flat else np.cumsum(deployed.choices).tolist()
     tied = np.zeros(len(scores), np.bool_)
     for begin, end in zip([0, *ends], ends, strict=False):
         best = np.sort(scores[:, begin:end], axis=1)[:, -2:]
@@ -582,8 +581,8 @@ def _about(policy: PlainPolicy, saved: SavedAgent) -> dict[str, str]:
         ],
         "action_names": list(spec.action_names),
         "actions": _described_actions(spec),
-        "scores": "values" if deployed.heads.flat else "logits",
-        "choices": list(deployed.heads.choices),
+        "scores": "values" if deployed.flat else "logits",
+        "choices": list(deployed.choices),
         "temperature": float(deployed.temperature),
         "player": deployed.temperature.label,
         "about": saved.about,
@@ -593,11 +592,11 @@ def _about(policy: PlainPolicy, saved: SavedAgent) -> dict[str, str]:
     if deployed.memory is not None:
         about |= {"memory": MEMORY, "memory_size": deployed.memory.size}
     about |= _about_units(deployed, saved)
-    if deployed.heads.limits is None and spec.continuous:
+    if deployed.ends is None and spec.continuous:
         about["aim_bins"] = saved.agent.bins[0].tolist()  # before they become bounds' shares
     elif deployed.squashed:
         about["scores"] = SQUASHED
-    elif deployed.heads.limits is not None and saved.agent.samples:
+    elif deployed.ends is not None and saved.agent.samples:
         about["mouse_std"] = th.exp(deployed.policy.log_std).tolist()
     return {
         key: value if isinstance(value, str) else json.dumps(value) for key, value in about.items()

@@ -84,7 +84,7 @@ class UnityPolicy(nn.Module):
         combinations = deployed.combinations.numpy()
         has_choice = [
             (combinations[:, branch] == choice).astype(np.float32)
-            for branch, size in enumerate(spec.branches if deployed.heads.flat else ())
+            for branch, size in enumerate(spec.branches if deployed.flat else ())
             for choice in range(size)
         ]
         for name, values in (
@@ -128,7 +128,7 @@ class UnityPolicy(nn.Module):
 
     def _allowed(self, scores: th.Tensor, forbidden: th.Tensor) -> th.Tensor:
         """`scores` [N, L] of which those with a `forbidden` [N, choices] choice are never taken."""
-        if self.deployed.heads.flat:
+        if self.deployed.flat:
             return scores + (forbidden @ self.has_choice) * FORBIDDEN
         count = self._choices
         return th.cat([scores[:, :count] + forbidden * FORBIDDEN, scores[:, count:]], dim=1)

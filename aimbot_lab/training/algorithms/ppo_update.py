@@ -179,7 +179,7 @@ class ChunkRolloutBuffer(HybridRolloutBuffer):
         rows = np.flatnonzero(places >= back)
         earlier = chunks[rows] - back
         seen = self.to_torch(self.observations[self._samples_of(earlier)])
-        return WarmUp(th.as_tensor(rows, device=self.device), seen, self._starts(earlier))
+        return th.as_tensor(rows, device=self.device), seen, self._starts(earlier)
 
     def _samples_of(self, chunks: Int64Array) -> Int64Array:
         """Numbers [N L] of the samples of chunks, in order within each."""

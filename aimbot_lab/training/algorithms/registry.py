@@ -347,11 +347,6 @@ ARS_ALGORITHM = Algorithm(
 )
 
 
-def table_policy(_: Any, spec: WorldSpec) -> Arguments:
-    """The states that the table has rows for."""
-    return {"states": spec.states}
-
-
 def table_size(settings: TrainSettings, spec: WorldSpec) -> int:
     """Values of the table: one for each combination of choices in each state."""
     actions = prod(spec.branches) * len(settings.aim_bins) ** spec.continuous
@@ -370,7 +365,7 @@ Q_LEARNING = Algorithm(
     fixed=frozenset(
         {"support_multi_env", "monitor_wrapper", "use_sde", "sde_sample_freq", POLICY_KWARGS}
     ),
-    more_policy=table_policy,
+    more_policy=lambda _, spec: {"states": spec.states},
     table=table_size,
 )
 

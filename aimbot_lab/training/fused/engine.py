@@ -93,11 +93,6 @@ def _largest_power(limit: int) -> int:
     return 1 << max(limit.bit_length() - 1, 0)
 
 
-def _new_lanes(count: int, size: int) -> Lanes:
-    """`count` lanes for gradients by `size` weights."""
-    return Lanes(np.zeros((count, size), np.float32), np.zeros((count, SUMS)))
-
-
 def _of_shards(full: Lanes | None, rest: Lanes | None, shards: int) -> tuple[Floats, Doubles]:
     """(gradients [S, P], sums of the losses [S, 6]) of `shards` from the lanes that they have."""
     # Of a policy that diverges its weights will tell, after the update.
@@ -234,7 +229,8 @@ class FusedGradient:
             length=length,
             warm_up=self._shape.warm_up,
         )
-        own = _new_lanes(lanes, net_size(self._shape))
+        size = lanes, net_size(self._shape)
+        own = Lanes(np.zeros(size, np.float32), np.zeros((lanes, SUMS)))
         queue = new_queue(sync_flags)
         threads = new_thread_workspaces(self._shape, piece, sync_flags, length=length)
         shared = self._networks, batch, own, queue
@@ -369,7 +365,12 @@ class FusedEngine:
             order = permutations(shards, size, seed=seed, update=update, epoch=epoch)
             taken = np.take_along_axis(pieces, order, axis=1)
             cuts.append(np.split(taken, range(count, size, count), axis=1))
-        own = [self._advantages(cut, buffer) for epoch in cuts for cut in epoch]
+        advantages = buffer.advantages.reshape(-1)
+        own = [
+            sums_and_squares(advantages[self._samples_of(cut, buffer)])
+            for epoch in cuts
+            for cut in epoch
+        ]
         numbers = np.concatenate([*own, _sums_of_returns(buffer, shards)], axis=1)
         whole = sum_of_leaves(of_all_shards(numbers, exchange))
         moments = iter(whole[:-4].reshape(-1, 2))
@@ -379,10 +380,6 @@ class FusedEngine:
             [Minibatch(cut, cut.shape[1] * each, next(moments)) for cut in one] for one in cuts
         ]
         return epochs, _explained_variance(whole[-4:], samples)
-
-    def _advantages(self, pieces: Whole, buffer: RolloutBuffer) -> Doubles:
-        """Sums, and sums of squares, [S, 2] of the advantages of `pieces` [S, M]."""
-        return sums_and_squares(buffer.advantages.reshape(-1)[self._samples_of(pieces, buffer)])
 
     def _pieces(self, buffer: RolloutBuffer, shards: Shards) -> Whole:
         """What the minibatches are made of [S, N], shard by shard: each chunk's first sample."""

@@ -251,7 +251,8 @@ def _picture_faults(
         return
     if not spec.pictures:
         other = ": one has height, width and channels, in uint8"
-        hint = ": set env.observation.camera" if _may_have_camera(env) else other
+        has_camera = hasattr(getattr(env, "observation", None), "camera")
+        hint = ": set env.observation.camera" if has_camera else other
         yield SettingFault(where, f"world {env.world} shows no picture{hint}")
         return
     if picture.encoder is not None and not fits(picture.encoder, spec):
@@ -322,10 +323,6 @@ def divisors(number: int) -> list[int]:
 def nearest(fitting: Iterable[int], wanted: int) -> int:
     """That of the numbers `fitting` which is nearest to `wanted`, the smaller of two."""
     return min(fitting, key=lambda one: (abs(one - wanted), one))
-
-
-def _may_have_camera(env: WorldSettings) -> bool:
-    return hasattr(getattr(env, "observation", None), "camera")
 
 
 def _hint(env: WorldSettings) -> str:

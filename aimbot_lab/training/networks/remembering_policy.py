@@ -65,12 +65,11 @@ class Lstm(nn.Module):
         return th.stack(outputs), th.stack([hidden, memory], dim=1)
 
 
-class WarmUp(NamedTuple):
-    """Steps before chunks, which are run without gradient: L of `rows` [R] of a minibatch."""
+WarmUp = tuple[th.Tensor, th.Tensor, th.Tensor]
+"""L steps before chunks, which are run without gradient.
 
-    rows: th.Tensor
-    observations: th.Tensor  # [R * L, D]
-    starts: th.Tensor  # [L, R]
+Their rows [R] of a minibatch, observations [R * L, D] and starts [L, R].
+"""
 
 
 class Chunks(NamedTuple):
@@ -178,9 +177,9 @@ class RememberingPolicy(HybridPolicy):
         """(values [N L, 1], log-probabilities, entropy) of N chunks of L steps, chunk by chunk."""
         state = chunks.state
         with th.no_grad():
-            for warm in chunks.warm_up:
-                _, run = self._remembered(warm.observations, state[warm.rows], warm.starts)
-                state = state.index_copy(0, warm.rows, run)
+            for rows, seen, starts in chunks.warm_up:
+                _, run = self._remembered(seen, state[rows], starts)
+                state = state.index_copy(0, rows, run)
         (actor, critic), _ = self._remembered(obs, state, chunks.starts)
         distribution = self._get_action_dist_from_latent(actor)
         return self.value_net(critic), distribution.log_prob(actions), distribution.entropy()
