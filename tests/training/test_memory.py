@@ -176,14 +176,14 @@ def test_steps_of_the_burn_in_get_no_gradient() -> None:
     model.learn(32 * 16)
     data = next(iter(model.rollout_buffer.get(512)))
     warm = tuple(
-        one._replace(observations=one.observations.clone().requires_grad_())
-        for one in data.chunks.warm_up
+        (rows, observations.clone().requires_grad_(), starts)
+        for rows, observations, starts in data.chunks.warm_up
     )
     data.chunks.state.requires_grad_()
     values, *_ = evaluated(model, data._replace(chunks=data.chunks._replace(warm_up=warm)))
     values.sum().backward()
     assert len(warm) == 2
-    assert all(one.observations.grad is None for one in warm)
+    assert all(observations.grad is None for _, observations, _ in warm)
 
 
 def test_an_agent_plays_from_memory_to_memory_as_the_rollout_did(tmp_path: Any) -> None:
