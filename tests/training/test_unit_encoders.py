@@ -55,9 +55,10 @@ def permuted(seen: np.ndarray, order: np.ndarray) -> np.ndarray:
 def test_permuting_slots_changes_the_pooled_units_not_at_all(policy) -> None:
     seen = observations(50)
     order = np.random.default_rng(1).permutation(ENEMIES.slots)
-    one, other = encoded(policy, seen), encoded(policy, permuted(seen, order))
-    th.testing.assert_close(one.pooled, other.pooled, rtol=0, atol=1e-6)
-    th.testing.assert_close(one.keys[:, th.as_tensor(order)], other.keys, rtol=0, atol=1e-6)
+    pooled, keys = encoded(policy, seen)
+    also_pooled, moved = encoded(policy, permuted(seen, order))
+    th.testing.assert_close(pooled, also_pooled, rtol=0, atol=1e-6)
+    th.testing.assert_close(keys[:, th.as_tensor(order)], moved, rtol=0, atol=1e-6)
 
 
 def test_permuting_slots_permutes_the_probabilities_of_the_target(policy) -> None:
@@ -100,7 +101,7 @@ def test_where_no_unit_is_seen_the_pool_is_0_and_passes_no_gradient_back() -> No
     units = th.randn(5, 7, 3)
     seen = th.rand(5, 7) > 0.5
     seen[2] = False
-    pooled = encoder(units, seen).pooled
+    pooled, _ = encoder(units, seen)
     assert th.equal(pooled[2], th.zeros(4))
     pooled[2].sum().backward()
     assert all(weight.grad is None or not weight.grad.any() for weight in encoder.parameters())
@@ -116,9 +117,9 @@ def test_the_last_layer_is_split_into_representation_then_key() -> None:
     encoder = UnitEncoder(3, (4,), keys=2, activation=th.nn.ReLU)
     units = th.randn(1, 1, 3)
     whole = encoder.last(units)[0, 0]
-    made = encoder(units, th.ones(1, 1, dtype=th.bool))
-    assert th.equal(made.pooled[0], whole[:4].relu())
-    assert th.equal(made.keys[0, 0], whole[4:])
+    pooled, keys = encoder(units, th.ones(1, 1, dtype=th.bool))
+    assert th.equal(pooled[0], whole[:4].relu())
+    assert th.equal(keys[0, 0], whole[4:])
 
 
 def test_an_enemy_is_shown_as_egocentric_features_show_the_target(policy) -> None:
