@@ -3,18 +3,20 @@
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 import aimbot_lab
 from aimbot_lab.bench import ABLATION_TASKS
-from aimbot_lab.bench.turns import Report, this_machine
 from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_files
 from aimbot_lab.cli.text import Fit, print_json, table
 from aimbot_lab.cli.view import progress
 from aimbot_lab.foundation.named_code import always
+
+if TYPE_CHECKING:
+    from aimbot_lab.bench.turns import Report
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 WIDTH = 100  # beyond which heads of columns are wrapped
@@ -37,8 +39,10 @@ def say(line: str) -> None:
 markdown = click.option("--markdown", is_flag=True, help="Print tables as a page has them.")
 
 
-def show(report: Report, *, as_json: bool, markdown: bool = False) -> None:
+def show(report: "Report", *, as_json: bool, markdown: bool = False) -> None:
     """Print `report` as one document, or as text and tables."""
+    from aimbot_lab.bench.turns import this_machine
+
     machine = this_machine()
     if as_json:
         about = {"schema": 1, "version": aimbot_lab.__version__, "machine": machine}
@@ -72,10 +76,10 @@ def bench() -> None:
     """
 
 
-def benchmark(short_help: str) -> Callable[[Callable[..., Report]], click.Command]:
+def benchmark(short_help: str) -> "Callable[[Callable[..., Report]], click.Command]":
     """A command of the group that shows the report which a function returns."""
 
-    def added(measure: Callable[..., Report]) -> click.Command:
+    def added(measure: "Callable[..., Report]") -> click.Command:
         @bench.command(measure.__name__.replace("_", "-"), short_help=short_help)
         @options.as_json
         @markdown
@@ -90,7 +94,7 @@ def benchmark(short_help: str) -> Callable[[Callable[..., Report]], click.Comman
 
 @benchmark("Measure the simulator's steps per second.")
 @quick
-def sim(quick: bool) -> Report:
+def sim(quick: bool) -> "Report":
     """Measure the simulator: steps per second, time by part, and how long a start takes.
 
     A step is one decision of one agent, under random play; in worlds with several agents a row the
@@ -120,7 +124,7 @@ def sim(quick: bool) -> Report:
     help="A world with self-play, such as duel: self-play against past selves, beside as many "
     "rows of the arena's hardest target.",
 )
-def train(quick: bool, network: str | None, world: str | None) -> Report:
+def train(quick: bool, network: str | None, world: str | None) -> "Report":
     """Measure whole runs: hybrid_ppo against stable-baselines3's PPO, and their time by part.
 
     Both use the same arena, networks and hyper-parameters, with lessons and tracking; repeats take
@@ -147,7 +151,7 @@ def train(quick: bool, network: str | None, world: str | None) -> Report:
 
 @benchmark("Measure one training in several processes.")
 @quick
-def scale(quick: bool) -> Report:
+def scale(quick: bool) -> "Report":
     """Measure one training in 1, 2 and 4 processes and with two threads, and their exchange.
 
     The runs are goto's, with layers of 64 and of 128 units. They take turns, in alternating
@@ -166,7 +170,7 @@ def scale(quick: bool) -> Report:
 
 @benchmark("Measure the bridge to ML-Agents.")
 @quick
-def bridge(quick: bool) -> Report:
+def bridge(quick: bool) -> "Report":
     """Measure agent-steps per second through ML-Agents' calls, over the wire and in process.
 
     Over the wire, a player and a trainer of this package talk by gRPC, each in a process of its
@@ -192,7 +196,7 @@ def bridge(quick: bool) -> Report:
 )
 @options.overrides
 @number("--seeds", 3, (1, 1000), "Runs of each, interleaved.")
-def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> Report:
+def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
     """Train a Gymnasium environment twice to the same proof, and print the ratio of wall time.
 
     First by the curriculum in FILE (default: the shipped cartpole), through all its lessons; then
@@ -217,7 +221,7 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> Report:
 @click.option("--row", "rows", multiple=True, metavar="NAME", help="A row; repeatable. [all]")
 @number("--seeds", 3, (1, 100), "Trainings of each side, interleaved.")
 @options.data_dir
-def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> Report:
+def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> "Report":
     """Train with rl-zoo3's hyper-parameters, by us and by plain scripts of the libraries.
 
     Environments from CartPole to Pong; a row needs its package (gymnasium[box2d], mujoco, minigrid,
@@ -242,7 +246,7 @@ def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> Report:
 @options.data_dir
 def lessons(
     files: tuple[str, ...], overrides: tuple[str, ...], seeds: int, data_dir: Path | None
-) -> Report:
+) -> "Report":
     """Train curricula, and the last lesson of each alone for as many steps.
 
     FILES are curricula, which run to the proof of their last lesson. Prints the steps to that proof
@@ -262,7 +266,7 @@ def lessons(
 
 @benchmark("Measure what the panel costs a training.")
 @number("--pairs", 30, (1, 1000), "Pairs of stretches of five seconds, one watched, one alone.")
-def panel(pairs: int) -> Report:
+def panel(pairs: int) -> "Report":
     """Measure what being watched costs a training.
 
     A training on Goto is watched for five seconds, left alone for ten, and so on. While it is
@@ -284,7 +288,7 @@ def panel(pairs: int) -> Report:
 @number("--episodes", 50, (30, 10_000), "Episodes of each difficulty in an evaluation.")
 @number("--steps", 2_000_000, (1, 10**9), "Environment steps of a training.")
 @number("--repeats", 3, (1, 100), "Runs with evaluation, and as many without.")
-def evaluation(every: int, episodes: int, steps: int, repeats: int) -> Report:
+def evaluation(every: int, episodes: int, steps: int, repeats: int) -> "Report":
     """Measure what `evaluation: {every: N, episodes: M}` costs, in CPU seconds.
 
     The same training of --steps on Goto runs with and without it by turns, --repeats times each.
@@ -303,7 +307,7 @@ def evaluation(every: int, episodes: int, steps: int, repeats: int) -> Report:
 
 @benchmark("Measure what keeping replays costs a training.")
 @number("--rollouts", 40, (2, 100_000), "Rollouts that keep replays, and as many that do not.")
-def replays(rollouts: int) -> Report:
+def replays(rollouts: int) -> "Report":
     """Measure what keeping replays costs a training, in CPU seconds.
 
     In one PPO training on Goto every other rollout keeps replays. Takes about two minutes.
@@ -318,7 +322,7 @@ def replays(rollouts: int) -> Report:
 
 
 @benchmark("Simulate how often lessons would end by luck.")
-def rules() -> Report:
+def rules() -> "Report":
     """Simulate how many lessons end that should not, and how soon the others end.
 
     Compares the evidence that lessons end on here with the usual rule: the share won of the last
@@ -334,7 +338,7 @@ def rules() -> Report:
 
 
 @benchmark("Simulate how often intervals of ratings hold.")
-def ratings() -> Report:
+def ratings() -> "Report":
     """Simulate leagues with known true ratings.
 
     Prints how often the 95 % intervals of `aimbot-lab league` contain the true difference, and how
@@ -355,7 +359,7 @@ def ratings() -> Report:
 @number("--games", 200, (2, 8192), "Matches of each pair in the league.")
 @options.overrides
 @options.place
-def self_play(place: options.StorePlace, **given: Any) -> Report:
+def self_play(place: options.StorePlace, **given: Any) -> "Report":
     """Train by self-play against the latest self alone, and by each way to draw past selves.
 
     All final agents then meet in one league with the scripted players; greedy has 1200 points. Each
