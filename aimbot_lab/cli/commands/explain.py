@@ -29,7 +29,9 @@ HEAD = ("episodes", "step", "evidence", "needed", "")
 @click.command(short_help="Explain why lessons ended, or did not.")
 @click.argument("run", shell_complete=complete_runs)
 @click.option("--threshold", type=float, help="Also show the effect of this threshold.")
-@click.option("--all", "every", is_flag=True, help="Every check, not only the informative ones.")
+@click.option(
+    "--all", "every", is_flag=True, help="Show every check, not only the informative ones."
+)
 @options.trust
 @options.data_dir
 @options.tracking_uri

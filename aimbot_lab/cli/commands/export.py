@@ -265,8 +265,8 @@ def player(
 ) -> None:
     """Play a lesson of a curriculum for a trainer of ML-Agents, as a Unity build does.
 
-    The trainer is `UnityEnvironment` of mlagents_envs, or `mlagents-learn`. It starts a player that
-    `aimbot-lab export-player` wrote by itself. Other options of Unity are ignored.
+    The trainer is `UnityEnvironment` of mlagents_envs, or `mlagents-learn`. To have the
+    trainer start it as a build, use `aimbot-lab export-player`. Other options of Unity are ignored.
 
     \b
     Example:

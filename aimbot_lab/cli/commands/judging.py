@@ -68,9 +68,10 @@ def evaluate(
     Every target and difficulty of the run's last lesson is played on seeds that no training uses:
     by the agent at temperature 1 (sampled as in training, as in record, compare and export), at
     0.5 and at 0 (always the likeliest action), and by the world's scripted players, one of which
-    acts at random. All play the same seeds. The agent of a run by self-play also plays matches
-    against scripts, the run's first snapshot and its best agent. The run keeps the result: numbers
-    under test/, a file, and a section of its note.
+    acts at random. All play the same seeds. After self-play the agent also plays matches against
+    scripts, the run's first snapshot and its best agent. One table shows the players over all
+    cells, another one cell by cell, with intervals if the terminal is wide enough (--json always
+    has them). The run keeps the result: numbers under test/, a file, and a section of its note.
 
     \b
     Example:
@@ -394,7 +395,7 @@ FOLDER = "league"  # among the artifacts of each run
     default=8,
     show_default=True,
     type=click.IntRange(2, 64),
-    help="How many snapshots of each run, evenly spaced; always the first and the last.",
+    help="Snapshots of each run, evenly spaced, including the first and the last.",
 )
 @click.option(
     "--difficulty", type=click.IntRange(min=1), help="Difficulty of all matches. [default: all]"

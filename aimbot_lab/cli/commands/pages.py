@@ -268,7 +268,7 @@ def _refuse_taken_port(host: str, port: int) -> None:
 def panel(run: str | None, host: str, port: int, opens: bool, place: options.StorePlace) -> int:
     """Open a page to start, watch and steer runs, until Ctrl-C.
 
-    With RUN (an id, its beginning, or "latest") the page begins with that run. Runs started on the
+    With RUN (an id, its beginning, or "latest") the page opens on that run. Runs started on the
     page continue when the page or the panel is closed.
 
     \b

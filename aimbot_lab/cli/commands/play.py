@@ -77,7 +77,8 @@ def play(
     lifts the fog, q quits.
 
     With --commands, or if stdin is not a terminal, one command is read from each line: up, down,
-    left, right, or 0 to 3; blank lines and # comments are skipped.
+    left, right, or 0 to 3; blank lines and # comments are skipped. The first game on a machine is
+    compiled for about 20 s; keys typed meanwhile are dropped.
 
     \b
     Examples:

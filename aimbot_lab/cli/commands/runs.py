@@ -49,7 +49,7 @@ Levels = tuple[int, ...]
     default=20,
     show_default=True,
     type=click.IntRange(min=1, max=50_000),
-    help="The most to list.",
+    help="List at most this many.",
 )
 @click.option("--experiment", metavar="NAME", help="Only runs of this experiment.")
 @click.option(
@@ -61,7 +61,7 @@ Levels = tuple[int, ...]
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help="Only this many runs, those with the highest win rate (column `from`: eval or learning).",
+    help="Only this many, those with the highest win rate (column `from`: of eval or learning).",
 )
 @click.option("--all", "every", is_flag=True, help="Also list the runs of sweep trials.")
 @options.as_json
