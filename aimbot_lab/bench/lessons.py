@@ -53,14 +53,14 @@ def bench_lessons(
             found = kept(kept_in, key, learn)
             done.append({**about, **found})
             steps = found["steps"]
-    found = [_of_seeds(runs) for runs in _by_way(done)]
+    rows = [_of_seeds(runs) for runs in _by_way(done)]
     title = (
         f"Steps to the proof of the last lesson (million) and seconds of the processor, median "
         f"[lowest, highest] of {seeds} seeds; win rate over its cells in {EPISODES} new episodes "
         "of each [95 %], and in the worst cell of all seeds by how the agent plays"
     )
-    document = {"episodes": EPISODES, "rows": found, "trainings": done}
-    return Report(document, [Table(title, found)])
+    document = {"episodes": EPISODES, "rows": rows, "trainings": done}
+    return Report(document, [Table(title, rows)])
 
 
 def _learned(config: CurriculumFile, most: int | None) -> dict[str, Any]:
