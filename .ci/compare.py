@@ -101,10 +101,12 @@ def compared(old: Commit, new: Commit, steps: int | None, only: list[str]) -> in
 
 
 def _scores(judged: Any) -> Any:
-    """What each player won and earned, in their order: names of keys differ between versions."""
-    players = judged.get("players", {}).values()
-    kept = [[one["overall"][key] for key in SCORES] for one in players]
-    return kept or judged
+    """What each player won and earned, in their order: names of keys differ between versions.
+
+    Nine digits of it, since a mean may be added up in another order.
+    """
+    players = [one["overall"] for one in judged.get("players", {}).values()]
+    return [[one[key] and float(f"{one[key]:.9g}") for key in SCORES] for one in players] or judged
 
 
 def _failed(found: Any) -> bool:
