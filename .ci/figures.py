@@ -8,6 +8,7 @@ command that fails leaves the figure as it was.
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,7 @@ def written(page: Path, command: str, place: Path) -> bool:
     kept = place / sha256(command.encode()).hexdigest()[:16]
     if not kept.exists():
         begun = time.monotonic()
-        words = [*command.split()[1:], "--markdown"]
+        words = [*shlex.split(command)[1:], "--markdown"]
         done = subprocess.run(
             [sys.executable, "-m", "aimbot_lab", *words],
             cwd=place,

@@ -212,6 +212,30 @@ def test_the_changelog_has_each_group_once_a_version() -> None:
         assert len(groups) == len(set(groups)), groups
 
 
+NUMBER = re.compile(r"\W*\d[\d.,]*( ?(%|million|thousand|µs|ms|s|k|M|MB))?( \[[^a-z]*)?")
+
+
+def figures_without_command(text: str) -> list[str]:
+    """Headings of sections whose tables are numbers for the most part, without a command."""
+    found = []
+    for section in re.split(r"(?m)^(?=#+ )", text):
+        rows = re.findall(r"(?m)^\|(.*)\|$", section)
+        cells = [cell.strip() for row in rows for cell in row.split("|")[1:]]
+        numbers = sum(bool(NUMBER.fullmatch(cell)) for cell in cells)
+        is_figure = numbers > 3 and numbers > 0.4 * len(cells)
+        if is_figure and not re.search(r"aimbot-lab \w|make \w|test_\w+\.py", section):
+            found.append(section.partition("\n")[0])
+    return found
+
+
+def test_figures_stand_beside_the_command_that_measures_them() -> None:
+    for page in PAGES:
+        assert figures_without_command(page.read_text(encoding="utf-8")) == [], page
+    table = "\n| a | b |\n|---|---|\n" + "| x | 1.5 [1, 2] |\n" * 5
+    told = f"# Told\n`aimbot-lab bench sim`{table}"
+    assert figures_without_command(f"# Speed{table}{told}") == ["# Speed"]
+
+
 def test_no_page_holds_both_sides_of_a_merge() -> None:
     for page in [*PAGES, ROOT / "CHANGELOG.md"]:
         assert not re.search(r"(?m)^(<{7}|>{7}) ", page.read_text(encoding="utf-8"))

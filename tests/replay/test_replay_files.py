@@ -140,3 +140,9 @@ def test_a_replay_of_another_version_that_plays_as_recorded_is_taken(
     document["simulator"] = "0.0.9"
     document[SEAL] = _seal(document)
     assert load_replay(file_of(tmp_path, json.dumps(document)))
+
+
+@pytest.mark.parametrize("world", ["goto", "gorge", "duel"])
+def test_replays_of_an_earlier_version_play_as_recorded(world: str) -> None:
+    kept = load_replay(Path(__file__).parent / "of_0_1_0" / f"{world}.json")
+    assert kept.episode.line.startswith("Warning|Result|")

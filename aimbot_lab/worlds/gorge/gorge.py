@@ -430,11 +430,13 @@ RANGES = OF_SAMPLERS + "sampler_ranges"  # as many to a parameter as the scenari
 # The number of rows is seen by the arrays, threads change nothing, and maps are compared by what
 # they hold.
 NOT_COMPARED = ("num_envs", "threads", "map")
+ADDED = ("windows='columns'",)  # defaults of settings that snapshots of before do not name
 
 
 def fingerprint(settings: GorgeSettings, maps: Maps) -> np.ndarray:
     """Lines "name=value" that tell which snapshots fit a world with `settings` on `maps`."""
-    lines = setting_lines(settings, without=NOT_COMPARED)
+    told = setting_lines(settings, without=NOT_COMPARED)
+    lines = [line for line in told if line not in ADDED]
     return np.array([*lines, *(f"map.{k}={one.content_hash}" for k, one in enumerate(maps))])
 
 
