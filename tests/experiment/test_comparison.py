@@ -27,6 +27,7 @@ from aimbot_lab.experiment.analysis.configurations import compare_configurations
 from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, LessonPassed
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.agents import TrackedAgent
+from aimbot_lab.experiment.runs.result import settings_that_differ
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.training.agents.agent import Agent
@@ -200,6 +201,13 @@ def test_only_cells_that_all_end_on_are_compared() -> None:
     found = compared([agent("all"), some])
     assert [row.cell for row in found.differences[0]] == [None, ("goto", 1), ("goto", 2)]
     assert found.left_out == ("goto 3", "goto 4", "goto 5")
+
+
+def test_lessons_that_one_run_lacks_are_counted_and_not_listed() -> None:
+    run, config = (one := agent("one")).run, one.config
+    more = [Lesson(name=name, targets={"goto": 1.0}) for name in ("second", "third")]
+    longer = replace(config, lessons=(*config.lessons, *more))
+    assert settings_that_differ([(run, config), (run, longer)]) == {"lessons": ("1", "3")}
 
 
 def test_runs_with_nothing_in_common_are_one_line() -> None:
