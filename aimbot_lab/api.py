@@ -50,7 +50,7 @@ def check_runs(runs: object, by: object) -> None:
     _require(_is_list(runs), "runs", "a list of runs", runs)
     assert isinstance(runs, Sequence)
     if len(runs) < 2:
-        raise ConfigurationError(f"runs: must be two at least (got {len(runs)})")
+        raise ConfigurationError(f"runs: must be at least two (got {len(runs)})")
     _require(by in GROUPS, "by", " or ".join(map(repr, GROUPS)), by)
 
 

@@ -38,7 +38,7 @@ WRONG = {
     "false": ("maybe", "11:17: train.use_rms_prop: must be true or false (got 'maybe')"),
     "n_steps: 16": (
         "clip_range: 0.3",
-        "10:15: train.clip_range: does nothing with plain_a2c: leave",
+        "10:15: train.clip_range: has no effect with plain_a2c: leave",
     ),
     "silu": ("siren", "12:19: train.network.kind: must be 'mlp' or 'silu' (got 'siren')"),
     "units: 16": ("units: 0", "12:32: train.network.units: must be at least 1 (got 0)"),

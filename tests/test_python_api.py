@@ -14,7 +14,7 @@ from aimbot_lab.foundation.errors import LabError
     [
         (lambda to: aimbot_lab.train("goto", "seed=2", data_dir=to), "overrides: must be a list"),
         (lambda to: aimbot_lab.compare("latest", data_dir=to), "runs: must be a list"),
-        (lambda to: aimbot_lab.compare(["a"], data_dir=to), "runs: must be two at least (got 1)"),
+        (lambda to: aimbot_lab.compare(["a"], data_dir=to), "runs: must be at least two (got 1)"),
         (
             lambda to: aimbot_lab.compare(["a", "b"], by="seed", data_dir=to),
             "by: must be 'run' or 'config' (got 'seed')",

@@ -39,7 +39,7 @@ class Commands(click.Group):
         except BrokenPipeError as error:
             # click takes it for a reader of our output who left, and is silent. But the standard
             # streams are guarded: this was a pipe or a connection to somewhere else.
-            raise LabError("a connection was closed from its other side") from error
+            raise LabError("a connection was closed by the other side") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by what they are for, with a line each."""

@@ -108,7 +108,7 @@ class _Launch:
                     return code
                 life.kill()
                 if verdict.loss is None:
-                    self._told.report("there is room for more processes: all begin again")
+                    self._told.report("there is room for more processes: all restart")
                     self._places.drop()
         except HeadLostError:
             raise  # which Ray would wait for
@@ -303,8 +303,8 @@ class RayHead:
         """Raise HeadLostError if it is gone."""
         if self.is_gone:
             raise HeadLostError(
-                f"Ray's head at {self.address} is gone; aimbot-lab resume goes on from the newest "
-                "checkpoint"
+                f"Ray's head at {self.address} is gone; aimbot-lab resume continues from the "
+                "newest checkpoint"
             )
 
 

@@ -292,6 +292,6 @@ class Behaviors:
         if sensors is None:  # no agent yet
             return
         if name not in self._actions:
-            raise WireError(f"behavior {name!a:.60} has agents, but was never introduced")
+            raise WireError(f"behavior {name!a:.60} has agents, but the build never described it")
         spec = BehaviorSpec(sensors, self._actions[name])
         self.known[name] = Behavior(spec, InfoCodec(spec), ActionCodec(spec.action_spec))

@@ -56,7 +56,7 @@ def play(session: PlayerSession, port: int, *, wait_s: float) -> None:
         except grpc.RpcError as error:
             if error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
                 raise LabError(
-                    f"the trainer took no message of {len(message or b'') / 2**20:.1f} MiB; it "
+                    f"the trainer accepts no message of {len(message or b'') / 2**20:.1f} MiB; it "
                     f"takes {MAX_MESSAGE // 2**20} MiB: play fewer agents"
                 ) from error
             LOG.info("the trainer is gone (%s)", error.code().name)

@@ -271,8 +271,8 @@ def verify(replay: Replay) -> None:
     if found != replay.trajectory_sha256:
         raise ReplayError(
             "the replay plays another episode than was recorded (trajectory "
-            f"{found[:12]}, recorded {replay.trajectory_sha256[:12]}): it is of another version "
-            "of the simulator"
+            f"{found[:12]}, recorded {replay.trajectory_sha256[:12]}): another version of "
+            "the simulator recorded it"
         )
 
 

@@ -117,7 +117,9 @@ def locate_data_folder(explicit: Path | None = None) -> DataFolder:
     try:
         root = Path(os.path.abspath(os.path.expanduser(_chosen(explicit))))
     except FileNotFoundError:
-        raise ConfigurationError("the working directory is gone; go to another one") from None
+        raise ConfigurationError(
+            "the working directory was deleted; change to another one"
+        ) from None
     if os.path.exists(root) and not os.path.isdir(root):
         raise ConfigurationError(f"data folder {root}: is a file, not a folder; {_CHOOSE_ANOTHER}")
     if not _is_unicode(root):
@@ -141,8 +143,8 @@ def _refuse_unset(explicit: Path) -> None:
     if explicit != Path() or Path.cwd().name == FOLDER_NAME or os.path.exists(DATABASE_NAME):
         return
     raise ConfigurationError(
-        "--data-dir: must name a folder (got an empty text or the working directory itself, which "
-        f"is not a data folder); for example --data-dir {FOLDER_NAME}"
+        "--data-dir: must name a folder (got an empty string or the working directory itself, "
+        f"which is not a data folder); for example --data-dir {FOLDER_NAME}"
     )
 
 

@@ -125,9 +125,7 @@ def find_run(
         for newest in list_own_trainings(data_folder, max_results=1, **at):
             return newest
         if list_runs(data_folder, max_results=1, **at):
-            raise ConfigurationError(
-                "'latest': all runs are a sweep's; give the id of one of these"
-            )
+            raise ConfigurationError("'latest': all runs belong to sweeps; give the id of one")
 
     def begins_so(run: RunSummary) -> bool:
         return run.run_id.startswith(beginning)
@@ -137,7 +135,7 @@ def find_run(
         found = newest_runs(data_folder, condition, begins_so, max_results=2, **at)
         matches = [*filter(begins_so, found)]
     if len(matches) != 1:
-        raise _no_run(beginning, "several runs begin so" if matches else "no such run")
+        raise _no_run(beginning, "several runs begin with that" if matches else "no such run")
     return matches[0]
 
 

@@ -486,7 +486,7 @@ def open_run(
         notify = never_raising(on_outage)
         for name, instead in _NOT_HEEDED.items():
             if os.environ.get(name):
-                notify(f"environment variable {name} is not heeded; {instead}")
+                notify(f"environment variable {name} is ignored; {instead}")
         monitor_end = store.monitor_system(run_id, resumed=False)
         tracker = start_tracker(run, folder, sink=sink, notify=notify, events=settings.tensorboard)
         return tracker.finishing(monitor_end)

@@ -630,7 +630,9 @@ def running_run(data_folder: DataFolder, run: str) -> RunFolder:
     if exact:
         return exact[0]
     if matches:
-        raise ConfigurationError(f"{run!r}: several running runs begin so; give more of the id")
+        raise ConfigurationError(
+            f"{run!r}: several running runs begin with that; give more of the id"
+        )
     running = ", ".join(str(one.run_id) for one in living) or "none"
     raise ConfigurationError(f"{run!r}: no such run is running here (running: {running})")
 
@@ -671,12 +673,12 @@ def refuse_unless_free(folder: RunFolder) -> None:
         )
     if owner.is_on_this_machine():
         raise ConfigurationError(
-            f"run {folder.run_id} is still being trained by {who}; "
-            f"end that process first, or train on here and have it stop there: {way}"
+            f"run {folder.run_id} is still trained by {who}; "
+            f"end that process first, or take the run over: {way}"
         )
     raise ConfigurationError(
-        f"run {folder.run_id} may still be being trained by {who}{_until(folder)}; "
-        f"if that process is dead, at once by: {way}"
+        f"run {folder.run_id} may still be trained by {who}{_until(folder)}; "
+        f"if that process is dead, resume it now: {way}"
     )
 
 

@@ -312,7 +312,7 @@ def checked_key(key: str) -> str:
 def checked_own_key(key: str) -> str:
     """`key`, a tag of a user's. Raises ValueError where MLflow or this package keeps it."""
     if key.startswith(KEPT_TAGS):
-        raise ValueError("lab. and mlflow. are kept for the project's")
+        raise ValueError("lab. and mlflow. are reserved")
     return checked_key(key)
 
 

@@ -431,7 +431,7 @@ def _her_faults(settings: TrainSettings) -> Iterator[SettingFault]:
     """What is wrong with the arguments of the replay buffer."""
     given = settings.options[HER_ARGUMENTS]
     if settings.options.get(REPLAY) != HER:
-        yield SettingFault(("options", HER_ARGUMENTS), f"does nothing without {REPLAY}: {HER}")
+        yield SettingFault(("options", HER_ARGUMENTS), f"has no effect without {REPLAY}: {HER}")
         return
     goals, strategy = "n_sampled_goal", "goal_selection_strategy"
     for name in given:
@@ -491,7 +491,7 @@ def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[SettingF
     for key in sorted((HYPER_PARAMETERS | of_networks) - (algorithm.takes - beside)):
         if getattr(settings, key) != getattr(usual, key):
             other = "options.train_freq" if key in beside & algorithm.takes else settings.algo
-            what = f"does nothing with {other}: leave it out"
+            what = f"has no effect with {other}: leave it out"
             if algorithm.numbers_only and key in known_options(algorithm):
                 what = f"is an option of {settings.algo}: write train.options.{key}"
             yield SettingFault((key,), what)

@@ -269,7 +269,7 @@ class ActorSettings:
             )
         for key, usual in ("pool", USUAL_POOL), ("preload", None):
             if not self.lag and getattr(self, key) != usual:
-                raise ValueError(f"{key} does nothing without a lag: leave it out")
+                raise ValueError(f"{key} has no effect without a lag: leave it out")
         if self.preload is not None and not self.number <= self.preload <= self.room:
             raise ValueError(
                 f"preload must be {self.number} to {self.room}, number to number * pool "

@@ -101,7 +101,7 @@ def test_a_run_has_one_trainer_however_many_containers_look_at_it(tmp_path: Path
         assert was == "RUNNING"
         code, _, messages = call(tmp_path, "resume", run_id, inside=OTHER_PIDS)
         assert code == 2
-        assert f"run {run_id} is still being trained by process" in messages
+        assert f"run {run_id} is still trained by process" in messages
         assert f"aimbot-lab resume {run_id} --take-over" in messages
         # Who takes it over has it alone: the first trainer notices, and writes no more.
         second = begin(

@@ -374,7 +374,7 @@ def test_closed_streams_are_no_place_for_other_files() -> None:
 def test_another_broken_pipe_is_told() -> None:
     done = shell("", "lose-a-connection")
     assert done.returncode == 1
-    assert done.stderr == "error: a connection was closed from its other side\n"
+    assert done.stderr == "error: a connection was closed by the other side\n"
 
 
 def test_code_that_ends_the_program_is_told_of() -> None:

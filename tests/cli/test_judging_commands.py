@@ -107,7 +107,7 @@ def test_one_run_alone_can_not_be_compared(run_id: str, data_folder: DataFolder)
     words = ["compare", run_id, "--data-dir", str(data_folder.root)]
     result = CliRunner().invoke(cli, words)
     assert result.exit_code == 2
-    assert "two runs at least" in result.output
+    assert "at least two runs" in result.output
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_a_living_run_is_refused_and_nothing_is_deleted(tmp_path: Path) -> None:
     folder = create_run_folder(DataFolder(tmp_path), owner).named(living)
     write_owner(folder.path / "owner.json", owner)
     told = invoke(tmp_path, "delete", dead, living, "--yes", wanted=2)
-    assert "is still being trained" in told.said
+    assert "is still trained" in told.said
     assert len(list_runs(DataFolder(tmp_path))) == 2
     assert running_run(DataFolder(tmp_path), "latest").run_id == living
 
@@ -156,7 +156,7 @@ def test_a_run_that_trains_elsewhere_is_refused(
 
 @pytest.mark.parametrize(
     ("tag", "reason"),
-    [("why", "must be KEY=VALUE"), ("lab.seed=1", "kept for the project"), ("a b?=1", "not a")],
+    [("why", "must be KEY=VALUE"), ("lab.seed=1", "are reserved"), ("a b?=1", "not a")],
 )
 def test_a_tag_that_can_not_be_is_told(tmp_path: Path, tag: str, reason: str) -> None:
     assert reason in invoke(tmp_path, "run", write(tmp_path), "--tag", tag, wanted=2).said

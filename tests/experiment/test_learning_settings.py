@@ -31,9 +31,9 @@ def trained_by(text: str) -> str:
         ),
         (
             "  algo: trpo\n  clip_range: 0.1\n",
-            "c.yaml:16:15: train.clip_range: does nothing with trpo: leave it out",
+            "c.yaml:16:15: train.clip_range: has no effect with trpo: leave it out",
         ),
-        ("  masks: true\n", "c.yaml:15:10: train.masks: does nothing with ppo: leave it out"),
+        ("  masks: true\n", "c.yaml:15:10: train.masks: has no effect with ppo: leave it out"),
         (
             "  algo: hybrid_ppo\n  dual_clip: 1\n",
             "c.yaml:16:14: train.dual_clip: must be greater than 1 (got 1)",

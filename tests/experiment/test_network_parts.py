@@ -58,7 +58,7 @@ BROKEN = [
     (
         ("train.algo=ppo", ENCODED),
         "train.network.units",
-        "does nothing with ppo: leave it out, or use algo: hybrid_ppo",
+        "has no effect with ppo: leave it out, or use algo: hybrid_ppo",
     ),
     (
         ("train.network.memory={sequence_length: 48}",),
@@ -79,13 +79,13 @@ BROKEN = [
     (
         ("train.algo=recurrent_ppo", "train.network.memory={}"),
         "train.network.memory",
-        "does nothing with recurrent_ppo: leave it out, or set train.options.lstm_hidden_size",
+        "has no effect with recurrent_ppo: leave it out, or set train.options.lstm_hidden_size",
     ),
     (("train.samples.keep=65",), "train.samples.keep", "at most 64"),
     (
         ("train.algo=ppo", "train.samples.keep=2"),
         "train.samples",
-        "does nothing with ppo: leave it out",
+        "has no effect with ppo: leave it out",
     ),
     (
         ("train.engine=fused", "train.samples.keep=2"),
@@ -139,7 +139,7 @@ def test_all_that_is_wrong_with_a_network_is_said_at_once() -> None:
 
 def test_keys_without_attention_are_said_and_not_refused() -> None:
     plan = planned("train.network.units.keys=8")
-    assert any("keys does nothing without train.target: attention" in one for one in plan.warnings)
+    assert any("keys has no effect without train.target: attention" in one for one in plan.warnings)
     assert not any("keys" in one for one in planned(ENCODED).warnings)
 
 

@@ -115,7 +115,7 @@ def test_a_lesson_more_is_a_change(file: Path, tmp_path: Path) -> None:
 def test_a_run_that_a_process_has_is_refused(data_folder: DataFolder, file: Path) -> None:
     set_alive(begun(data_folder, "a1", load_curriculum(file)))
     (run,) = resumable_runs(data_folder)
-    with pytest.raises(ConfigurationError, match="run a1 is still being trained by process"):
+    with pytest.raises(ConfigurationError, match="run a1 is still trained by process"):
         check_resume(run, load_curriculum(file), data_folder)
 
 
@@ -230,7 +230,7 @@ def test_a_checkpoint_of_an_older_version_is_resumed_with_a_line(
     told: list[str] = []
     taken_up = restore(run, FakeTraining(), crew=Crew(), notify=told.append)  # type: ignore[arg-type]
     assert taken_up.step == 500
-    assert [line.count("resolved.yaml: is taken as it is") for line in told] == [1] * (
+    assert [line.count("resolved.yaml: is used unchecked") for line in told] == [1] * (
         not with_hash
     )
     taken_up.folder.keep(Checkpoint(600, b"state"))

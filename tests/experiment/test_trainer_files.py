@@ -350,7 +350,7 @@ REFUSED = [
     ),
     (
         f"{HEAD}    init_path: None\n",
-        "t.yaml:4:16: behaviors.Runner.init_path: None is a text here; YAML's word is null",
+        "t.yaml:4:16: behaviors.Runner.init_path: None is a string here; write null",
     ),
     (
         f"{HEAD}environment_parameters:\n  a: {{sampler_type: uniform, sampler_parameters: "

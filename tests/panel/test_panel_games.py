@@ -259,7 +259,7 @@ def test_an_agent_acts_in_the_world_that_it_learned_in(tmp_path: Path) -> None:
 
 
 def test_a_run_that_shows_no_agent_in_time_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="has no agent yet: it gets ready, or is in a long update"):
+    with pytest.raises(LabError, match="has no agent yet: it is starting, or in a long update"):
         present_agent(FakeLab(tmp_path), seconds=0.0)
     assert list((tmp_path / "mail").iterdir()) == []  # the request is withdrawn
 

@@ -282,7 +282,7 @@ def test_a_name_that_was_not_listed_opens_nothing(page: Page, tmp_path: Path) ->
     for name in ("gone", "../runs", "/etc"):
         assert page.ask("sweep", "watch", name=name) == {"done": True}
         told = page.wait_for("sweep", "error")
-        assert told["message"] == "there is no such sweep in this data folder any more"
+        assert told["message"] == "that sweep is no longer in this data folder"
     assert not (tmp_path / "sweeps").exists()
 
 

@@ -85,7 +85,7 @@ def test_runs_are_found_compared_renamed_tagged_and_deleted(
         page.locator(f"tr[data-run='{first}']").get_by_role("button", name="Edit").click()
         page.get_by_label("Tags").fill("lab.seed=7")
         page.get_by_role("button", name="Save").click()
-        wait_for_text(page, ".notice", "tag: lab. and mlflow. are kept for the project's")
+        wait_for_text(page, ".notice", "tag: lab. and mlflow. are reserved")
         page.locator("dialog").get_by_role("button", name="Delete …").click()
         wait_for_text(page, "dialog", "Delete walker\\?.*can't be brought back")
         page.get_by_role("button", name="Delete for good").click()

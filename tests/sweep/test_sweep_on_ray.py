@@ -104,7 +104,7 @@ def test_a_stop_leaves_the_trials_for_later(tmp_path: Path, server: str) -> None
         pass
     first.send_signal(signal.SIGINT)
     _, err = first.communicate(timeout=300)
-    assert (first.returncode, "--resume goes on" in err) == (130, True), err
+    assert (first.returncode, "--resume continues" in err) == (130, True), err
     record = find_record(folder, "stopped", server)
     ended = [trial.number for trial in record.study.get_trials() if trial.state.is_finished()]
     record.storage.close()

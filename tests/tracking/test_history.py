@@ -118,7 +118,7 @@ def test_two_runs_that_begin_so_are_not_guessed_between(data_folder):
     ids = [finished_run(data_folder, "run") for _ in range(17)]  # two of them begin alike
     first = [run_id[0] for run_id in ids]
     common = next(letter for letter in first if first.count(letter) > 1)
-    with pytest.raises(ConfigurationError, match="several runs begin so"):
+    with pytest.raises(ConfigurationError, match="several runs begin with that"):
         find_run(data_folder, common)
 
 

@@ -170,8 +170,8 @@ def test_variables_that_others_heed_are_said_to_have_no_effect(data_folder, monk
     told = []
     open_run(data_folder, SETTINGS, RunDescription("n"), on_outage=told.append).finish("FINISHED")
     assert [text.partition(";")[0] for text in told] == [
-        "environment variable MLFLOW_EXPERIMENT_ID is not heeded",
-        "environment variable MLFLOW_RUN_ID is not heeded",
+        "environment variable MLFLOW_EXPERIMENT_ID is ignored",
+        "environment variable MLFLOW_RUN_ID is ignored",
     ]
 
 

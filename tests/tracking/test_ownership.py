@@ -164,7 +164,7 @@ def test_a_lock_file_that_was_deleted_ends_no_living_run(data_folder, dead_run):
     for folder in (living, dead_run):
         (folder.path / folder.owner.lock).unlink()
     assert not find_run_folder(data_folder, "a" * 32).is_free
-    with pytest.raises(ConfigurationError, match="still being trained"):
+    with pytest.raises(ConfigurationError, match="still trained"):
         claim_run(data_folder, "a" * 32)
     gone = replace(dead_run.owner, pid=2**22 + 1)
     write_owner(dead_run.path / "owner.json", gone)
@@ -185,7 +185,7 @@ def test_every_container_of_a_machine_sees_that_an_owner_lives(data_folder, monk
         seen_from(patch, **place)
         assert close_orphan_runs(data_folder) == []
         assert [one.run_id for one in living_folders(data_folder)] == ["a" * 32]
-        with pytest.raises(ConfigurationError, match="still being trained by process"):
+        with pytest.raises(ConfigurationError, match="still trained by process"):
             claim_run(data_folder, "a" * 32)
 
 

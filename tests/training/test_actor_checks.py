@@ -53,18 +53,18 @@ MEMORY = "  network: {memory: {size: 8, sequence_length: 8}}\n  actors"
         ("number: 4}", "number: 4, lag: 2}", "8:28: train.actors.lag: must be at most 1"),
         ("number: 4}", "number: 0}", "8:20: train.actors.number: must be at least 1"),
         ("number: 4}", "number: 4, lag: 1, preload: 3}", "train.actors.preload: must be 4 to 8"),
-        ("number: 4}", "number: 4, preload: 4}", "train.actors.preload: does nothing without a"),
+        ("number: 4}", "number: 4, preload: 4}", "train.actors.preload: has no effect without a"),
         (
             "number: 4}",
             "number: 4, pool: 3}",
-            "8:29: train.actors.pool: does nothing without a lag",
+            "8:29: train.actors.pool: has no effect without a lag",
         ),
         (
             "number: 4}",
             "number: 4, correction: v}",
             "train.actors.correction: must be 'none' or 'vtrace'",
         ),
-        ("hybrid_ppo", "ppo", "train.actors: does nothing with ppo: leave it out"),
+        ("hybrid_ppo", "ppo", "train.actors: has no effect with ppo: leave it out"),
         ("  actors", "  samples: {keep: 2}\n  actors", "train.samples.keep: must be 1 with actors"),
         ("  actors", "  reward_scale: running\n  actors", "must be a number with actors"),
         ("  actors", MEMORY, "train.actors: needs a network without memory"),
@@ -94,7 +94,7 @@ def test_actors_that_can_play_are_let_through(tmp_path: Path) -> None:
 def test_a_plan_of_ones_own_is_checked_as_a_file_is() -> None:
     with pytest.raises(ConfigurationError, match=r"train\.actors\.number: must divide"):
         Training(plan(actors=ActorSettings(number=5)), group=OwnActors())
-    with pytest.raises(ConfigurationError, match="does nothing with ppo"):
+    with pytest.raises(ConfigurationError, match="has no effect with ppo"):
         Training(plan(algo="ppo", engine="auto", actors=ActorSettings(number=2)))
 
 

@@ -198,7 +198,7 @@ def test_a_network_without_an_answer_is_refused_in_a_line() -> None:
     broken = player("plain", 1)
     for weight in broken.agent.policy.parameters():  # type: ignore[attr-defined]
         weight.data[:] = float("nan")
-    with pytest.raises(LabError, match="network gives NaN or infinity"):
+    with pytest.raises(LabError, match="network outputs NaN or infinity"):
         league([broken, player("plain", 2)])
 
 

@@ -259,7 +259,7 @@ def test_weights_too_large_to_answer_with_are_told_in_a_line(agent: Path) -> Non
     change_weights(agent, lambda w: [tensor.fill_(3e38) for tensor in w.values()])
     loaded = load_agent(agent).agent
     observations = np.ones((ROWS, 51), np.float32)
-    with pytest.raises(LabError, match="network gives NaN or infinity"):
+    with pytest.raises(LabError, match="network outputs NaN or infinity"):
         loaded.act(observations)
 
 

@@ -651,8 +651,8 @@ train: {algo: sac, total_steps: 100OPTIONS}
         (BOX, ", options: {policy_kwargs: {features_extractor: small}}", "shows pictures"),
         (BOX, ", options: {replay_buffer: her}", "her needs an environment of goals"),
         (BOX, ", options: {replay_buffer: him}", "must be her"),
-        (BOX, ", options: {replay_buffer_kwargs: {}}", "does nothing without replay_buffer: her"),
-        (BOX, ", n_epochs: 7", "does nothing with sac: leave it out"),
+        (BOX, ", options: {replay_buffer_kwargs: {}}", "has no effect without replay_buffer: her"),
+        (BOX, ", n_epochs: 7", "has no effect with sac: leave it out"),
         (spaces.Discrete(2), "", "sac needs continuous actions [^\\n]*use ppo or dqn"),
         (
             spaces.Box(np.float32([0, -np.inf]), np.float32([1, 5])),

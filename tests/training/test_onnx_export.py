@@ -192,7 +192,7 @@ def test_a_file_that_plays_otherwise_is_not_written(
         return self._with_bins([scores[:, 0].long() * 0] * 4, observation)
 
     monkeypatch.setattr(DeployedPolicy, "_actions", wrong)
-    with pytest.raises(LabError, match="plays otherwise than the agent"):
+    with pytest.raises(LabError, match="plays differently from the agent"):
         export_onnx(saved, tmp_path / "agent.onnx", observations=100)
     assert [path.name for path in tmp_path.iterdir()] == ["agent"]
 

@@ -262,6 +262,6 @@ def test_settings_of_networks_are_refused(tmp_path: Path) -> None:
     env = "world: gorge, features: [position, list_treasure]"
     lines = faults(tmp_path, env, train=", batch_size: 64, network: {layers: [8]}")
     assert [line.partition("train.")[2] for line in lines] == [
-        f"{key}: does nothing with q_learning: leave it out" for key in ("batch_size", "network")
+        f"{key}: has no effect with q_learning: leave it out" for key in ("batch_size", "network")
     ]
     assert not list(settings_faults(plan().train))

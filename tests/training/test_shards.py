@@ -111,5 +111,5 @@ def test_shards_are_of_no_use_to_the_torch_engine() -> None:
     asked = {"algo": "hybrid_ppo", "batch_size": 1024}
     assert shard_count(TrainSettings(**asked, engine="torch"), 64) == 1
     assert shard_count(TrainSettings(**asked, shards=2), 64) == 2
-    with pytest.raises(ValueError, match=r"does nothing with train\.engine: torch"):
+    with pytest.raises(ValueError, match=r"has no effect with train\.engine: torch"):
         shard_count(TrainSettings(**asked, engine="torch", shards=2), 64)

@@ -88,7 +88,7 @@ def test_an_agent_is_exported_for_its_scene(data: Path) -> None:
     invoke(data, "export", "latest", "-o", plain, "--for", "plain")
     assert [one.name for one in session(plain).get_inputs()] == ["observation", "noise"]
     refused = invoke(data, "export", "latest", "-o", data / "folder", "--for", "unity", wanted=2)
-    assert refused.said == "--for unity: is the form of an .onnx file alone"
+    assert refused.said == "--for unity: is only for .onnx files"
 
 
 def test_a_build_had_its_agent_saved_and_its_errors_are_tracked(data: Path) -> None:

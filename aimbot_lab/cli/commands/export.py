@@ -91,10 +91,10 @@ def export(
     if not output.absolute().parent.is_dir():
         raise ConfigurationError(f"--output {output}: there is no such folder")
     if form is not None and suffix != ONNX:
-        raise ConfigurationError(f"--for {form}: is the form of an .onnx file alone")
+        raise ConfigurationError(f"--for {form}: is only for .onnx files")
     if temperature is not None and suffix == ZIP:
         raise ConfigurationError(
-            "--temperature: of a .zip file `predict(deterministic=...)` chooses it"
+            "--temperature: a .zip file has none; `predict(deterministic=...)` chooses"
         )
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
     try:

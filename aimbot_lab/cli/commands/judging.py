@@ -251,7 +251,7 @@ def compare(
     by, filters = given.pop("by"), given.pop("filters")
     runs = tuple(options.named_runs(runs, filters, place)) if filters else runs
     if len(runs) < 2:
-        raise click.UsageError("two runs at least are needed; aimbot-lab runs lists them")
+        raise click.UsageError("at least two runs are needed; aimbot-lab runs lists them")
     if output is not None:
         check_output(output)
     from aimbot_lab.experiment.analysis.comparison import ComparisonRequest

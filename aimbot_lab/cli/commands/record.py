@@ -155,7 +155,7 @@ def _demonstrate(
     if output.suffix.lower() != DEMO_SUFFIX:
         raise ConfigurationError(f"--output {output}: ML-Agents reads files that end in .demo")
     if len(sources) != 1 or Path(sources[0]).is_file() or against is not None:
-        raise ConfigurationError("--demo: takes one RUN, whose agent plays by itself")
+        raise ConfigurationError("--demo: needs exactly one RUN, and no --against")
     check_output(output)
     found = fetch_agent(
         sources[0], agent, data_folder=place.folder, tracking_uri=place.tracking_uri

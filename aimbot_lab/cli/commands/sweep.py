@@ -191,7 +191,7 @@ def begun(
         click.echo(one_line(f"{failed.line}; it is run again"), err=True)
     known = len(record.search_queue().trials)
     if known > record.trials:
-        click.echo(f"{known} trials have begun already: no other one begins", err=True)
+        click.echo(f"{known} trials have begun already; none is added", err=True)
     return record
 
 
@@ -208,7 +208,7 @@ def _shown(result: "SweepResult", *, as_json: bool) -> int:
         which = "best values of the search, not all confirmed" if unconfirmed else "best values"
         click.echo(f"Train with the {which}: aimbot-lab run {best}", err=as_json)
     if not result.is_done:
-        click.echo("stopped; the same command with --resume goes on", err=True)
+        click.echo("stopped; the same command with --resume continues", err=True)
         return STOPPED
     if best is None:
         click.echo("error: no trial has a value; the table says why", err=True)

@@ -283,14 +283,16 @@ def _unknown(path: KeyPath, section: str) -> Diagnostic:
     inside = {one for one in places if one.rpartition(".")[0] == section} - {*WHOLE_FILE}
     known = advice(name, sorted(one.rpartition(".")[2] for one in inside))
     way = f"it stands in {elsewhere[0].rpartition('.')[0]}" if elsewhere else known
-    return Diagnostic(path, f"is not a key of ML-Agents 1.1.0 there ({way})", about_key=True)
+    return Diagnostic(
+        path, f"is not a key of ML-Agents 1.1.0 at this place ({way})", about_key=True
+    )
 
 
 def _typed(key: Key, value: Any) -> Any:
     """`value` as ML-Agents reads it, which takes numbers as text, too."""
     kind = str if key.usual is None and key.ours else type(key.usual)
     if value == "None":
-        raise ValueError("None is a text here; YAML's word is null")
+        raise ValueError("None is a string here; write null")
     if kind is tuple and isinstance(value, list):
         return [str(one) for one in value]
     if kind not in (int, float):

@@ -267,9 +267,7 @@ def resume_run(
         tracker = reopen_run(data_folder, run.run_id, claimed=claimed, on_outage=notify)
     except BaseException:
         if claimed.give_back():
-            notify(
-                f"run {run.run_id} was given back; where a process trains it unaware, it goes on"
-            )
+            notify(f"run {run.run_id} was given back; a process that still trains it continues")
         raise
     with suppress(OSError):  # then the command that finds it dead ends it as FAILED, as it was
         note_spent_steps(run.folder.checkpoints, None)
@@ -309,7 +307,7 @@ def restore(run: ResumableRun, training: Training, *, crew: Crew, notify: Notify
         raise ConfigurationError(f"{newest.path}: {fault}")
     if newest.configuration is None:
         notify(
-            f"{path / RESOLVED_NAME}: is taken as it is: the checkpoint at step {newest.step:,} is "
+            f"{path / RESOLVED_NAME}: is used unchecked: the checkpoint at step {newest.step:,} is "
             "of an older version, which kept no hash of it"
         )
     try:

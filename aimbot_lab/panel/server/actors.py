@@ -199,7 +199,7 @@ def present_agent(folder: RunFolder, *, seconds: float = ANSWER_SECONDS) -> Path
     if answer is not None:
         raise LabError(f"run {folder.path.name[:12]} shows no agent: {answer['error']}")
     raise LabError(
-        f"run {folder.path.name[:12]} has no agent yet: it gets ready, or is in a long update; "
+        f"run {folder.path.name[:12]} has no agent yet: it is starting, or in a long update; "
         "choose it again in a while, or let a script act"
     )
 

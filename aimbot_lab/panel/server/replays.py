@@ -194,7 +194,7 @@ class ReplayList:
                 yield path
             return
         if key not in self._paths:
-            raise ConfigurationError("that replay is not listed any more; choose it again")
+            raise ConfigurationError("that replay is no longer listed; choose it again")
         yield self._paths[key]
 
 

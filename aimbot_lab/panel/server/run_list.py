@@ -84,7 +84,7 @@ class Sweeps:
         from aimbot_lab.sweep.record import find_record
 
         if name not in self._files():
-            raise ConfigurationError("there is no such sweep in this data folder any more")
+            raise ConfigurationError("that sweep is no longer in this data folder")
         if name not in self._records:
             self._records[name] = find_record(self._data_folder, name, None, may_run=never)
         return self._records[name]
@@ -486,7 +486,7 @@ class LiveRun:
         """The folder of the run, which trains. Raises ConfigurationError where it does not."""
         folder = self._list.find(self.run_id)
         if folder is None or folder.is_free:
-            raise ConfigurationError(f"run {self.run_id[:12]} does not train here any more")
+            raise ConfigurationError(f"run {self.run_id[:12]} no longer trains here")
         return folder
 
     async def ask(self, document: Mapping[str, Any]) -> dict[str, Any]:

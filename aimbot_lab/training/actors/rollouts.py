@@ -301,7 +301,9 @@ def fill(model: HybridPPO, blocks: Sequence[Block]) -> None:
 def check_actors(plan: TrainingPlan) -> None:
     """Raise ConfigurationError where no actors can play for `plan`."""
     if plan.train.algo != HYBRID_PPO.name:
-        raise ConfigurationError(f"train.actors: does nothing with {plan.train.algo}: leave it out")
+        raise ConfigurationError(
+            f"train.actors: has no effect with {plan.train.algo}: leave it out"
+        )
     if plan.self_play is not None:
         raise ConfigurationError("train.actors: must be left out under self_play")
     faults = actor_faults(plan.env, plan.train)

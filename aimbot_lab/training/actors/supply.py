@@ -160,8 +160,8 @@ def _values(answers: Sequence[Answer], kind: type[LabError]) -> Iterator[tuple[i
             raise kind(f"actor {answer.actor}: {answer.fault}")
         if answer.is_lost:
             raise RunFailedError(
-                f"actor {answer.actor} is gone, and its rows with it: resume the run, or let "
-                "actors come back by train.actors.lag: 1"
+                f"actor {answer.actor} is gone, and its rows with it: resume the run, or "
+                "set train.actors.lag: 1, with which lost actors restart"
             )
         yield answer.actor, answer.value
 
@@ -169,8 +169,8 @@ def _values(answers: Sequence[Answer], kind: type[LabError]) -> Iterator[tuple[i
 def _refuse(hanging: Mapping[int, float]) -> None:
     for actor, seconds in hanging.items():
         raise RunFailedError(
-            f"actor {actor} has played nothing for {seconds:.0f} s: resume the run, or let actors "
-            "that hang begin again by train.actors.lag: 1"
+            f"actor {actor} has played nothing for {seconds:.0f} s: resume the run, or set "
+            "train.actors.lag: 1, with which hanging actors restart"
         )
 
 

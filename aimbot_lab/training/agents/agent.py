@@ -199,7 +199,7 @@ class Agent:
         except (Exception, SystemExit) as error:
             failed: LabError | None = foreign_failure(self.train, error)
             if failed is None and isinstance(error, ValueError):  # torch refuses a distribution
-                failed = LabError("the agent's network gives NaN or infinity")
+                failed = LabError("the agent's network outputs NaN or infinity")
             if failed is None:
                 raise
             raise failed from error

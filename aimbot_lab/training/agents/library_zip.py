@@ -109,7 +109,7 @@ def _compared(
     other = int(apart[:, :count].any(axis=1).sum())
     if other or not largest <= CLOSE:
         raise LabError(
-            f"{kind.__name__}.load plays otherwise than the agent: {other} of {ROWS} choices, "
+            f"{kind.__name__}.load plays differently from the agent: {other} of {ROWS} choices, "
             f"numbers by up to {largest:g} of their range"
         )
     return ZipCheck(kind.__name__, ROWS, largest, observations.space)

@@ -506,10 +506,10 @@ def export_onnx(
 
 
 def refuse_difference(check: OnnxCheck) -> None:
-    """Raise LabError where the file plays otherwise than the agent."""
+    """Raise LabError where the file plays differently from the agent."""
     if check.other_choices or not check.largest <= max(CLOSE, ROUNDINGS * check.rounding):
         raise LabError(
-            f"the ONNX file plays otherwise than the agent: {check.other_choices} of "
+            f"the ONNX file plays differently from the agent: {check.other_choices} of "
             f"{check.observations} choices, numbers by up to {check.largest:.2g} of their range"
         )
     if check.memory_difference > STATE_CLOSE:

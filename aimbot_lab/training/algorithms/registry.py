@@ -110,7 +110,7 @@ def shard_count(settings: TrainSettings, rows: int) -> int:
     Raises ShardCountError for a number that does not divide, and for one that nothing asks for.
     """
     if settings.engine == "torch" and settings.shards != "auto":
-        raise ShardCountError("does nothing with train.engine: torch: leave it out")
+        raise ShardCountError("has no effect with train.engine: torch: leave it out")
     if settings.algo != HYBRID_PPO.name or not surely_fused(settings):
         return 1
     memory = memory_shape(settings)

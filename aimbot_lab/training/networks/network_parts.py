@@ -188,7 +188,7 @@ def part_faults(
             other = f"use algo: {OURS}"
             if key == "memory" and train.algo == "recurrent_ppo":
                 other = "set train.options.lstm_hidden_size"
-            what = f"does nothing with {train.algo}: leave it out, or {other}"
+            what = f"has no effect with {train.algo}: leave it out, or {other}"
             yield SettingFault(("network", key), what)
         if isinstance(network, NetworkSettings):
             yield from _picture_faults(network, spec, env)
@@ -214,7 +214,7 @@ def part_remarks(train: TrainSettings) -> Iterator[str]:
         return
     units, memory = network.units, network.memory
     if units is not None and units.keys and train.target != "attention":
-        yield "train.network.units.keys does nothing without train.target: attention"
+        yield "train.network.units.keys has no effect without train.target: attention"
     if memory is not None and memory.sequence_length == 1:
         yield (
             "train.network.memory.sequence_length 1: the agent remembers and can't learn to, as no "
