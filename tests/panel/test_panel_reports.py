@@ -164,12 +164,12 @@ def test_the_page_proves_a_passed_lesson_and_heads_with_no_other(
             "steps per second29.3 kwhile it trained",
         ]
         assert tiles[3] == "win rate, last passed lesson92.5 %c: progress > 0.5"
-        proven = "92.5 % (30.2 % to 100.0 %)", "40"
+        proven = "92.5 % [30.2, 100.0]", "40"
         assert [row[4:] for row in rows] == [
             [*proven, "> 30 %", "22.1 of 20"],
-            ["100.0 % (99.9 % to 100.0 %)", proven[1], "> 30 % (each cell)", "22.1 of 20"],
-            ["92.5 % (80.0 % to 100.0 %)", proven[1], "progress > 0.5", "0.5123 (no test)"],
-            ["100.0 % (4.0 % to 100.0 %)", "2", "> 30 %", "1.4 of 20"],
+            ["100.0 % [99.9, 100.0]", proven[1], "> 30 % (each cell)", "22.1 of 20"],
+            ["92.5 % [80.0, 100.0]", proven[1], "progress > 0.5", "0.5123 (no test)"],
+            ["100.0 % [4.0, 100.0]", "2", "> 30 %", "1.4 of 20"],
         ]
         tiles, rows = page.evaluate(DRAW, [shown(BEGUN), told])
         assert tiles[3] == "win rate, last passed lesson–none was passed"
@@ -180,7 +180,7 @@ def test_the_page_proves_a_passed_lesson_and_heads_with_no_other(
             "steps per second21 kat its last report",
         ]
         assert tiles[3] == "win rate, last passed lesson50.0 %one"
-        assert (rate, asked, found) == ("50.0 % (25.0 % to 75.0 %)", "–", "–")
+        assert (rate, asked, found) == ("50.0 % [25.0, 75.0]", "–", "–")
 
 
 PROGRESS = """async ([lessons]) => {
@@ -208,7 +208,7 @@ def test_the_live_page_says_by_what_each_lesson_was_passed(
         "passed at step 1,800",
         "now",
     ]
-    assert gauges == ["100.0 % [99.9 % to 100.0 %], threshold 30 %", "1.35 of 1/α = 20"]
+    assert gauges == ["100.0 % [99.9, 100.0], threshold 30 %", "1.35 of 1/α = 20"]
 
 
 RETURNS = """async ([lesson]) => {

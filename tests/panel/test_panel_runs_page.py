@@ -41,7 +41,7 @@ def test_runs_are_found_compared_renamed_tagged_and_deleted(
     with running_panel(data.root, here=tmp_path) as panel, browser.page(panel, "runs") as page:
         wait_for_text(page, ".run-head [role=status]", "^2 runs$")
         row = page.locator(f"tr[data-run='{second}']")
-        assert row.locator("td").nth(3).text_content() == "90.0 % [85.0 % to 95.0 %]"
+        assert row.locator("td").nth(3).text_content() == "90.0 % [85.0, 95.0]"
         assert row.locator("td").nth(4).text_content() == "narrow ways, 1 of 2 passed"
         page.get_by_label("Filter").fill("kind=slow passed")
         wait_for_text(page, ".run-head [role=status]", "^1 of 2 runs$")
@@ -62,7 +62,7 @@ def test_runs_are_found_compared_renamed_tagged_and_deleted(
         over = page.locator(".curve .u-over")
         box = over.bounding_box()
         over.hover(position={"x": box["width"] / 2, "y": 50})
-        wait_for_text(page, ".u-legend", r"walker.*% \[.*% to .*%\].*runner.*% \[.*% to .*%\]")
+        wait_for_text(page, ".u-legend", r"walker.*% \[.*, .*\].*runner.*% \[.*, .*\]")
         page.mouse.down()
         page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 60, steps=4)
         page.mouse.up()

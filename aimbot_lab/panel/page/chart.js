@@ -2,7 +2,7 @@
 // Drawn by uPlot (vendor/uPlot), a script of its own that index.html loads.
 
 import { el, fill, say } from "./dom.js";
-import { brief, count, interval, isNumber, percent } from "./format.js";
+import { brief, count, isNumber, percent, rate } from "./format.js";
 
 const HEIGHT = 260; // px
 const COLUMNS = 3; // of a curve: its line and both ends of its intervals
@@ -44,6 +44,7 @@ export function curveView() {
       plot = new window.uPlot(options(), data, place);
     }
     show(range);
+    if (plot.cursor.left < 0) plot.setLegend({ idx: data[0].length - 1 }); // the last values, where nothing is pointed at
     const canvas = plot.ctx.canvas;
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `${told.title}: ${told.lines.map((one) =>
@@ -105,7 +106,7 @@ export function curveView() {
   function valueWords(made, k, value, at) {
     if (at === null) return words(told.lines[k].values.at(-1));
     const [lower, upper] = [2, 3].map((column) => made.data[COLUMNS * k + column]?.[at]);
-    return isNumber(lower) && isNumber(value) ? `${words(value)} [${interval(lower, upper)}]` : words(value);
+    return isNumber(lower) && isNumber(value) ? rate(value, lower, upper) : words(value);
   }
 
   function drawPassed(made) {

@@ -32,9 +32,11 @@ export function shownEnds(lower, upper, digits) {
   return [low, high];
 }
 
-/** 26.1 % to 99.9 %. */
-export function interval(lower, upper, digits = 1) {
-  return shownEnds(lower, upper, digits + 2).map((end) => percent(end, digits)).join(" to ");
+/** 91.2 % [88.5, 93.4], as the terminal shows it. */
+export function rate(value, lower, upper, digits = 1) {
+  if (!isNumber(lower)) return percent(value, digits);
+  const ends = shownEnds(lower, upper, digits + 2).map((end) => (100 * end).toFixed(digits));
+  return `${percent(value, digits)} [${ends.join(", ")}]`;
 }
 
 /** 12 s, 3 min 20 s, 2 h 5 min. */

@@ -1,7 +1,7 @@
 // Play: a person plays episodes, and others the same ones beside.
 
 import { el, fill, say } from "../dom.js";
-import { interval, percent } from "../format.js";
+import { rate } from "../format.js";
 import { resultWords } from "../scene/match.js";
 import { Stage } from "../scene/stage.js";
 
@@ -144,7 +144,7 @@ export function open(place, panel) {
     scores.hidden = false;
     fill(body, rows.map((row) => el("tr", {}, [
       row.who, row.cell, `${row.wins} of ${row.episodes}`,
-      `${percent(row.wins / row.episodes, 0)} (${interval(row.low, row.high, 0)})`,
+      rate(row.wins / row.episodes, row.low, row.high, 0),
       row.seconds === null ? "–" : `${row.seconds.toFixed(1)} s`,
     ].map((cell, k) => el(k ? "td" : "th", k ? {} : { scope: "row" }, cell)))));
   });

@@ -2,7 +2,7 @@
 
 import { curveView } from "../chart.js";
 import { el, fill, say } from "../dom.js";
-import { brief, clock, count, interval, isNumber, percent } from "../format.js";
+import { brief, clock, count, isNumber, rate } from "../format.js";
 import { stateWords } from "./training.js";
 
 export const name = "runs";
@@ -203,9 +203,6 @@ function textOf(run) {
 }
 
 function worthOf(run) {
-  if (isNumber(run.win_rate)) {
-    const ends = isNumber(run.lower) ? ` [${interval(run.lower, run.upper)}]` : "";
-    return [el("strong", {}, percent(run.win_rate)), el("span", { className: "quiet" }, ends)];
-  }
+  if (isNumber(run.win_rate)) return rate(run.win_rate, run.lower, run.upper);
   return isNumber(run.mean_return) ? `mean return ${brief(run.mean_return)}` : "–";
 }

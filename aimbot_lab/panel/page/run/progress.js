@@ -1,7 +1,7 @@
 // How a run stands: lessons as a line, win rate, evidence, the table of targets and difficulties.
 
 import { el, fill, say } from "../dom.js";
-import { brief, count, duration, interval, isNumber, percent } from "../format.js";
+import { brief, count, duration, isNumber, percent, rate as rateText } from "../format.js";
 import { tile } from "../tile.js";
 import { odds } from "./proof.js";
 
@@ -79,7 +79,7 @@ export function progressView() {
     const { win_rate: value, lower, upper } = status.win_rate;
     rate.set({ low: lower, high: upper, value, mark: status.threshold });
     const against = status.threshold === null ? "" : `, threshold ${shortPercent(status.threshold)}`;
-    say(rate.words, isNumber(value) ? `${percent(value)} [${interval(lower, upper)}]${against}` : `not known yet${against}`);
+    say(rate.words, isNumber(value) ? `${rateText(value, lower, upper)}${against}` : `not known yet${against}`);
     say(rate.below, status.window ? `95 % interval, last ${count(status.window)} episodes of the lesson`
       : "the first episodes that begin and end in the lesson are awaited");
   }

@@ -1,11 +1,11 @@
 // How a win rate and its evidence are shown; what a lesson asks for, the server says in words.
 
-import { count, interval, isNumber, percent } from "../format.js";
+import { count, isNumber, rate } from "../format.js";
 
-/** "88.9 % (30.2 % to 100.0 %)"; the interval of a passed lesson is that of its test. */
+/** "88.9 % [30.2, 100.0]"; the interval of a passed lesson is that of its test. */
 export function rateWords(one, episodes) {
   if (!episodes || !isNumber(one.win_rate)) return "–";
-  return `${percent(one.win_rate)} (${interval(one.lower, one.upper)})${one.level_words ?? ""}`;
+  return `${rate(one.win_rate, one.lower, one.upper)}${one.level_words ?? ""}`;
 }
 
 export function odds(value) {
