@@ -161,7 +161,19 @@ def _no_run(run: str, reason: str) -> ConfigurationError:
 def metric_history(
     data_folder: DataFolder, run_id: str, *, key: str, tracking_uri: str | None = None
 ) -> list[MetricPoint]:
-    """Every value of a run's metric by rising step; empty where it has none.
+    """Every value of a run's metric by rising step; empty where it has none. Raises as below."""
+    found = metric_histories(data_folder, run_id, keys=(key,), tracking_uri=tracking_uri)
+    return found[key]
+
+
+def metric_histories(
+    data_folder: DataFolder,
+    run_id: str,
+    *,
+    keys: Sequence[str],
+    tracking_uri: str | None = None,
+) -> dict[str, list[MetricPoint]]:
+    """Every value of a run's metrics by rising step; empty where it has none.
 
     Raises ConfigurationError for an address that can't be used, StoreError where the store can't.
     """
@@ -169,7 +181,8 @@ def metric_history(
     address.require_database()
     from aimbot_lab.tracking.mlflow_store import connect
 
-    return connect(data_folder, address).metric_history(run_id, key)
+    store = connect(data_folder, address)
+    return {key: store.metric_history(run_id, key) for key in keys}
 
 
 def download_artifact(

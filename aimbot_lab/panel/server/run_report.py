@@ -18,7 +18,7 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.messages import AGENTS, STORE, STRICT, Feed, in_thread, read_document
 from aimbot_lab.panel.server.run_list import ShownLesson
 from aimbot_lab.tracking.data_folder import locate_data_folder
-from aimbot_lab.tracking.history import metric_history, read_run
+from aimbot_lab.tracking.history import metric_histories, read_run
 from aimbot_lab.tracking.tracker import CURRICULUM_TAG, MetricPoint
 
 if TYPE_CHECKING:
@@ -211,18 +211,19 @@ def result_of(lab: "Lab", run_id: str) -> tuple[Result | None, str]:
 def curves_of(lab: "Lab", run_id: str) -> Iterator[Curve]:
     """Its curves that have two points or more. Raises LabError where the store can't be read."""
     lab.loader.need(*STORE)
-
-    def points(key: str) -> dict[int, float]:
-        found = metric_history(lab.data_folder, run_id, key=key, tracking_uri=lab.tracking_uri)
-        return dict(thinned([point for point in found if isfinite(point.value)]))
-
+    bounds = names.lower_bound, names.upper_bound
+    keys = [one for _, key in CURVES for one in (key, *(bound(key) for bound in bounds))]
+    place = lab.tracking_uri
+    found = metric_histories(lab.data_folder, run_id, keys=keys, tracking_uri=place)
+    known = {
+        key: dict(thinned([point for point in points if isfinite(point.value)]))
+        for key, points in found.items()
+    }
     for title, key in CURVES:
-        values, is_rate = points(key), key != names.EPISODE_RETURN
-        if len(values) < 2:
+        if len(values := known[key]) < 2:
             continue
-        ends = [
-            points(one(key)) if is_rate else {} for one in (names.lower_bound, names.upper_bound)
-        ]
+        is_rate = key != names.EPISODE_RETURN
+        ends = [known[bound(key)] for bound in bounds]
         lower, upper = ([end.get(step) for step in values] for end in ends)
         yield Curve(title, is_rate, [*values], [*values.values()], lower, upper)
 

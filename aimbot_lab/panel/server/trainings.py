@@ -186,7 +186,7 @@ def _choice(key: str, path: Path) -> OfferedCurriculum:
 
 
 def _capital(name: str) -> str:
-    text = name.replace("_", " ")
+    text = name.replace("_", " ").replace("-", " ")
     return text[:1].upper() + text[1:]
 
 

@@ -49,9 +49,7 @@ export function open(place, panel) {
     el("div", { className: "run-head" }, search, order, number), chart,
     el("div", { className: "scroll", tabIndex: 0, role: "region", aria: { label: "Runs" } }, list), dialog);
   const timer = setInterval(() => {
-    const train = runs.filter((run) => run.state === "trains" && chosen.has(run.run_id));
-    for (const run of train) curves.delete(run.run_id);
-    if (train.length) compare();
+    load(runs.filter((run) => run.state === "trains" && chosen.has(run.run_id)).map((run) => run.run_id));
   }, PAUSE);
   panel.atEnd(() => { clearInterval(timer); view.close(); });
 
@@ -114,13 +112,19 @@ export function open(place, panel) {
   }
 
   /** Fetches what is not known of the chosen runs, then draws it. */
-  async function compare() {
+  function compare() {
     chart.hidden = chosen.size === 0;
-    for (const run of [...chosen.keys()].filter((one) => !curves.has(one))) {
+    load([...chosen.keys()].filter((one) => !curves.has(one)));
+    plot();
+  }
+
+  async function load(wanted) {
+    for (const run of wanted.filter((one) => !curves.has(one))) curves.set(run, []); // is under way
+    for (const run of wanted) {
       const found = await panel.act("curves", { run });
       curves.set(run, found?.curves ?? []);
+      plot();
     }
-    plot();
   }
 
   function plot() {

@@ -82,7 +82,7 @@ export function group(title, names, send, drag) {
     rows.forEach(({ slider, value, lock }, k) => {
       const isHeld = pending?.k === k && asking; // by a person, who is ahead of the answer
       if (!isHeld && Number(slider.value) !== own.weights[k]) slider.value = String(own.weights[k]);
-      slider.disabled = own.locked[k];
+      slider.disabled = own.locked.every((one, other) => one || other === k) || own.locked[k]; // nothing gives way
       slider.setAttribute("aria-valuetext",
         `${shown[k]}, at most ${most(own.weights, own.locked, k).toFixed(2)}`);
       say(value, shown[k]);
