@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser_page import Browser, needs_chromium
+from browser_page import SMALL, Browser, needs_chromium, wait_for_text
 from floor_page import Floor
 from panel_server import PanelUnderTest
 
@@ -116,6 +116,15 @@ def test_keys_begin_a_game_wherever_the_focus_is_and_then_do_nothing_else(
         waits.wait_for()
         page.keyboard.press("Space")  # the button has the keyboard no more
         page.get_by_role("button", name="Take the mouse").wait_for()
+
+
+def test_a_finger_plays_by_the_buttons_below_the_view(
+    browser: Browser, panel: PanelUnderTest
+) -> None:
+    with browser.page(panel, "play", size=SMALL, has_touch=True, is_mobile=True) as page:
+        page.locator(".banner", has_text="walk with the buttons").wait_for()
+        page.locator(".pad .ahead").tap()
+        wait_for_text(page, ".mission .seconds", r"^2\d\.\d s left$")
 
 
 def test_a_list_and_a_field_keep_their_keys_until_the_game_runs(
