@@ -271,11 +271,11 @@ class StateTable(NamedTuple):
     first_states: Int64Array  # [P] of each place; -1 where no agent can be
 
 
-def table_of_one_hot(first_column: int, size: int) -> StateTable:
+def table_of_one_hot(size: int) -> StateTable:
     """The table of a world that shows its state as `size` columns, of which one is 1."""
     return StateTable(
         size=size,
-        columns=np.arange(first_column, first_column + size),
+        columns=np.arange(size),
         place_weights=np.zeros(size, np.int64),
         rest_weights=np.arange(size),
         first_states=np.zeros(1, np.int64),

@@ -259,6 +259,17 @@ class FileFormat:
         """`body` under a line that holds its hash."""
         return f"{self.head}{self._hash(body)}\n{body}"
 
+    def joined(self, lines: Iterable[str], sources: Sequence[Source]) -> str:
+        """The `lines` of all own `sources` under a line with their hash.
+
+        Raises ConfigurationError where they are more than half of what a file may have.
+        """
+        body, most = "".join(f"{line}\n" for line in lines), self.max_bytes // 2
+        if len(body.encode()) > most:
+            what = f"all own {self.noun}s together are larger than {most} bytes"
+            raise ConfigurationError(f"{name_of(sources[-1])}:1:1: {what}")
+        return self.with_hash(body)
+
     @property
     def _kept_name(self) -> re.Pattern[str]:
         return re.compile(rf"{self.kept}-(?P<hash>[0-9a-f]{{12}})\.yaml")

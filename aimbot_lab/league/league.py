@@ -232,7 +232,7 @@ def league_page(league: League) -> str:
     intervals = [
         Interval(one.name, one.rating, one.lower, one.upper, COLOUR) for one in league.players
     ]
-    chart = trail_chart(trails(league), x_name="environment steps", y_name="rating")
+    chart = trail_chart(trails(league))
     note = "Snapshots, last and best agent of each run, with 95 % intervals."
     return page(
         "League",

@@ -117,8 +117,8 @@ class Panel:
             else:
                 shown = "" if control.number is None else f" {control.number}"
                 self._text(at, f"{control.name}{shown}")
-        self._rewards(top=REWARDS_TOP)
-        self._result(top=RESULT_TOP)
+        self._rewards()
+        self._result()
 
     def _text(
         self,
@@ -184,12 +184,12 @@ class Panel:
             (left + 1.4 * self._line, at[1]), indicator.name, fill=INK if indicator.on else FAINT
         )
 
-    def _rewards(self, top: float) -> None:
+    def _rewards(self) -> None:
         content = self._content
-        self._rule(top)
-        self._text((self._left, top + 0.9), "reward so far", fill=FAINT)
+        self._rule(REWARDS_TOP)
+        self._text((self._left, REWARDS_TOP + 0.9), "reward so far", fill=FAINT)
         shown = [term for term in range(len(content.names)) if content.scale[term] > 0]
-        first = top + 2.1
+        first = REWARDS_TOP + 2.1
         room = RESULT_TOP - BAR_TICK - first  # for all names but the last, and that one's bar
         per_term = min(MAX_PER_TERM, room / max(len(shown) - 1 + BAR_BELOW, 1))
         for place, term in enumerate(shown):
@@ -215,8 +215,8 @@ class Panel:
             self._draw.rectangle((low, y - half, high, y + half), fill=colour)
         self._draw.line((x, y - tick, x, y + tick), fill=FAINT)
 
-    def _result(self, top: float) -> None:
-        content = self._content
+    def _result(self) -> None:
+        content, top = self._content, RESULT_TOP
         self._rule(top)
         total = f"total {content.terms.sum():+,.0f}"
         if content.result is None:

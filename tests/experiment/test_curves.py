@@ -183,15 +183,14 @@ def test_a_curve_holds_its_value_until_the_next_and_one_without_points_has_a_nam
         [
             StepCurve("a", [(0.0, 0.0), (50.0, 1.0), (100.0, 1.0)], "#111111", [50.0]),
             StepCurve("b", [], "#222222"),
-        ],
-        x_name="steps",
+        ]
     )
     path = next(group(drawn, "curve-0").iter(f"{SVG}path")).get("d", "")
     numbers = [float(part) for part in path.replace("M", " ").replace("L", " ").split()]
     x, y = numbers[::2], numbers[1::2]
     assert (y[0], x[1]) == (y[1], x[2])  # level up to the next point, then straight up
     assert x[3] - x[2] == x[1] - x[0]
-    assert {"a", "b", "steps"} <= set(texts(drawn))
+    assert {"a", "b", "environment steps; ticks: a lesson was passed"} <= set(texts(drawn))
 
 
 def test_the_same_chart_is_the_same_text_without_a_date() -> None:
@@ -202,9 +201,9 @@ def test_the_same_chart_is_the_same_text_without_a_date() -> None:
 
 def test_a_trail_has_a_dot_and_a_bar_at_each_value() -> None:
     points = [(0.0, 1000.0, 900.0, 1050.0), (2e6, 1300.0, 1250.0, 1350.0)]
-    drawn = trail_chart([Trail("run a", points, "#111111")], x_name="steps", y_name="rating")
+    drawn = trail_chart([Trail("run a", points, "#111111")])
     dots = list(group(drawn, "trail-0").iter(f"{SVG}use"))
     assert len(dots) == 2
     assert float(dots[0].get("x", 0)) < float(dots[1].get("x", 0))
     assert float(dots[0].get("y", 0)) > float(dots[1].get("y", 0))  # y falls as ratings rise
-    assert {"run a", "steps", "rating", "2M"} <= set(texts(drawn))
+    assert {"run a", "environment steps", "rating", "2M"} <= set(texts(drawn))

@@ -42,7 +42,7 @@ AIMING = replace(
     action_names=("move", "jump", "yaw", "pitch"),
     abilities=frozenset({"masks", "paired"}),
     result_columns=(),
-    states=table_of_one_hot(0, 4),
+    states=table_of_one_hot(4),
     environment_actions=EnvironmentActions(
         "box", (2, 2), "float64", starts=(5, -1), low=(-1e-3, -np.inf), high=(0.1, 5000.0)
     ),

@@ -252,11 +252,7 @@ def comparison_page(found: Comparison) -> str:
                 ]
             ),
             heading(f"{'Win rate' if found.has_wins else 'Mean return'} while learning"),
-            curve_chart(
-                _curves(found),
-                x_name="environment steps; ticks: a lesson was passed",
-                is_rate=found.has_wins,
-            ),
+            curve_chart(_curves(found), is_rate=found.has_wins),
             paragraph(curve_note(found), quiet=True),
             heading("Lessons"),
             html_table(lesson_rows(found)[0], lesson_rows(found)[1:]),

@@ -40,6 +40,7 @@ th { font-weight: 600; border-color: #999; } code { background: #f3f3f3; padding
 COLOURS = ("#4269d0", "#e8710a", "#2a9d5c", "#b5179e", "#6c757d", "#00a0b0", "#a05a2c", "#c1121f")
 WIDTH = 8.0  # inches
 MAX_LABEL = 60  # characters
+STEPS_NAME = "environment steps"
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
@@ -120,8 +121,8 @@ def interval_chart(
     return _svg(figure)
 
 
-def curve_chart(curves: Sequence[StepCurve], *, x_name: str, is_rate: bool = True) -> str:
-    """An SVG of all curves over x, with a tick on the axis for each event and a legend above."""
+def curve_chart(curves: Sequence[StepCurve], *, is_rate: bool = True) -> str:
+    """An SVG of all curves over steps: a tick on the axis for each event, a legend above."""
     figure, axes = _new_figure(3.0 + 0.2 * len(curves))
     for number, curve in enumerate(curves):
         steps, shares = [x for x, _ in curve.points], [y for _, y in curve.points]
@@ -129,7 +130,9 @@ def curve_chart(curves: Sequence[StepCurve], *, x_name: str, is_rate: bool = Tru
         (line,) = axes.step(steps, shares, where="post", color=curve.colour, label=label)
         line.set_gid(f"curve-{number}")
         axes.plot(curve.marked, [0.0] * len(curve.marked), "|", color=curve.colour, ms=14, mew=2)
-    axes.set(xlabel=x_name, **({"ylim": (0, 1.02)} if is_rate else {}))
+    axes.set(xlabel=f"{STEPS_NAME}; ticks: a lesson was passed")
+    if is_rate:
+        axes.set_ylim(0, 1.02)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(_thousands())
     axes.grid(alpha=0.3)
@@ -137,8 +140,8 @@ def curve_chart(curves: Sequence[StepCurve], *, x_name: str, is_rate: bool = Tru
     return _svg(figure)
 
 
-def trail_chart(trails: Sequence[Trail], *, x_name: str, y_name: str) -> str:
-    """An SVG of all trails over x: a line with a dot and a bar at each value, a legend above."""
+def trail_chart(trails: Sequence[Trail]) -> str:
+    """An SVG of ratings over steps: a line with a dot and a bar at each value, a legend above."""
     figure, axes = _new_figure(3.6 + 0.2 * len(trails))
     for number, trail in enumerate(trails):
         x, values, lower, upper = zip(*trail.points, strict=True)
@@ -146,7 +149,7 @@ def trail_chart(trails: Sequence[Trail], *, x_name: str, y_name: str) -> str:
         axes.vlines(x, lower, upper, color=trail.colour, lw=3, alpha=0.35)
         (line,) = axes.plot(x, values, "o-", color=trail.colour, label=label, ms=4)
         line.set_gid(f"trail-{number}")
-    axes.set(xlabel=x_name, ylabel=y_name)
+    axes.set(xlabel=STEPS_NAME, ylabel="rating")
     axes.xaxis.set_major_formatter(_thousands())
     axes.grid(alpha=0.3)
     figure.legend(loc="outside upper left", frameon=False)

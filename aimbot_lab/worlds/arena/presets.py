@@ -489,11 +489,7 @@ def kept_presets(entries: Sequence[Path | str]) -> str:
     The text of such a text is the same. Raises ConfigurationError with every fault of every file.
     """
     files = FORM.sources(entries)
-    body = "".join(f"{line}\n" for line in _lines(load_presets(files, beside=SHIPPED_FILES)))
-    if len(body.encode()) > FORM.max_bytes // 2:
-        what = f"all own presets together are larger than {FORM.max_bytes // 2} bytes"
-        raise ConfigurationError(f"{name_of(files[-1])}:1:1: {what}")
-    return FORM.with_hash(body)
+    return FORM.joined(_lines(load_presets(files, beside=SHIPPED_FILES)), files)
 
 
 def _lines(presets: Sequence[Preset]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from yaml.nodes import Node
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import FileTable
-from aimbot_lab.foundation.yaml_files import WHOLE, FileFormat, FileReader, Source, name_of
+from aimbot_lab.foundation.yaml_files import WHOLE, FileFormat, FileReader, Source
 from aimbot_lab.worlds.duel.core.state import LEVELS, MAX_BOXES, MIN_APART
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
@@ -300,11 +300,7 @@ def kept_layouts(entries: Sequence[Path | str]) -> str:
     files = FORM.sources(entries)
     shipped = {layout.name for layout in shipped_layouts()}
     own = [one for one in load_layouts([SHIPPED, *files]) if one.name not in shipped]
-    body = "".join(f"{line}\n" for line in _lines(own))
-    if len(body.encode()) > FORM.max_bytes // 2:
-        what = f"all own layouts together are larger than {FORM.max_bytes // 2} bytes"
-        raise ConfigurationError(f"{name_of(files[-1])}:1:1: {what}")
-    return FORM.with_hash(body)
+    return FORM.joined(_lines(own), files)
 
 
 def _lines(layouts: Sequence[Hall]) -> Iterator[str]:

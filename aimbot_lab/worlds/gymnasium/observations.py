@@ -389,7 +389,7 @@ def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:
 
 def _numbered_states(space: spaces.Space[Any]) -> StateTable | None:
     """A state for each observation, where there is a number of these; else None."""
-    return table_of_one_hot(0, int(space.n)) if isinstance(space, spaces.Discrete) else None
+    return table_of_one_hot(int(space.n)) if isinstance(space, spaces.Discrete) else None
 
 
 def column_ends(spec: WorldSpec, rows: int, *, bounded: bool) -> tuple[Float32Array, Float32Array]:
