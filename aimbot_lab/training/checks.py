@@ -18,15 +18,13 @@ from aimbot_lab.foundation.named_code import NamedCode, imported, is_allowed, na
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.algorithm import (
+    EXTRACTOR,
     HER,
     HER_ARGUMENTS,
     POLICY_KWARGS,
+    POLICY_NAMES,
     REPLAY,
     Algorithm,
-)
-from aimbot_lab.training.algorithms.policy_kwargs import (
-    EXTRACTOR,
-    NAMES,
     named_layers,
     policy_faults,
     with_named_encoder,
@@ -462,7 +460,7 @@ def _policy_faults(given: Mapping[str, Any], algorithm: Algorithm) -> Iterator[S
     one = algorithm.ranks_actions or algorithm.candidates
     stacks = () if one else ("pi", "qf" if algorithm.replay_buffer else "vf")
     plain = _plain_parameters(algorithm.load().policy)
-    named = ("activation_fn",) if algorithm.candidates else tuple(NAMES)
+    named = ("activation_fn",) if algorithm.candidates else tuple(POLICY_NAMES)
     found = policy_faults(given, plain, stacks=stacks, named=named, type_fault=_type_fault)
     for path, what, known in found:
         yield SettingFault(("options", POLICY_KWARGS, *path), what, known)

@@ -33,8 +33,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import MayRun, allow, never
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
-from aimbot_lab.training.algorithms.algorithm import POLICY_KWARGS
-from aimbot_lab.training.algorithms.policy_kwargs import named_layers
+from aimbot_lab.training.algorithms.algorithm import POLICY_KWARGS, named_layers
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain, algorithm_of, shard_count
 from aimbot_lab.training.checks import (
     MAX_MULTIPLY_ADDS,

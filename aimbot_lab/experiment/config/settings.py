@@ -38,7 +38,7 @@ from aimbot_lab.foundation.settings import (
 )
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.training.algorithms.policy_kwargs import with_named_encoder
+from aimbot_lab.training.algorithms.algorithm import with_named_encoder
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.checks import callback_code, with_picture_layers, with_scaling
 from aimbot_lab.training.networks.network import network_of

@@ -27,13 +27,13 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.yaml_files import dump
 from aimbot_lab.training.algorithms.algorithm import (
+    ACTIVATIONS,
     HER,
     HER_ARGUMENTS,
     POLICY_KWARGS,
     REPLAY,
     Algorithm,
 )
-from aimbot_lab.training.algorithms.policy_kwargs import ACTIVATIONS
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 
 STEPS = "n_timesteps"  # which each entry has

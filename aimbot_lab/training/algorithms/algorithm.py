@@ -1,16 +1,26 @@
 """What an algorithm is: its classes, and which settings reach them under which names.
 
-Loading this module loads no torch, so that files are checked fast.
+`train.options.policy_kwargs` writes classes by name: `activation_fn: relu`, `optimizer: adamw`,
+`features_extractor: impala` for the encoder of pictures. Loading this module loads no torch, so
+that files are checked fast.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.settings import TrainSettings, value_at
+from aimbot_lab.training.networks.settings import (
+    MAX_LAYERS,
+    MAX_UNITS,
+    Encoder,
+    NetworkSettings,
+    PictureSettings,
+)
+from aimbot_lab.training.settings import SettingFault, TrainSettings, value_at
 
 if TYPE_CHECKING:
     from gymnasium import spaces
@@ -164,3 +174,140 @@ class Algorithm:
         """Keyword arguments of the policy's class, those of its network left out."""
         options = {k: v for k, v in settings.options.items() if k in self.policy_options}
         return {**self.more_policy(settings, spec), **options}
+
+
+EXTRACTOR = "features_extractor"
+ACTIVATIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "tanh": "Tanh",
+        "relu": "ReLU",
+        "leaky_relu": "LeakyReLU",
+        "elu": "ELU",
+        "selu": "SELU",
+        "gelu": "GELU",
+        "silu": "SiLU",
+        "mish": "Mish",
+        "sigmoid": "Sigmoid",
+        "softplus": "Softplus",
+    }
+)
+"""Activations by name, each with its class in torch.nn."""
+OPTIMIZERS = ("adam", "adamw", "rmsprop", "rmsprop_tf", "sgd")
+POLICY_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "activation_fn": tuple(ACTIVATIONS),
+        "optimizer": OPTIMIZERS,
+        EXTRACTOR: get_args(Encoder),
+    }
+)
+"""Arguments that are classes, with the names that stand for these."""
+POLICY_HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "features_extractor_class": f"{EXTRACTOR}: nature, impala, small or simple says it",
+        "features_extractor_kwargs": "train.network.picture.size says it",
+        "optimizer_class": f"optimizer: {', '.join(OPTIMIZERS)} says it",
+        "lstm_kwargs": "lstm_hidden_size and n_lstm_layers say it",
+        "use_sde": "train.options.use_sde says it",
+    }
+)
+STACKS = "pi", "vf", "qf"  # the networks that net_arch may name
+POLICY_GIVEN = frozenset({"observation_space", "action_space", "lr_schedule", *POLICY_HINTS})
+
+
+def policy_faults(
+    given: Mapping[str, Any],
+    plain: Mapping[str, Any],
+    *,
+    stacks: tuple[str, ...],
+    named: tuple[str, ...],
+    type_fault: Callable[[Any, Any], str | None],
+) -> Iterator[SettingFault]:
+    """What is wrong with `given`, by keys below `policy_kwargs`; the policy has `plain` parameters.
+
+    `stacks` are those that net_arch may name: pi and vf, or pi and qf; () where there is but one.
+    `named` are those of POLICY_NAMES that it takes.
+    `type_fault` says what is wrong with a value that must be of some of these types.
+    """
+    known = {name: kinds for name, kinds in plain.items() if name not in POLICY_GIVEN}
+    known |= {"net_arch": (tuple, dict) if stacks else (tuple,), **dict.fromkeys(named, (str,))}
+    for name, value in given.items():
+        if name in POLICY_HINTS:
+            yield SettingFault((name,), POLICY_HINTS[name])
+        elif name not in known:
+            yield SettingFault((name,), "the policy has no such argument", tuple(known))
+        elif (fault := type_fault(value, known[name])) is not None:
+            yield SettingFault((name,), fault)
+        elif name in POLICY_NAMES and value not in POLICY_NAMES[name]:
+            yield SettingFault((name,), f"must be {' or '.join(POLICY_NAMES[name])}")
+        elif name == "net_arch":
+            yield from _layer_faults(value, stacks)
+        elif name == "optimizer_kwargs":
+            yield from _optimizer_faults(value, given.get("optimizer", OPTIMIZERS[0]))
+
+
+def _layer_faults(given: Any, stacks: tuple[str, ...]) -> Iterator[SettingFault]:
+    for stack, layers in given.items() if isinstance(given, Mapping) else [(None, given)]:
+        path = ("net_arch",) if stack is None else ("net_arch", stack)
+        if stack is not None and stack not in stacks:
+            yield SettingFault(path, "there is no such network", stacks)
+        elif not isinstance(layers, tuple) or len(layers) > MAX_LAYERS:
+            yield SettingFault(path, f"must be a list of at most {MAX_LAYERS} layers' units")
+        elif not all(type(units) is int and 1 <= units <= MAX_UNITS for units in layers):
+            yield SettingFault(path, f"must hold whole numbers from 1 to {MAX_UNITS}")
+
+
+def _optimizer_faults(given: Mapping[str, Any], optimizer: Any) -> Iterator[SettingFault]:
+    if optimizer not in OPTIMIZERS:
+        return
+    known = tuple(inspect.signature(_optimizer(optimizer)).parameters)[2:]
+    for name in given:
+        if name not in known:
+            what = f"{optimizer} has no such argument"
+            yield SettingFault(("optimizer_kwargs", name), what, known)
+
+
+def _optimizer(name: str) -> Any:
+    from stable_baselines3.common.sb2_compat.rmsprop_tf_like import RMSpropTFLike
+    from torch import optim
+
+    kinds = optim.Adam, optim.AdamW, optim.RMSprop, RMSpropTFLike, optim.SGD
+    return dict(zip(OPTIMIZERS, kinds, strict=True))[name]
+
+
+def policy_class_arguments(settings: TrainSettings) -> dict[str, Any]:
+    """What `policy_kwargs` say, as the policy's class takes it."""
+    from torch import nn
+
+    given = dict(_policy_kwargs(settings))
+    given.pop(EXTRACTOR, None)
+    if "activation_fn" in given:
+        given["activation_fn"] = getattr(nn, ACTIVATIONS[given["activation_fn"]])
+    if "optimizer" in given:
+        given["optimizer_class"] = _optimizer(given.pop("optimizer"))
+    if "net_arch" in given:
+        layers = given["net_arch"]
+        named = isinstance(layers, Mapping)
+        given["net_arch"] = {k: [*v] for k, v in layers.items()} if named else [*layers]
+    return given
+
+
+def with_named_encoder(settings: TrainSettings) -> TrainSettings:
+    """`settings` whose network has the encoder of pictures that `policy_kwargs` name, if any."""
+    encoder = _policy_kwargs(settings).get(EXTRACTOR)
+    network = settings.network
+    if encoder is None or not isinstance(network, NetworkSettings):
+        return settings
+    picture = replace(network.picture or PictureSettings(), encoder=encoder)
+    return replace(settings, network=replace(network, picture=picture))
+
+
+def named_layers(settings: TrainSettings) -> tuple[tuple[int, ...], ...]:
+    """The layers of each network that a well-formed `net_arch` names; () where there is none."""
+    given: Any = _policy_kwargs(settings).get("net_arch")
+    stacks = tuple(given.values()) if isinstance(given, Mapping) else (given,)
+    return () if list(_layer_faults(given, STACKS)) else stacks
+
+
+def _policy_kwargs(settings: TrainSettings) -> Mapping[str, Any]:
+    given = settings.options.get(POLICY_KWARGS)
+    return given if isinstance(given, Mapping) else {}

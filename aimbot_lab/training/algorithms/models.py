@@ -33,8 +33,10 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv, reward_scale
 from aimbot_lab.adapters.spaces import learner_codec, observation_space
 from aimbot_lab.foundation.errors import ConfigurationError, blamed, place_of
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, WorldSpec, columns_of, seats_of
-from aimbot_lab.training.algorithms.algorithm import HER, REPLAY, Algorithm
-from aimbot_lab.training.algorithms.policy_kwargs import (
+from aimbot_lab.training.algorithms.algorithm import (
+    HER,
+    REPLAY,
+    Algorithm,
     policy_class_arguments,
     with_named_encoder,
 )
