@@ -11,7 +11,7 @@ from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena import allocate
 from aimbot_lab.worlds.arena.arena import row_of, solo_settings
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.replays import ArenaReplayRow
+from aimbot_lab.worlds.arena.display import ArenaReplayRow
 from aimbot_lab.worlds.arena.spec import FIRED
 
 ROWS, HELD = 16, 10  # decisions of a second

@@ -18,7 +18,7 @@ from aimbot_lab.replay.episode import (
     verify,
 )
 from aimbot_lab.worlds.arena.arena import Arena, row_of, solo_arena
-from aimbot_lab.worlds.arena.replays import action_words
+from aimbot_lab.worlds.arena.display import action_words
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import FIRED, HIT
 from tests.replay.recorded_episodes import played, replay_of

@@ -27,6 +27,7 @@ from aimbot_lab.foundation.world_type import (
     MakePlayer,
     RandomAgent,
 )
+from aimbot_lab.worlds.arena.display import ArenaReplays, ArenaScenes
 from aimbot_lab.worlds.arena.presets import (
     FORM,
     kept_presets,
@@ -35,8 +36,6 @@ from aimbot_lab.worlds.arena.presets import (
     preset_count,
     presets_of,
 )
-from aimbot_lab.worlds.arena.replays import ArenaReplays
-from aimbot_lab.worlds.arena.scenes.view import ArenaScenes
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import (
     DECLARED,

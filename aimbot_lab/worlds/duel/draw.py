@@ -13,7 +13,7 @@ from aimbot_lab.foundation.world import Picture
 from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.core import state as arena_core
 from aimbot_lab.worlds.arena.core.state import Floats
-from aimbot_lab.worlds.arena.scenes.view import row_view
+from aimbot_lab.worlds.arena.display import row_view
 from aimbot_lab.worlds.canvas import Canvas, Colour, Opaque
 from aimbot_lab.worlds.duel.core.state import HEALTH, HIT, KINDS, NO_SHOT, TARGET, DuelState
 from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Hall

@@ -35,7 +35,7 @@ from aimbot_lab.foundation.world_type import (
     Opponents,
 )
 from aimbot_lab.worlds.arena.core import state as arena_core
-from aimbot_lab.worlds.arena.replays import action_words
+from aimbot_lab.worlds.arena.display import action_words
 from aimbot_lab.worlds.arena.spec import FIRED
 from aimbot_lab.worlds.duel.core.state import (
     ACTION_COLUMNS,
