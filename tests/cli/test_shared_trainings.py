@@ -95,7 +95,7 @@ def test_a_training_that_is_killed_and_stopped_ends_as_an_undisturbed_one(
     project.wait_for_checkpoint(after=step + ROLLOUTS)
     process.send_signal(signal.SIGINT)
     stopped = document(process, 130)
-    assert "rank 1 was ended by SIGKILL; all begin again (restart 1 of 3)" in stopped["messages"]
+    assert "rank 1 was ended by SIGKILL; all restart (restart 1 of 3)" in stopped["messages"]
     assert (stopped["run_id"], stopped["status"]) == (run_id, "KILLED")
     assert stopped["resumes_at"] == stopped["steps"] > step
     told = invoke_in(project.path, "resume", run_id[:12], "--json", wanted=1).document

@@ -286,7 +286,7 @@ def test_a_game_that_commands_it_has_the_agent_saved_once_after_the_next_update(
     asking.training.learn(Sink(), heard, lambda: False, links=links)
     name = f"step-{updates * 32 * ROWS}"
     assert saved_agents(asking.tracker.tags) == (name,)
-    assert heard.notices == [f"the game commands to save the agent: it is saved as {name}"]
+    assert heard.notices == [f"the game asked to save the agent: it is saved as {name}"]
     assert commanding.calls == 7
 
 
@@ -305,7 +305,7 @@ def test_a_disk_that_refuses_an_agent_is_an_answer_and_ends_no_training(
     asking.training.env.world.save_commands = 1  # type: ignore[attr-defined]
     asking.training.learn(Sink(), heard, lambda: False, links=links)
     assert heard.notices == [
-        "the game commands to save the agent: no agent was saved: the disk has no room for it"
+        "the game asked to save the agent: no agent was saved: the disk has no room for it"
     ]
 
 

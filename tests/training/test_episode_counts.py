@@ -232,7 +232,7 @@ def test_who_was_asked_to_stop_is_not_begun_again() -> None:
 def test_losses_without_a_checkpoint_between_are_mended_three_times() -> None:
     restarts = Restarts(lambda: 7)
     for number in range(1, MAX_RESTARTS + 1):
-        line = f"{KILLED.cause}; all begin again (restart {number} of 3)"
+        line = f"{KILLED.cause}; all restart (restart {number} of 3)"
         assert restarts.after(KILLED) == (True, line)
     assert restarts.after(KILLED) == (False, f"{KILLED.cause}; gave up after 3 restarts")
 

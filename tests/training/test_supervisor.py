@@ -101,7 +101,7 @@ def test_workers_that_begin_again_find_each_other(launched: Launch, tmp_path: Pa
     out, err = process.communicate(timeout=WAIT_S)
     assert process.returncode == 0, err
     assert out == "rank 0rank 1\n"
-    assert err == "rank 1 was ended by SIGKILL; all begin again (restart 1 of 3)\n"
+    assert err == "rank 1 was ended by SIGKILL; all restart (restart 1 of 3)\n"
 
 
 @pytest.mark.parametrize(("kind", "wanted"), [("end first", 0), ("stop first", 130), ("stay", 0)])

@@ -326,8 +326,8 @@ def logged(file: Path | None) -> Iterator[None]:
 @click.option(
     "--original",
     is_flag=True,
-    help="For clients of Aimbot-ParallelEnv: one agent, the mouse unscaled, plain result lines, "
-    "no numbers.",
+    help="For clients of Aimbot-ParallelEnv: one agent, an unscaled mouse, plain result lines, "
+    "no results as numbers.",
 )
 @CURRICULUM
 @BEHAVIOR

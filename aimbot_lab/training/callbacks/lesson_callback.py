@@ -231,8 +231,8 @@ def is_finite(model: BaseAlgorithm) -> bool:
 def diverged(model: BaseAlgorithm) -> RunFailedError:
     """The end of a training whose weights contain NaN or infinity."""
     return RunFailedError(
-        f"training diverged at step {model.num_timesteps:,}: the network's weights are no "
-        "numbers any more; lower train.learning_rate or train.reward_scale"
+        f"training diverged at step {model.num_timesteps:,}: the network's weights "
+        "became NaN or infinite; lower train.learning_rate or train.reward_scale"
     )
 
 
@@ -526,7 +526,7 @@ class LessonCallback(BaseCallback):
         if commands > self._commands and agents is not None:
             kept = self._of_agent(agents.keep_agent)({})
             done = kept.get("error") or f"it is saved as {kept['name']}"
-            self._observer.notice(f"the game commands to save the agent: {done}")
+            self._observer.notice(f"the game asked to save the agent: {done}")
         self._commands = commands
 
     def _prepare_end(self, report: RolloutReport) -> None:

@@ -408,8 +408,8 @@ class ReportCallback(BaseCallback):
         if lost and not self._has_warned:
             self._has_warned = True
             self._observer.notice(
-                f"{', '.join(lost)}: not finite at step {self.num_timesteps:,}, so that nothing "
-                "sound is learned; lower env.rewards, train.reward_scale or train.learning_rate"
+                f"{', '.join(lost)}: not finite at step {self.num_timesteps:,}, so nothing "
+                "useful is learned; lower env.rewards, train.reward_scale or train.learning_rate"
             )
 
 

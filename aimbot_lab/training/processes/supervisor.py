@@ -207,7 +207,7 @@ class Restarts:
         if self._used == MAX_RESTARTS:
             return False, f"{loss.cause}; gave up after {MAX_RESTARTS} restarts"
         self._used += 1
-        return True, f"{loss.cause}; all begin again (restart {self._used} of {MAX_RESTARTS})"
+        return True, f"{loss.cause}; all restart (restart {self._used} of {MAX_RESTARTS})"
 
 
 @dataclass
