@@ -68,7 +68,7 @@ class Drawing(ABC):
 
     def draw(self) -> RenderableType:
         """What is shown at this moment."""
-        notices = [Text(notice, style="bold yellow") for notice in [*self._notices]]
+        notices = [Text(notice, style="bold") for notice in [*self._notices]]
         return Group(*self._state(), *notices)
 
     @abstractmethod

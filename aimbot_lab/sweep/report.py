@@ -335,7 +335,7 @@ class Pace:
 def search_cost(record: SweepRecord, *, left: int) -> str:
     """How many trainings a search takes at most, and what comes after it."""
     config = record.config
-    text = f"{left} trials of {config.seeds} trainings each"
+    text = f"{left} trials of {config.seeds} training{'s' * (config.seeds > 1)} each"
     if config.measure.trains:
         steps = left * config.seeds * record.base.config.train.total_steps
         text += f", {steps:,} steps at most"
