@@ -34,6 +34,7 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.mlflow_store import connect
 from aimbot_lab.training.callbacks.assembly import FOLDER as REPLAYS
+from aimbot_lab.training.networks import settings as network_settings
 from aimbot_lab.training.run_hooks import SilentObserver
 from tests.training.small_environments import Goals, Shown
 
@@ -108,6 +109,7 @@ SWITCHES = (
     "  engine: fused\n"
 )
 PARTS = ", scalars: [16], units: {layers: [8]}, memory: {size: 8}"
+assert all(f"{part}: " in PARTS for part in network_settings.PARTS if part != "picture")
 SEEN = ", observation: {units: true}, bystanders: 6"
 
 

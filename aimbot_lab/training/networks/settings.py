@@ -121,7 +121,7 @@ class NetworkSettings:
             return _matrices((inputs, *self.layers, outputs))
         encoders = _matrices(units.layers) if units else 0
         core = (self.scalars or (0,))[-1] + (units.layers[-1] if units else 0)
-        core += (picture.size or 0) if picture else 0
+        core = core + ((picture.size or 0) if picture else 0) if self.encodes else inputs
         if memory is not None:
             encoders += 4 * memory.size * (memory.size + core)
             core = memory.size

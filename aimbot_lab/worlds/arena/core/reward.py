@@ -96,7 +96,7 @@ class Deed(NamedTuple):
     mouse: float  # clipped
     moved: bool
     fired: bool
-    hit: int
+    hit: int  # MISSED also where nothing was fired
 
 
 @inlined
