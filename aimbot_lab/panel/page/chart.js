@@ -61,7 +61,8 @@ export function curveView() {
 
   /** The lines on one row of steps, as uPlot wants them. */
   function joined() {
-    const tables = told.lines.map((one) => [one.steps, smoothed(one.values, told.smooth ?? 0), one.lower, one.upper]);
+    const tables = told.lines.map((one) => [one.steps,
+      ...[one.values, one.lower, one.upper].map((values) => smoothed(values, told.smooth ?? 0))]);
     return window.uPlot.join(tables);
   }
 
@@ -144,6 +145,7 @@ export function curveView() {
 export function smoothed(values, share) {
   let [sum, weight] = [0, 0];
   return values.map((value) => {
+    if (!isNumber(value)) return null;
     sum = share * sum + (1 - share) * value;
     weight = share * weight + (1 - share);
     return sum / weight;

@@ -144,6 +144,7 @@ export function group(title, names, send, drag) {
       await send(names, moves, lock, unlock);
     } finally {
       sent -= 1;
+      if (!sent) say(note, "");
       node.classList.toggle("waiting", sent > 0);
     }
   }
