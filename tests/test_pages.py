@@ -109,7 +109,7 @@ NOT_RUN = {
         *("bench/README.md#Trainings", "bench/README.md#Free needs bins", "README.md#Develop"),
         *("cluster/README.md#A training", "training/processes/README.md#One machine"),
         *("panel/README.md#The panel", "tracking/README.md#Resume a run"),
-        *("worlds/unity/README.md#Builds of Unity", "mlagents/README.md#A world as a build"),
+        *("worlds/unity/README.md#Unity builds", "mlagents/README.md#A world as a build"),
         *("worlds/arena/data/README.md#Target blocks of your own", "cluster/README.md#Ray"),
         "worlds/gorge/README.md#Play it yourself",
     ],

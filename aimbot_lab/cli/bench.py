@@ -271,8 +271,9 @@ def panel(pairs: int) -> "Report":
 
     A training on Goto is watched for five seconds, left alone for ten, and so on. While it is
     watched, another process asks for its state and its newest agent, as the panel does. Prints how
-    much more CPU time it takes then, how much of that is its own answering, and wall time, which
-    other programs influence, too. Takes about five minutes; don't use the machine meanwhile.
+    much more CPU time the training takes while it is watched, how much of that goes into its
+    answers, and wall time, which other programs influence, too. Takes about five minutes; don't use
+    the machine meanwhile.
 
     \b
     Example:
@@ -325,8 +326,8 @@ def replays(rollouts: int) -> "Report":
 def rules() -> "Report":
     """Simulate how many lessons end that should not, and how soon the others end.
 
-    Compares the evidence that lessons end on here with the usual rule: the share won of the last
-    hundred episodes, compared with the threshold after each. Takes about a minute.
+    Compares the evidence that lessons end on here with the usual rule: the win rate of the last
+    hundred episodes, compared with the threshold after each episode. Takes about a minute.
 
     \b
     Example:
@@ -409,8 +410,9 @@ class TaskChoice(options.TargetType):
     "variants",
     multiple=True,
     metavar="NAME",
-    help="A variant to compare, for example 'target linear'; repeatable. [default: all; of recall "
-    "memory and bins, of stale bins and two bounds of dual clip, of duel the parts of a network]",
+    help="A variant to compare, for example 'target linear'; repeatable. [default: all; for "
+    "recall memory and bins, for stale bins and two bounds of dual clip, for duel the parts of a "
+    "network]",
 )
 @click.option(
     "--leave-one-out",
@@ -433,11 +435,11 @@ class TaskChoice(options.TargetType):
 def ablation(steps: int | None, as_json: bool, markdown: bool, **given: Any) -> None:
     """Train with each option of hybrid_ppo on its own: steps and CPU seconds to a threshold.
 
-    The row `bins` is plain PPO, with which the others are compared: in the same world, in which all
-    observe units (rays and the enemies in sight), with the same lesson, settings and seeds. Each
-    trained agent then plays new episodes. Rows with encoders or a memory take some minutes per
-    seed, the others some seconds; Ctrl-C shows the results so far. With --task recall the agent
-    with a memory learns first, and the others take as many steps.
+    All rows are compared with the row `bins`, which is plain PPO. They have the same world, lesson,
+    settings and seeds, and all observe units (rays and the enemies in sight). Each trained agent
+    then plays new episodes. Rows with encoders or a memory take some minutes per seed, the others
+    some seconds; Ctrl-C shows the results so far. With --task recall the agent with a memory learns
+    first, and the others take as many steps.
 
     \b
     Examples:

@@ -66,7 +66,7 @@ def _show_version(context: click.Context, _option: click.Parameter, asked: bool)
     help="Show the version, and a hash of the code, and exit.",
 )
 def cli() -> None:
-    """Train game agents by curriculum: on Gymnasium environments, builds of Unity and fast worlds.
+    """Train game agents by curriculum: on Gymnasium environments, Unity builds and fast worlds.
 
     \b
     Begin with:

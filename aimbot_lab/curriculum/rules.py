@@ -719,7 +719,7 @@ class CompletionCriteria:
     def question(self) -> str:
         """What is asked, as an explanation says it."""
         opponent = "" if self.against is None else f" against {self.against}"
-        how = f"{self.rule_type.question(self)}, at least {self.min_lesson_length} episodes"
+        how = f"{self.rule_type.question(self)}, at least {self.min_lesson_length:,} episodes"
         limit = f"{self.rule_type.relation} {shown_measure(self.judged, self.threshold)}"
         return f"{self.judged.replace('_', ' ')}{opponent} {limit}: {how}"
 

@@ -5,7 +5,7 @@ greeting; an empty message, which the trainer answers when it resets; then what 
 
 A player of ours describes its world, beyond what ML-Agents' messages hold, to a trainer that asks
 for it: names and bounds of observations, targets with their difficulties, parameters, columns of
-episodes, as JSON over a side channel of its own. A build of Unity says nothing of the kind.
+episodes, as JSON over a side channel of its own. A Unity build says nothing of the kind.
 """
 
 import json

@@ -196,9 +196,9 @@ def _row(run: RunSummary) -> tuple[str, ...]:
 def delete(runs: tuple[str, ...], yes: bool, place: options.StorePlace) -> None:
     """Delete each RUN (its id, or the beginning of it), its files, and its checkpoints.
 
-    The runs of all trials go with a sweep's run; Optuna's records of them stay. If a process still
-    trains one of the runs, nothing is deleted. This can't be undone: MLflow still lists the run
-    among its deleted ones, but its files are gone.
+    With a sweep's run, the runs of its trials are deleted, too; Optuna's records of them stay. If a
+    process still trains one of the runs, nothing is deleted. This can't be undone: MLflow still
+    lists the run among its deleted ones, but its files are gone.
 
     \b
     Example:

@@ -227,7 +227,7 @@ def _shown(result: "SweepResult", *, as_json: bool) -> int:
 @options.data_dir
 @options.as_json
 def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """Show the progress of SWEEP: how many trials ended, failed and run, and the best so far.
+    """Show the progress of SWEEP: how many trials have ended, failed or still run, and the best.
 
     Trials of dead workers are released, so that `--resume` picks them up.
 

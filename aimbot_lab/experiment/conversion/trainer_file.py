@@ -53,11 +53,13 @@ CLIP, BONUS, NETWORK = "train.clip_range", "train.ent_coef", "train.network"
 OPTIONS, GROUP = "train.options", (2, MAX_ROLLOUT_STEPS)
 REWARD = "the agent learns from the world's reward alone"
 UNTRAINED = "the run begins with an untrained agent"
-AGENTS = "agents whose `time_horizon` steps fill it; a replay buffer's: `train.options.buffer_size`"
-FOLLOWS = "left out, as the learning rate's; a line ends at"
+AGENTS = (
+    "agents whose `time_horizon` steps fill it; with a replay buffer `train.options.buffer_size`"
+)
+FOLLOWS = "if left out, the learning rate's; a linear one ends at"
 ALGO = (
-    "`hybrid_ppo` in world unity and with a memory, else `ppo`; `sac` in world unity, and a "
-    "plug-in with the name of an algorithm of this package, are that one"
+    "`hybrid_ppo` in world unity and with a memory, else `ppo`; in world unity `sac` stays `sac`; "
+    "a plug-in with the name of an algorithm of this package becomes that algorithm"
 )
 SCALING = "true: `running`; false: `none` in world unity, elsewhere `ranges`"
 
@@ -84,25 +86,27 @@ _TABLE: Mapping[str, Mapping[str, Key]] = {
         "learning_rate": _changed(3e-4, RATE, "by its schedule"),
         "epsilon": _changed(0.2, CLIP, "by its schedule"),
         "beta": _changed(5e-3, BONUS, "by its schedule"),
-        "learning_rate_schedule": _changed("linear", RATE, "a line ends at 1e-10"),
+        "learning_rate_schedule": _changed("linear", RATE, "a linear one ends at 1e-10"),
         "epsilon_schedule": _changed("linear", CLIP, f"{FOLLOWS} 0.1"),
         "beta_schedule": _changed("linear", BONUS, f"{FOLLOWS} 1e-5"),
         "shared_critic": _lost(False, "policy and value share no layers"),
-        "gamma": _copied(0.99, "train.gamma", "of plug-ins"),
+        "gamma": _copied(0.99, "train.gamma", "plug-ins only"),
         "buffer_init_steps": _copied(0, f"{OPTIONS}.learning_starts"),
-        "steps_per_update": _changed(1.0, f"{OPTIONS}.gradient_steps", "a rollout's steps over it"),
+        "steps_per_update": _changed(
+            1.0, f"{OPTIONS}.gradient_steps", "steps of a rollout, divided by it"
+        ),
         "tau": _copied(0.005, f"{OPTIONS}.tau"),
         "target_update_interval": _copied(10_000, f"{OPTIONS}.target_update_interval"),
         "exploration_initial_eps": _copied(0.1, f"{OPTIONS}.exploration_initial_eps"),
         "exploration_final_eps": _copied(0.05, f"{OPTIONS}.exploration_final_eps"),
         "exploration_schedule": _idle("linear"),
-        "init_entcoef": _lost(1.0, "the entropy bonus has its own beginning"),
+        "init_entcoef": _lost(1.0, "the entropy bonus starts at its own value"),
         "save_replay_buffer": _idle(False),
         "reward_signal_steps_per_update": _idle(4.0),
     },
     "network_settings": {
-        "hidden_units": _changed(128, f"{NETWORK}.layers", "units of each", (1, 4096)),
-        "num_layers": _changed(2, f"{NETWORK}.layers", "their number", (1, 100)),
+        "hidden_units": _changed(128, f"{NETWORK}.layers", "units of each layer", (1, 4096)),
+        "num_layers": _changed(2, f"{NETWORK}.layers", "number of layers", (1, 100)),
         "normalize": _changed(False, f"{NETWORK}.scaling", SCALING),
         "vis_encode_type": _lost("simple", "pictures have the encoder of train.network"),
         "goal_conditioning_type": _idle("hyper"),
@@ -110,7 +114,7 @@ _TABLE: Mapping[str, Mapping[str, Key]] = {
     },
     "network_settings.memory": {
         "memory_size": _changed(
-            128, f"{NETWORK}.memory.size", "half: it counts h and c", (2, 8192)
+            128, f"{NETWORK}.memory.size", "half, because it counts h and c", (2, 8192)
         ),
         "sequence_length": _changed(
             64, f"{NETWORK}.memory.sequence_length", "must divide `train.n_steps`", (1, MANY)
