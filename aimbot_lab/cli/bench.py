@@ -219,7 +219,7 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
 
 @benchmark("Compare with rl-zoo3's hyper-parameters.")
 @click.option("--row", "rows", multiple=True, metavar="NAME", help="A row; repeatable. [all]")
-@number("--seeds", 3, (1, 100), "Trainings of each side, interleaved.")
+@number("--seeds", 3, (1, 100), "Runs of each side, interleaved.")
 @options.data_dir
 def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> "Report":
     """Train with rl-zoo3's hyper-parameters, by us and by plain scripts of the libraries.
@@ -251,7 +251,7 @@ def lessons(
 
     FILES are curricula, which run to the proof of their last lesson. Prints the steps to that proof
     and the win rate in new episodes, both ways. Takes a minute a seed for goto; results are kept in
-    the data folder, and finished trainings are not run again.
+    the data folder, and finished runs are not repeated.
 
     \b
     Example:

@@ -129,7 +129,7 @@ class IntRange:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Choices:
-    """Any of some values."""
+    """One of several values."""
 
     type: Literal["categorical"]
     """One of the choices."""
@@ -198,7 +198,7 @@ class ConfirmSettings:
     best: Annotated[Int, Ge(0), Le(50)] = 3
     """How many of the best trials; 0: none."""
     seeds: Annotated[Int, Ge(1), Le(100)] = 3
-    """Trainings of each, with fresh seeds, the same for all."""
+    """Training runs of each, with fresh seeds, the same for all."""
     episodes: Annotated[Int, Ge(1), Le(65536)] = 500
     """Fresh evaluation episodes of each target and difficulty."""
     also: Annotated[Mapping[SweepName, Mapping[Key, Value]], MaxLen(20)] = field(
@@ -210,7 +210,7 @@ class ConfirmSettings:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class SweepFile:
-    """A sweep: many trainings of one curriculum with different values."""
+    """A sweep: many training runs of one curriculum with different values."""
 
     name: SweepName
     """Name of the sweep: letters, digits, `_`, `.` and `-`."""
@@ -227,7 +227,7 @@ class SweepFile:
     trials: Annotated[Int, Ge(1), Le(100_000)] = 24
     """How many trials there are; the first has the values of the curriculum itself."""
     seeds: Annotated[Int, Ge(1), Le(100)] = 2
-    """Trainings of each trial, on the same seeds for all trials; its value is their mean."""
+    """Training runs of each trial, on the same seeds for all trials; its value is their mean."""
     sampler: Literal["tpe", "random", "gp"] = "tpe"
     """How values are chosen: tpe and gp learn from earlier trials, random does not."""
     startup_trials: Annotated[Int, Ge(1), Le(10_000)] = 10

@@ -57,7 +57,7 @@ class Newest:
     """The newest of all snapshots, whatever the window."""
 
     share: Annotated[Float, Gt(0), Le(1)] = 0.5
-    """Of all snapshots."""
+    """Share of all snapshots."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -83,7 +83,7 @@ class SamplingByNewest:
     """`{newest: {...}}`."""
 
     newest: Newest
-    """Which of them."""
+    """Which snapshots these are."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -91,7 +91,7 @@ class SamplingByScore:
     """`{pfsp: {...}}`."""
 
     pfsp: Prioritised
-    """How scores weigh."""
+    """How the expected scores weigh."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -99,7 +99,7 @@ class SamplingByRating:
     """`{rating: {...}}`."""
 
     rating: NearRating
-    """How close."""
+    """How close to the learner's rating."""
 
 
 def _kind_of_sampling(value: object) -> str | None:
@@ -137,8 +137,8 @@ class SelfPlaySettings:
     window: Window = 10
     """How many of the newest snapshots to draw from, or `all`."""
     play_against_latest_model_ratio: Annotated[Float, Ge(0), Le(1)] = 0.5
-    """Share of mirrored matches, in which both agents are the current one, and both learn. The
-    learner then has that share of rows more than `env.num_envs`."""
+    """Share of mirrored matches, in which both agents are the current one, and both learn. They
+    add that share of rows to `env.num_envs`."""
     swap_steps: Annotated[Int, Ge(1)] = 100_000
     """Environment steps for which to draw from the same snapshots."""
     at_once: Annotated[Int, Ge(1), Le(64)] = 8

@@ -71,11 +71,11 @@ class ParameterCriteria:
     threshold: Float = 0.0
     """Value that the measure must exceed."""
     min_lesson_length: Annotated[Int, Ge(0)] = 0
-    """Minimum number of episodes of the lesson; the largest is the number in the mean."""
+    """Minimum number of episodes of the lesson; the largest is also that of the mean."""
     signal_smoothing: Bool = True
-    """Whether a quarter of the measure before is mixed in."""
+    """Whether a quarter of the previous measure is mixed into the current one."""
     require_reset: Bool = False
-    """ML-Agents: break off all episodes. Here the next lesson begins with each row's next one."""
+    """ML-Agents ends all episodes. Here the next lesson begins with each row's next episode."""
 
     def __post_init__(self) -> None:
         if self.measure == "progress" and not 0 <= self.threshold < 1:

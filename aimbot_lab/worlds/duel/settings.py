@@ -95,8 +95,7 @@ class DuelSettings:
     decision_period: Annotated[Int, Ge(1), Le(20)] = 5
     """Physics ticks per decision."""
     decision_every: Annotated[Int, Ge(1), Le(20)] = 1
-    """Slower hands: an agent decides in every n-th decision and repeats its last action in
-    between."""
+    """An agent chooses an action every this many decisions, and repeats it in between."""
     fixed_timestep: Annotated[Float, Ge(0.0001), Le(0.1)] = 0.02
     """Seconds per physics tick."""
     time_limit: Annotated[Float, Ge(0.0001), Le(3600)] = 30.0
@@ -141,7 +140,8 @@ class DuelSettings:
     shipped_layouts: Bool = True
     """Whether the shipped halls are drawn, beside those of `layouts`."""
     layouts: Paths = ()
-    """Files and folders of halls of your own; without the shipped ones, of each difficulty one."""
+    """Files and folders of halls of your own; without the shipped ones there must
+    be one for each difficulty."""
     rays: RaySettings = RaySettings()
     """What an agent sees with."""
     observation: DuelObservationSettings = DuelObservationSettings()

@@ -12,7 +12,7 @@ from aimbot_lab.worlds.gymnasium.settings import MaskRule, ObservationParts, Win
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class PettingZooSettings:
-    """Copies of a parallel environment of PettingZoo, all agents of which one policy plays."""
+    """Copies of a parallel PettingZoo environment; one policy plays all its agents."""
 
     world: Literal["pettingzoo"] = "pettingzoo"
     """The world."""

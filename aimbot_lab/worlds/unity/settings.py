@@ -83,8 +83,8 @@ class UnitySettings:
     """Targets in result lines and lessons, each with its number of difficulties (0: none). By
     default those that the build sends, or one target `task`."""
     win: Winning | None = None
-    """What counts as a win; by default result lines decide; none: nothing, and mean returns
-    count."""
+    """What counts as a win; by default result lines decide; `none`: nothing does, and
+    mean returns count."""
     log_channel: str = str(STRING_LOG)
     """Id of the side channel for result lines."""
     no_graphics: Bool = True
@@ -100,7 +100,7 @@ class UnitySettings:
     restarts_rate_limit_n: Annotated[Int, Ge(-1), Le(10**9)] = 1
     """How often within `restarts_rate_limit_period_s`; -1: always."""
     restarts_rate_limit_period_s: Annotated[Float, Gt(0), Le(1e9)] = 60.0
-    """Seconds."""
+    """This period, in seconds."""
     width: Annotated[Int, Ge(1), Le(65536)] = 84
     """Width of the screen in pixels."""
     height: Annotated[Int, Ge(1), Le(65536)] = 84
