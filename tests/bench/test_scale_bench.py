@@ -74,7 +74,7 @@ def test_without_json_it_is_tables(printed_and_found: tuple[str, Report]) -> Non
     number = r"[\d.,e+-]+"  # of any size: the machine may be busy
     ratio = rf"{number} \[{number}, {number}\]"
     for line in (
-        rf"^2 +1 +16x16 +{number} +[\d.]+%( +{number}){{3}} +{ratio}( +{number}){{2}} +{ratio}$",
+        rf"^2 +1 +16x16 +{number} +[\d.]+ %( +{number}){{3}} +{ratio}( +{number}){{2}} +{ratio}$",
         rf"^1,000( +{number}){{5}}$",
     ):
         assert re.search(line, text, re.MULTILINE), line

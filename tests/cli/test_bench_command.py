@@ -102,7 +102,7 @@ def test_tables_go_to_stdout_and_progress_to_stderr(simulators: Measured) -> Non
     printed, said, _ = simulators
     assert re.search(r"^world +target +threads +1 +16$", printed, re.MULTILINE)
     for part in SHARES:
-        assert re.search(rf"^{part} +[\d.]+% +[\d.,e-]+$", printed, re.MULTILINE), part
+        assert re.search(rf"^{part} +[\d.]+ % +[\d.,e-]+$", printed, re.MULTILINE), part
     assert "as plain Python" in printed
     assert "taking a step apart" in said
     assert "taking a step apart" not in printed
@@ -146,8 +146,8 @@ def test_self_play_stands_beside_the_hardest_target_and_its_opponents_take_a_sha
 
 def test_without_json_it_is_tables(self_play: Measured) -> None:
     for line in (
-        r"^self-play +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+%){8} +[\d.]+$",
-        r"^attack +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+%){8} +1\.00$",
+        r"^self-play +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+ %){8} +[\d.]+$",
+        r"^attack +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+ %){8} +1\.00$",
         r"^8 +8 +1 +[\de.-]+ +\d+\.\d\d$",
     ):
         assert re.search(line, self_play.printed, re.MULTILINE), line
