@@ -89,7 +89,7 @@ ELO = LessonMeasure(
 PROGRESS = LessonMeasure(
     name="progress",
     value=lambda one: one.won,
-    noun="share of steps that are taken",
+    noun="share of steps taken",
     of_episodes=False,
     bounds=SHARE_FROM_ZERO,
 )

@@ -553,8 +553,8 @@ class UpdateCost(NamedTuple):
         minibatch = self.of_minibatch / PER_SECOND
         return (
             f"an update takes some {self.multiply_adds:.2g} multiply-adds, about "
-            f"{_duration(self.seconds)} on a core that makes {PER_SECOND:.0e} a second; Ctrl-C is "
-            f"heeded between minibatches, of about {_duration(minibatch)} each"
+            f"{_duration(self.seconds)} on a core that makes {PER_SECOND:.0e} a second; Ctrl-C "
+            f"takes effect between minibatches, of about {_duration(minibatch)} each"
         )
 
 

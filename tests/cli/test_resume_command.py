@@ -140,7 +140,7 @@ def test_more_steps_are_taken_by_the_same_run(folder: Path, unbroken: dict[str, 
     told = invoke_in(folder, *words, wanted=1)
     assert (told.document["run_id"], told.document["steps"]) == (run_id, steps)
     assert f"train.total_steps: was 16384, is {steps}" in told.said
-    assert "has spent its" in invoke_in(folder, "resume", run_id, wanted=2).said
+    assert "has used up its" in invoke_in(folder, "resume", run_id, wanted=2).said
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_run_whose_process_died_at_its_end_ends_once_more_and_trains_nothing(
         ("FAILED", ended.steps, ended.state_sha256)
     )
     assert logged() == before
-    with pytest.raises(ConfigurationError, match="has spent its 512 steps"):
+    with pytest.raises(ConfigurationError, match="has used up its 512 steps"):
         extended(data_folder, ended.run_id, 500)
 
 
@@ -113,7 +113,9 @@ def test_a_finished_run_without_lessons_is_given_more_steps_and_ends_as_if_it_ha
     whole, _ = trained(RunRequest(longer, data_folder))
     ended, _ = trained(RunRequest(curriculum, data_folder))
     assert (ended.status, ended.steps, ended.resumes_at) == ("FINISHED", 512, 512)
-    with pytest.raises(ConfigurationError, match="has spent its 512 steps; give it more, for exam"):
+    with pytest.raises(
+        ConfigurationError, match="has used up its 512 steps; give it more, for exam"
+    ):
         extended(data_folder, ended.run_id, 500)
     assert newest_resumable(curriculum, data_folder) is None  # `run --resume` begins a new one
     result, _ = extended(data_folder, ended.run_id, 1000)

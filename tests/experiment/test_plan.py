@@ -79,7 +79,7 @@ DOUBTFUL = [
     ("lessons.0.completion_criteria.threshold=0.9999", "threshold 0.9999 can hardly be met"),
     ("train.total_steps=1000", "less than one rollout, env.num_envs * train.n_steps = 8,192"),
     ("train.total_steps=50", "cannot be enough: an agent that never loses needs 100 episodes"),
-    ("train.total_steps=20000", "may not be enough: halfway between each threshold and 1"),
+    ("train.total_steps=20000", "may not be enough: the lessons take some"),
     (
         "lessons.0.completion_criteria.scope=every_cell|lessons.0.difficulty.goto=[99, 1, 0, 0, 0]",
         "lessons.0 'first': goto 2 must pass by itself and gets 1.00 % of the episodes",

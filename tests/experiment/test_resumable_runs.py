@@ -142,7 +142,7 @@ def test_a_dead_process_whose_run_had_spent_its_steps_leaves_a_failed_one(
     assert close_orphan_runs(data_folder) == [tracker.run_id]
     assert [run.status for run in list_runs(data_folder)] == ["FAILED"]
     (run,) = resumable_runs(data_folder)
-    with pytest.raises(ConfigurationError, match=r"spent its 1,008 steps; give it more"):
+    with pytest.raises(ConfigurationError, match=r"used up its 1,008 steps; give it more"):
         check_resume(run, run.curriculum(), data_folder)
     more = run.curriculum(["train.total_steps=2000"])
     assert check_resume(run, more, data_folder)[0].resume == run

@@ -67,18 +67,21 @@ RESULT = RunResult(
 
 def test_the_outcome_names_the_lesson_and_what_held_it_back() -> None:
     assert outcome(RESULT) == (
-        "Steps spent in lesson 2 (two | doors); held back by goto 5 at 20.0 %."
+        "The steps ran out in lesson 2 (two | doors); held back by goto 5 at 20.0 %."
     )
     unseen = replace(RESULT, held_back_by=(UNSEEN,))
     assert outcome(unseen).endswith("held back by free (no episode counted yet).")
     short = replace(RESULT, held_back_by=())
-    assert outcome(short) == "Steps spent in lesson 2 (two | doors)."
+    assert outcome(short) == "The steps ran out in lesson 2 (two | doors)."
     assert outcome(replace(RESULT, status="KILLED")) == "Stopped in lesson 2 (two | doors)."
     assert outcome(replace(RESULT, status="FINISHED")) == "All steps taken."
     measured = replace(RESULT, held_back_by=(), missing="2 of 100 episodes")
-    assert outcome(measured) == "Steps spent in lesson 2 (two | doors); missing: 2 of 100 episodes."
+    assert (
+        outcome(measured)
+        == "The steps ran out in lesson 2 (two | doors); missing: 2 of 100 episodes."
+    )
     whole = replace(RESULT, status="FINISHED", lessons=(PASSED,))
-    assert outcome(whole) == "All 1 lessons passed."
+    assert outcome(whole) == "The lesson passed."
 
 
 def test_the_note_is_markdown_with_every_lesson_and_cell() -> None:

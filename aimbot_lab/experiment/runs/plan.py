@@ -439,8 +439,9 @@ def _budget_warnings(
         )
     elif longest is not None and likely * longest > train.total_steps:
         yield (
-            f"train.total_steps {train.total_steps:,} may not be enough: halfway between each "
-            f"threshold and 1 the tests take {likely:,} episodes, up to {longest:,} steps each"
+            f"train.total_steps {train.total_steps:,} may not be enough: the lessons take some "
+            f"{likely:,} episodes (a test: at a rate halfway between threshold and 1), up to "
+            f"{longest:,} steps each"
         )
 
 

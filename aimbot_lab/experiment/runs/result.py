@@ -111,7 +111,7 @@ def outcome(result: RunResult) -> str:
     """One sentence on how the run ended."""
     passed = sum(lesson.ended_at_step is not None for lesson in result.lessons)
     if passed == len(result.lessons):
-        return f"All {passed} lessons passed."
+        return "The lesson passed." if passed == 1 else f"All {passed} lessons passed."
     lesson = f"lesson {passed + 1} ({result.lessons[passed].name})"
     if result.status == "KILLED":
         return f"Stopped in {lesson}."
@@ -125,7 +125,7 @@ def outcome(result: RunResult) -> str:
     why = f"; held back by {held}" if held else ""
     if result.missing:
         why = f"; missing: {result.missing}"
-    return f"Steps spent in {lesson}{why}."
+    return f"The steps ran out in {lesson}{why}."
 
 
 def note(result: RunResult) -> str:

@@ -103,7 +103,7 @@ def _refuse_if_spent(
     # One that died after its last checkpoint, before it noted its end, only ends.
     if taken >= total and run.record.spent_steps is not None:
         raise ConfigurationError(
-            f"run {run.run_id} has spent its {taken:,} steps; "
+            f"run {run.run_id} has used up its {taken:,} steps; "
             f"give it more, for example --set {BUDGET}={2 * taken}"
         )
 

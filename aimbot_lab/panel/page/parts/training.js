@@ -14,7 +14,7 @@ const MAX_LISTED = 40; // runs; the part Runs has all of them
 const OVER = new Set(["FINISHED", "FAILED", "KILLED"]);
 const WORDS = {
   trains: "trains", died: "its process died", FINISHED: "all lessons passed", unknown: "not known",
-  FAILED: "its steps are spent", KILLED: "stopped", RUNNING: "trains elsewhere",
+  FAILED: "out of steps", KILLED: "stopped", RUNNING: "trains elsewhere",
 };
 
 /** What a person reads of a run's state. */
