@@ -14,7 +14,7 @@ from tests.cli.tiny_runs import invoke, train, write
 from tests.mlagents.llapi_worlds import arena
 
 SPEC = arena(1).spec
-HALF = SPEC.action_ranges.high[0]  # the mouse goes as far to both sides
+_, (HALF, *_) = SPEC.action_ranges  # the mouse goes as far to both sides
 
 
 def episode(steps: int, *, truncated: bool = False) -> Demonstrated:
@@ -103,8 +103,8 @@ def test_a_run_is_demonstrated_by_as_many_episodes_as_are_asked_for(tmp_path: Pa
     ("words", "says"),
     [
         (("latest", "-o", "film.mp4"), "ML-Agents reads files that end in .demo"),
-        (("latest", "first", "-o", "a.demo"), "--demo: takes one RUN"),
-        (("latest", "-o", "a.demo", "--against", "first"), "--demo: takes one RUN"),
+        (("latest", "first", "-o", "a.demo"), "--demo: needs exactly one RUN"),
+        (("latest", "-o", "a.demo", "--against", "first"), "--demo: needs exactly one RUN"),
         (("latest", "-o", "nowhere/a.demo"), "there is no such folder"),
     ],
 )
