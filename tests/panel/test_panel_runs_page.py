@@ -87,7 +87,7 @@ def test_runs_are_found_compared_renamed_tagged_and_deleted(
         page.get_by_role("button", name="Save").click()
         wait_for_text(page, ".notice", "tag: lab. and mlflow. are reserved")
         page.locator("dialog").get_by_role("button", name="Delete …").click()
-        wait_for_text(page, "dialog", "Delete walker\\?.*can't be brought back")
+        wait_for_text(page, "dialog", "Delete walker\\?.*can't be undone")
         page.get_by_role("button", name="Delete for good").click()
         wait_for_text(page, ".run-head [role=status]", "^1 runs$")
         assert [run.run_id for run in list_runs(data)] == [second]

@@ -23,8 +23,8 @@ let opened = null; // {part, ends, close, go}
 const socket = new Socket((state, reason) => {
   const words = {
     open: "",
-    offline: "The panel is offline. What you see is its last state; it connects again by itself.",
-    stranger: "The panel was started anew, or this page was opened without its token: open the " +
+    offline: "The panel is offline. What you see is its last state; the page reconnects by itself.",
+    stranger: "The panel was restarted, or this page was opened without its token: open the " +
       "address that it printed. This page then connects by itself.",
     full: reason,
     other: reason,

@@ -183,7 +183,7 @@ export function open(place, panel) {
     const names = ids.map((id) => nameOf(runs.find((one) => one.run_id === id)));
     show(ids.length === 1 ? `Delete ${names[0]}?` : `Delete ${count(ids.length)} runs?`, "Delete for good", [
       ids.length > 1 && el("p", {}, names.join(", ")),
-      el("p", {}, "Agents, replays, curves and checkpoints go, and can't be brought back."),
+      el("p", {}, "Agents, replays, curves and checkpoints are deleted. This can't be undone."),
     ], () => panel.act("delete", { runs: ids }), "danger");
   }
 

@@ -18,14 +18,14 @@ export function open(place, panel) {
   const own = el("p", { className: "quiet" });
   more.append(own, others);
   place.append(
-    el("h1", {}, "What shall the agent learn?"),
+    el("h1", {}, "What should the agent learn?"),
     el("p", { className: "lead" }, "Choose a curriculum. The agent trains on this machine, and you " +
       "can watch and steer it."),
     held, sheet.node, main,
     el("h2", { className: "self" }, "Or try it yourself"),
     el("div", { className: "cards" },
       way("#test", "Test", "Place enemies and target blocks in an arena, and see what an agent or a script does"),
-      way("#play", "Play", "Play the agent's episodes by keys and mouse, with an agent beside you")),
+      way("#play", "Play", "Play the agent's episodes with keys and mouse, with an agent beside you")),
     more,
   );
 

@@ -54,7 +54,7 @@ export function open(place, panel, rest) {
   let awaited = ""; // a sweep that has been started, until it is listed
   panel.on("sweeps", ({ sweeps }) => {
     if (!sweeps.length && !awaited) {
-      say(lead, "A sweep searches for better settings: it trains again and again, with others each time, " +
+      say(lead, "A sweep searches for better settings: it trains again and again, with other values each time, " +
         "and proves the best of them on fresh seeds. None has begun in this data folder.");
     }
     if (awaited && sweeps.some((one) => one.name === awaited)) {
@@ -87,7 +87,7 @@ export function open(place, panel, rest) {
     drawConfirmed(told);
     view.draw(told);
     drawTable(told);
-    say(links, told.parent_run ? "Optuna's pictures (history, importances, slices) lie with the " +
+    say(links, told.parent_run ? "Optuna's pictures (history, importances, slices) are with the " +
       `sweep's run ${told.parent_run.slice(0, 12)} in MLflow: aimbot-lab ui ${told.parent_run.slice(0, 12)}` : "");
   }
 

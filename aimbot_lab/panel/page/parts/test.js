@@ -16,7 +16,7 @@ export function open(place, panel) {
   const placing = new Placing(stage, (kind, body) => (
     kind === "preview" ? panel.ask(kind, body) : panel.act(kind, body)));
   const actors = el("select", { id: "actor", on: { change: () => choose(actors.value) } });
-  const pause = button("Pause", () => setPaused(!state.paused), "Stop the time, or let it go on (p)");
+  const pause = button("Pause", () => setPaused(!state.paused), "Pause, or continue (p)");
   const step = button("Step", () => { setPaused(true); panel.act("step"); }, "One decision: 0.1 s (.)");
   const modes = el("span", { className: "modes" });
   const undo = button("Undo", () => panel.act("undo"), "The floor as before the last edit (Ctrl+Z)");
@@ -37,7 +37,7 @@ export function open(place, panel) {
     el("h2", {}, "Log"), log);
   place.append(
     el("h1", {}, "Test mode"),
-    el("p", { className: "lead" }, "Choose a thing from the menu and place it on the floor with a right " +
+    el("p", { className: "lead" }, "Choose an object from the menu and place it on the floor with a right " +
       "click. A block gives the agent its target at once; enemies wait for FreeMode. Without a target (Stay) a script stands still; an agent does what it learned."),
     el("div", { className: "game" }, left, right),
   );

@@ -43,7 +43,7 @@ export function open(place, panel, rest) {
       sliders.node.scrollIntoView({ block: "start" });
       sliders.node.querySelector("input")?.focus({ preventScroll: true });
     } } }, "Steer");
-  const save = el("button", { type: "button", title: "Keep the agent as it is now; it trains on",
+  const save = el("button", { type: "button", title: "Keep the agent as it is now; the training continues",
     on: { click: saveAgent } }, "Save agent");
   const head = el("div", { className: "run-head" }, heading, state, el("span", { className: "grow" }),
     steer, watchIt, save, curves, resume, stop);

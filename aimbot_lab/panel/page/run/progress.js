@@ -133,7 +133,7 @@ function cellOf(cell) {
 function hintOf(told) {
   if (told.fault) return told.fault;
   if (told.state === "trains" && told.status === null) {
-    return "It gets ready: the simulator is prepared, and compiled the first time.";
+    return "Getting ready: the simulator is prepared, and compiled the first time.";
   }
   if (told.state === "died") {
     return "The run's process died. What you see is the last state it showed; Resume continues " +

@@ -114,7 +114,7 @@ export function commandLine(line, notice) {
       await navigator.clipboard.writeText(line);
       notice("Copied.", "done");
     } catch {
-      notice("This browser lets no page copy: mark the line and copy it by hand.");
+      notice("This browser lets no page copy text: select the line and copy it yourself.");
     }
   };
   return el("span", { className: "copied" }, el("code", { tabIndex: 0 }, line),

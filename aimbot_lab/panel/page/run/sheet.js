@@ -28,7 +28,7 @@ export function sheetView(start, cancel, drag) {
       el("div", { className: "fields" }, el("label", {}, "Name", name), el("label", {}, "Seed", seed),
         el("label", {}, "Steps at most", steps)),
       lessons.some((one) => one.groups.length) && [el("h3", {}, "What each lesson draws"),
-        el("p", { className: "quiet" }, "Move a slider: the others give way, so that the sum stays 1. A lock keeps a weight " +
+        el("p", { className: "quiet" }, "Move a slider: the others change so that the sum stays 1. A lock keeps a weight " +
           "while you move others.")],
       lessons.map((one, k) => one.groups.length > 0 && el("details", { open: k === 0 },
         el("summary", {}, `Lesson ${k + 1}: ${sheet.lessons[k].name}`),

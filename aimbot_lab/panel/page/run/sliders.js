@@ -35,7 +35,7 @@ export function slidersView(change, drag) {
         groups.set(target, group(title, names, (...what) => change(target, ...what), drag));
       }
       fill(node, el("h2", {}, "Steer: which episodes come next"), el("p", { className: "quiet" },
-        "Move a slider: the others give way, so that the sum stays 1. A lock keeps a weight. The " +
+        "Move a slider: the others change so that the sum stays 1. A lock keeps a weight. The " +
         "next lesson begins with its own weights."),
       el("div", { className: "groups" }, [...groups.values()].map((one) => one.node)));
     }
