@@ -6,6 +6,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterator
+from contextlib import aclosing
 from importlib.util import find_spec
 from itertools import count
 from math import inf
@@ -18,14 +19,18 @@ from panel_server import Page, running_panel
 from planted_sweep import KEYS, add_trial, planted
 
 from aimbot_lab.panel.server import messages
-from aimbot_lab.panel.server.lab import Session
+from aimbot_lab.panel.server.lab import Lab, Session
 from aimbot_lab.panel.server.messages import Loader
 from aimbot_lab.panel.server.parts.watch import _Theatre
 from aimbot_lab.panel.server.run_list import Listed, LiveRun, RunLine, RunList
+from aimbot_lab.panel.server.run_report import report_feed
 from aimbot_lab.sweep.record import SweepRecord
+from aimbot_lab.tracking import history
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.run_folder import create_run_folder, this_process
+from aimbot_lab.tracking.settings import TrackingSettings
 
 TRIAL, OWN = "a" * 32, "b" * 32
 
@@ -83,6 +88,33 @@ class OneRun:
 
     def line(self, run_id: str) -> RunLine:
         return RunLine(run_id, "one", "died", 1)
+
+
+def test_a_run_that_was_resumed_is_reported_as_it_ended_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, result = DataFolder(tmp_path / "data"), tmp_path / "result.json"
+    ended = {"seed": 1, "steps": 10, "lessons": [], "cells": [], "regressions": []}
+    result.write_text(json.dumps(ended))
+    monkeypatch.setattr(history, "download_artifact", lambda *_, **__: result)
+    tracker = open_run(data, TrackingSettings(), RunDescription("new"))
+    tracker.finish("FAILED")
+    run, lab = tracker.run_id, Lab(data, here=tmp_path)
+
+    async def reported() -> list[int]:
+        feed = report_feed(lab, run)
+        async with aclosing(feed.follow()) as told:
+            before = await anext(told)
+            result.write_text(json.dumps({**ended, "steps": 20}))
+            history.label_run(data, run, tags={"part": "two"})  # as a new end changes its line
+            lab.run_list.ask_store_again()
+            while not getattr(lab.run_list.line(run), "tags", None):
+                await lab.run_list.look()
+            await feed.look_now()
+            found = before.result, (await anext(told)).result
+        return [one.steps for one in found if one is not None]
+
+    assert asyncio.run(reported()) == [10, 20]
 
 
 def test_a_look_that_its_page_broke_off_leaves_the_next_look_whole(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from aimbot_lab.experiment.runs.result import NEXT_COMMANDS, RESULT_NAME
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.messages import AGENTS, STORE, STRICT, Feed, in_thread, read_document
-from aimbot_lab.panel.server.run_list import ShownLesson
+from aimbot_lab.panel.server.run_list import RunLine, ShownLesson
 from aimbot_lab.tracking.data_folder import locate_data_folder
 from aimbot_lab.tracking.history import metric_histories, read_run
 from aimbot_lab.tracking.tracker import CURRICULUM_TAG, MetricPoint
@@ -155,17 +155,18 @@ class RunReport:
 
 def report_feed(lab: "Lab", run_id: str) -> Feed[RunReport]:
     """What a run has come to, looked up now and then while a page wants it."""
-    final: list[RunReport] = []
+    final: list[tuple[RunLine | None, RunReport]] = []  # the last, until a resume changes the line
 
     async def look() -> RunReport:
-        if final and await in_thread(lab.run_list.line, run_id) is not None:
-            return replace(final[0], commands=[*_commands(lab, run_id)])
+        line = await in_thread(lab.run_list.line, run_id)
+        if final and line is not None and line == final[0][0]:
+            return replace(final[0][1], commands=[*_commands(lab, run_id)])
         try:
             found = await in_thread(report_of, lab, run_id)
         except LabError as error:
             return RunReport(run_id, fault=str(error))
         if found.result is not None and found.seconds is not None:
-            final.append(found)
+            final[:] = [(line, found)]
         return found
 
     return lab.kept(f"report/{run_id}", lambda: Feed(look, seconds=SECONDS))
