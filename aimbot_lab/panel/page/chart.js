@@ -44,7 +44,7 @@ export function curveView() {
       plot = new window.uPlot(options(), data, place);
     }
     show(range);
-    if (plot.cursor.left < 0) plot.setLegend({ idx: data[0].length - 1 }); // the last values, where nothing is pointed at
+    if (plot.cursor.left < 0) plot.setLegend({ idx: null }); // the last values, where nothing is pointed at
     const canvas = plot.ctx.canvas;
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `${told.title}: ${told.lines.map((one) =>
@@ -78,7 +78,7 @@ export function curveView() {
     const series = told.lines.flatMap((one, k) => [
       { label: one.name, stroke: () => colour(one.role), width: 2, dash: one.dash, spanGaps: true,
         points: { show: false },
-        value: (made, value, _, at) => valueWords(made, k, value, at) },
+        value: (made, _value, _series, at) => valueWords(made, k, at) },
       ...["lower", "upper"].map(() => ({ class: "edge", spanGaps: true, points: { show: false }, width: 0,
         stroke: () => "transparent" })),
     ]);
@@ -104,10 +104,11 @@ export function curveView() {
     whole.hidden = isWhole;
   }
 
-  function valueWords(made, k, value, at) {
-    if (at === null) return words(told.lines[k].values.at(-1));
-    const [lower, upper] = [2, 3].map((column) => made.data[COLUMNS * k + column]?.[at]);
-    return isNumber(lower) && isNumber(value) ? rate(value, lower, upper) : words(value);
+  /** The value of line `k` at a place of its steps, or its last. */
+  function valueWords(made, k, at) {
+    const [values, lower, upper] = [1, 2, 3].map((column) => made.data?.[COLUMNS * k + column] ?? []);
+    at ??= values.findLastIndex(isNumber);
+    return isNumber(lower[at]) ? rate(values[at], lower[at], upper[at]) : words(values[at]);
   }
 
   function drawPassed(made) {

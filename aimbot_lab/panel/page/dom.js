@@ -47,7 +47,7 @@ function shown(children) {
 
 /** A line (text or an element) that appears for a while: what went wrong, or what was done. */
 export function notice(content, kind = "fault") {
-  const line = el("p", { className: `notice ${kind}` }, content);
-  document.getElementById("notices").append(line);
+  const line = el("p", { className: `notice ${kind}`, role: "alert" }, content);
+  (document.querySelector("dialog[open]") ?? document.getElementById("notices")).append(line); // a dialog covers the others
   setTimeout(() => line.remove(), kind === "done" ? 30_000 : 9000);
 }

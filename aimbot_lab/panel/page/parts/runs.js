@@ -3,6 +3,7 @@
 import { curveView } from "../chart.js";
 import { el, fill, say } from "../dom.js";
 import { brief, clock, count, isNumber, rate } from "../format.js";
+import { NAME_LETTERS } from "../run/sheet.js";
 import { stateWords } from "./training.js";
 
 export const name = "runs";
@@ -10,6 +11,7 @@ export const title = "Runs";
 
 const COLOURS = 8; // of the style sheet
 const DASHES = [[], [7, 4], [2, 3]];
+const MAX_AT_ONCE = COLOURS * DASHES.length; // runs that one click chooses: lines that can be told apart
 const PAUSE = 5000; // ms between two looks at the curves of runs that train
 const NOTE = "note"; // the tag that a run's note is
 const ORDERS = {
@@ -41,9 +43,11 @@ export function open(place, panel) {
       el("span", { className: "quiet" }, "drag to zoom, click a name to hide it"), el("span", { className: "grow" }), clear, drop),
     view.node);
   const table = el("tbody", {});
-  const heads = ["", "run", "state", "win rate (95 %)", "lesson", "tags", "begun", ""];
+  const all = el("input", { type: "checkbox", aria: { label: "Compare all listed runs" },
+    on: { change: () => chooseListed(all.checked) } });
+  const heads = [all, "run", "state", "win rate (95 %)", "lesson", "tags", "begun", ""];
   const list = el("table", { className: "trials all-runs" }, el("thead", {}, el("tr", {},
-    heads.map((head) => (head ? el("th", { scope: "col" }, head) : el("td", {}))))), table);
+    heads.map((head) => (head && head !== all ? el("th", { scope: "col" }, head) : el("td", {}, head))))), table);
   const dialog = el("dialog", { aria: { label: "Run" } });
   place.append(el("h1", {}, "Runs"), fault,
     el("div", { className: "run-head" }, search, order, number), chart,
@@ -63,10 +67,15 @@ export function open(place, panel) {
     compare();
   });
 
-  function draw() {
+  /** The runs that are found, in the order that a person chose. */
+  function listed() {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const shown = runs.filter((run) => words.every((word) => textOf(run).includes(word)))
-      .sort(ORDERS[order.value][1]);
+    return runs.filter((run) => words.every((word) => textOf(run).includes(word))).sort(ORDERS[order.value][1]);
+  }
+
+  function draw() {
+    const shown = listed();
+    all.checked = shown.length > 0 && shown.every((run) => chosen.has(run.run_id));
     say(number, !complete && !runs.length ? "Loading runs …" : shown.length === runs.length
       ? `${count(runs.length)} runs` : `${count(shown.length)} of ${count(runs.length)} runs`);
     const nodes = shown.map(rowOf);
@@ -102,13 +111,24 @@ export function open(place, panel) {
   }
 
   function choose(run, isChosen) {
+    mark(run, isChosen);
+    draw();
+    compare();
+  }
+
+  function chooseListed(isChosen) {
+    for (const run of listed().slice(0, isChosen ? MAX_AT_ONCE : undefined)) mark(run.run_id, isChosen);
+    draw();
+    compare();
+  }
+
+  /** Gives a run a colour that is free, unless it has one, or takes it away. */
+  function mark(run, isChosen) {
     const taken = new Set(chosen.values());
     let free = 0;
     while (taken.has(free)) free += 1;
-    if (isChosen) chosen.set(run, free);
-    else chosen.delete(run);
-    draw();
-    compare();
+    if (!isChosen) chosen.delete(run);
+    else if (!chosen.has(run)) chosen.set(run, free);
   }
 
   /** Fetches what is not known of the chosen runs, then draws it. */
@@ -161,7 +181,7 @@ export function open(place, panel) {
 
   function edit(run) {
     const { [NOTE]: note = "", ...tags } = run.tags ?? {};
-    const called = el("input", { type: "text", value: nameOf(run), required: true });
+    const called = el("input", { type: "text", value: nameOf(run), required: true, maxLength: NAME_LETTERS });
     const noted = el("textarea", { rows: 4, value: note });
     const listed = el("textarea", { rows: 4, placeholder: "key=value, one a line",
       value: Object.entries(tags).map(([key, value]) => `${key}=${value}`).join("\n") });

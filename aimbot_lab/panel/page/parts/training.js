@@ -35,7 +35,7 @@ export function open(place, panel, rest) {
   const state = el("span", { className: "state", role: "status" });
   const stop = el("button", { type: "button", className: "danger", on: { click: ask("stop") } }, "Stop");
   const resume = el("button", { type: "button", className: "primary", hidden: true,
-    on: { click: ask("resume") } }, "Resume");
+    title: "A run whose steps are spent gets as many again", on: { click: ask("resume") } }, "Resume");
   const curves = el("button", { type: "button", on: { click: openCurves } }, "Curves in MLflow");
   const watchIt = el("a", { className: "button" }, "Watch it play");
   const steer = el("button", { type: "button", title: "Move the weights of what is drawn next",
@@ -52,10 +52,15 @@ export function open(place, panel, rest) {
   const saved = savedView(panel.notice);
   const sliders = slidersView(change, (mix) => panel.act("drag", mix));
   const parts = [view, saved, sliders, report];
-  const body = el("div", { className: "run" }, head, empty, parts.map((one) => one.node));
+  const body = el("div", { className: "run", on: { pointerdown: stay, keydown: stay } }, head, empty, parts.map((one) => one.node));
   place.append(el("aside", {}, el("h2", {}, "Runs"), fault, list, el("p", {}, el("a", { href: "#runs" }, "All runs"))), body);
   panel.atEnd(() => report.close());
   hideRun();
+
+  /** Keeps the run that a person acts on, whichever begins next. */
+  function stay() {
+    chosenByHand = shown !== "";
+  }
 
   /** Leaves the heading alone, where no run is shown. */
   function hideRun() {
@@ -82,7 +87,8 @@ export function open(place, panel, rest) {
       const button = event.currentTarget;
       button.disabled = true;
       button.classList.add("asked");
-      await panel.act(kind, { run: shown });
+      const done = await panel.act(kind, { run: shown });
+      if (done && kind === "resume") panel.notice("The run is being resumed; this takes some seconds.", "done");
       button.disabled = false;
       button.classList.remove("asked");
     };
@@ -112,7 +118,8 @@ export function open(place, panel, rest) {
   function drawList(runs, complete = true) {
     empty.hidden = runs.length > 0 || !complete;
     const trains = runs.find((run) => run.state === "trains") ?? runs[0];
-    if (!chosenByHand && trains && trains.run_id !== shown) watch(trains.run_id);
+    const isBusy = runs.some((run) => run.run_id === shown && run.state === "trains");
+    if (!chosenByHand && !isBusy && trains && trains.run_id !== shown) watch(trains.run_id);
     fill(list, runs.slice(0, MAX_LISTED).map((run) => el("li", {}, el("a", {
       href: `#training/${run.run_id}`,
       className: `run-link ${run.state}`,
@@ -131,7 +138,8 @@ export function open(place, panel, rest) {
   });
   panel.on("state", (told) => {
     if (told.run_id !== shown) return;
-    for (const one of [state, watchIt, curves]) one.hidden = false;
+    state.hidden = false;
+    watchIt.hidden = curves.hidden = told.state === "unknown"; // deleted
     say(heading, told.name || told.run_id.slice(0, 8));
     say(state, stateWords(told.state));
     state.className = `state ${told.state}`;

@@ -3,12 +3,14 @@
 import { el, fill } from "../dom.js";
 import { group } from "./sliders.js";
 
+export const NAME_LETTERS = 250; // that a run's name has at most
+
 /** `draw(choice, sheet)` shows a sheet; `start(sheet)` is called with what was chosen. */
 export function sheetView(start, cancel, drag) {
   const node = el("form", { className: "sheet", hidden: true });
 
   function draw(choice, sheet) {
-    const name = el("input", { type: "text", value: sheet.name, required: true });
+    const name = el("input", { type: "text", value: sheet.name, required: true, maxLength: NAME_LETTERS });
     const seed = number(sheet.seed, { min: "0", step: "1" });
     const steps = number(sheet.total_steps, { min: "1", step: "1" });
     const rewards = Object.entries(sheet.rewards).map(([term, weight]) => ({ term, input: number(weight, { step: "any" }) }));
@@ -69,5 +71,5 @@ function mixOf(lesson, drag) {
 }
 
 function number(value, given) {
-  return el("input", { type: "number", value: String(value), required: true, ...given });
+  return el("input", { type: "number", value: String(value), required: true, max: String(Number.MAX_SAFE_INTEGER), ...given });
 }
