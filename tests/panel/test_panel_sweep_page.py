@@ -29,3 +29,4 @@ def test_a_sweep_is_stopped_resumed_and_headed_by_what_fresh_seeds_confirmed(
         page.get_by_role("button", name="Resume", exact=True).click()
         wait_for_text(page, ".outcome", r"^Confirmed on 2 fresh seeds: trial \d+.*, 0\.\d+ \[")
         wait_for_text(page, ".run-head .state", "^done$")
+        wait_for_text(page, ".quiet", f"in MLflow: aimbot-lab ui [0-9a-f]{{12}} --data-dir {data}")

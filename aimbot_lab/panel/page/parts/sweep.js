@@ -87,8 +87,8 @@ export function open(place, panel, rest) {
     drawConfirmed(told);
     view.draw(told);
     drawTable(told);
-    say(links, told.parent_run ? "Optuna's pictures (history, importances, slices) are with the " +
-      `sweep's run ${told.parent_run.slice(0, 12)} in MLflow: aimbot-lab ui ${told.parent_run.slice(0, 12)}` : "");
+    say(links, told.pictures &&
+      `Optuna's pictures (history, importances, slices) are with the sweep's run in MLflow: ${told.pictures}`);
   }
 
   /** The headline: what fresh seeds have confirmed; until then the search's best, as what it is. */

@@ -12,6 +12,7 @@ from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
 from aimbot_lab.panel.server.messages import STRICT, SWEEPS, Done, Feed, Nothing, in_thread
 from aimbot_lab.panel.server.parts.start import Holding
 from aimbot_lab.panel.server.run_list import SweepLine
+from aimbot_lab.panel.server.run_report import SHORT, command
 from aimbot_lab.panel.server.trainings import OfferedSweep
 from aimbot_lab.tracking.run_folder import living_folders
 
@@ -118,7 +119,9 @@ async def watch(session: Session, asked: OfSweep) -> Done:
     lab = session.lab
 
     async def look() -> dict[str, Any]:
-        return await in_thread(lab.sweeps.report, asked.name)
+        found = await in_thread(lab.sweeps.report, asked.name)
+        run = found["parent_run"]
+        return {**found, "pictures": command(lab, "ui", run[:SHORT]) if run else ""}
 
     feed = lab.kept(f"sweep/{asked.name}", lambda: Feed(look, seconds=SECONDS))
     session.follow("sweep", "report", feed)
