@@ -111,6 +111,10 @@ def test_all_runs_that_are_found_are_compared_by_one_click_up_to_their_own_ends(
         wait_for_text(page, ".u-legend", r"long name.*80.0 % \[75.0, 85.0\]")
         wait_for_text(page, ".u-legend", r"walker.*30.0 % \[25.0, 35.0\]")
         assert page.locator(".u-legend tr", has_text="long").bounding_box()["height"] < 60
+        page.locator("#tab-training").click()
+        page.locator("#tab-runs").click()  # where all is as it was left
+        wait_for_text(page, ".u-legend", r"long name.*walker")
+        assert page.get_by_label("Filter").input_value() == "kind=slow"
         everything.uncheck()
         page.locator(".compare").wait_for(state="hidden")
         for part in ("replays", "training", "watch"):

@@ -20,16 +20,18 @@ const ORDERS = {
   name: ["By name", (one, other) => nameOf(one).localeCompare(nameOf(other))],
 };
 
+const chosen = new Map(); // run id -> its number among the colours; stays while other parts are looked at
+const sought = { words: "", order: "newest" };
+
 export function open(place, panel) {
   let runs = [];
   let complete = false;
-  const chosen = new Map(); // run id -> its number among the colours
   const curves = new Map(); // run id -> its curves
   const rows = new Map(); // run id -> {node, key, check}
   const search = el("input", { type: "search", placeholder: "name, tag, state, lesson …",
-    aria: { label: "Filter" }, on: { input: draw } });
+    value: sought.words, aria: { label: "Filter" }, on: { input: draw } });
   const order = el("select", { aria: { label: "Order" }, on: { change: draw } },
-    Object.entries(ORDERS).map(([key, [words]]) => el("option", { value: key }, words)));
+    Object.entries(ORDERS).map(([key, [words]]) => el("option", { value: key, selected: key === sought.order }, words)));
   const number = el("span", { className: "quiet", role: "status" }, "Loading runs …");
   const fault = el("p", { className: "fault", hidden: true });
   const clear = el("button", { type: "button", on: { click: () => { chosen.clear(); draw(); compare(); } } }, "Choose none");
@@ -74,6 +76,7 @@ export function open(place, panel) {
   }
 
   function draw() {
+    Object.assign(sought, { words: search.value, order: order.value });
     const shown = listed();
     all.checked = shown.length > 0 && shown.every((run) => chosen.has(run.run_id));
     say(number, !complete && !runs.length ? "Loading runs …" : shown.length === runs.length

@@ -1,6 +1,7 @@
 // What a training is started with: name, seed, steps, and weights of what is drawn and of rewards.
 
-import { el, fill } from "../dom.js";
+import { el, fill, say } from "../dom.js";
+import { brief } from "../format.js";
 import { group } from "./sliders.js";
 
 export const NAME_LETTERS = 250; // that a run's name has at most
@@ -12,7 +13,8 @@ export function sheetView(start, cancel, drag) {
   function draw(choice, sheet) {
     const name = el("input", { type: "text", value: sheet.name, required: true, maxLength: NAME_LETTERS });
     const seed = number(sheet.seed, { min: "0", step: "1" });
-    const steps = number(sheet.total_steps, { min: "1", step: "1" });
+    const inShort = el("span", {}, brief(sheet.total_steps));
+    const steps = number(sheet.total_steps, { min: "1", step: "1", on: { input: () => say(inShort, brief(steps.valueAsNumber)) } });
     const rewards = Object.entries(sheet.rewards).map(([term, weight]) => ({ term, input: number(weight, { step: "any" }) }));
     const lessons = sheet.lessons.map((lesson) => mixOf(lesson, drag));
     const go = el("button", { type: "submit", className: "primary" }, "Start");
@@ -28,7 +30,7 @@ export function sheetView(start, cancel, drag) {
     fill(node,
       el("h2", {}, `Start ${choice.title}`), choice.about && el("p", { className: "quiet" }, choice.about),
       el("div", { className: "fields" }, el("label", {}, "Name", name), el("label", {}, "Seed", seed),
-        el("label", {}, "Steps at most", steps)),
+        el("label", {}, el("span", {}, "Steps at most: ", inShort), steps)),
       lessons.some((one) => one.groups.length) && [el("h3", {}, "What each lesson draws"),
         el("p", { className: "quiet" }, "Move a slider: the others change so that the sum stays 1. A lock keeps a weight " +
           "while you move others.")],
