@@ -119,6 +119,8 @@ def test_a_second_choice_is_refused_while_the_training_holds(stage: Stage) -> No
         told = page.refused("start", "begin", **{**sheet, "rewards": {"win": -1e30, "no": 1}})
         assert told.startswith("--set env.rewards.")
         assert "not offered" in page.refused("start", "sheet", key="../../etc/passwd")
+        told = page.refused("runs", "delete", runs=[str(training_of(stage).run_id)])
+        assert told.endswith(" trains; stop it first")
 
 
 def training_of(stage: Stage) -> Started:

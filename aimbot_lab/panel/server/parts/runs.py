@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.lab import Ask, Lab, PagePart, Session, leaving
 from aimbot_lab.panel.server.messages import STORE, STRICT, Done, Nothing, RunId, in_thread
 from aimbot_lab.panel.server.run_list import RunLine
@@ -101,6 +102,9 @@ async def delete(session: Session, asked: OfRuns) -> Done:
     def discard() -> None:
         lab.loader.need(*STORE)
         place = lab.tracking_uri
+        for line in map(lab.run_list.line, asked.runs):
+            if line is not None and line.state == "trains":
+                raise ConfigurationError(f"{line.name or line.run_id[:12]} trains; stop it first")
         close_orphan_runs(lab.data_folder)
         for run in plan_deletion(asked.runs, lab.data_folder, tracking_uri=place).runs:
             delete_run(run, lab.data_folder, tracking_uri=place)
