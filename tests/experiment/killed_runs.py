@@ -29,7 +29,7 @@ from gymnasium import spaces
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.runs.resume import check_resume, newest_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
-from aimbot_lab.experiment.runs.run_record import RunRequest
+from aimbot_lab.experiment.runs.run_record import RunRequest, close_orphan_runs
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.mlflow_store import connect
@@ -151,6 +151,11 @@ def attempt(loaded: LoadedCurriculum, data: DataFolder) -> dict[str, Any]:
     unfinished = newest_resumable(loaded, data)
     if unfinished is None:
         request = RunRequest(loaded, data)
+    elif unfinished.record.spent_steps is not None:  # it only had to deliver its end, as FAILED
+        close_orphan_runs(data)
+        (kept,) = data.artifacts.rglob(f"{unfinished.run_id}/**/result.json")
+        ended: dict[str, Any] = json.loads(kept.read_text())
+        return {**ended, "run_id": unfinished.run_id}
     else:
         request = check_resume(unfinished, loaded, data)[0]
     return run_curriculum(request, SilentObserver(), should_stop=lambda: False).as_json()
