@@ -60,7 +60,7 @@ def bench_lessons(
         "of each [95 %], and in the worst cell of all seeds by how the agent plays"
     )
     document = {"episodes": EPISODES, "rows": rows, "trainings": done}
-    return Report(document, [Table(title, rows)])
+    return Report(document, [Table(title, rows, ("win_rate", "worst_cell"))])
 
 
 def _learned(config: CurriculumFile, most: int | None) -> dict[str, Any]:
@@ -108,6 +108,13 @@ def _of_seeds(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         "reached": f"{sum(one['reached'] for one in runs)} of {len(runs)}",
         "steps": steps,
         "seconds": spread([one["seconds"] for one in runs]),
-        "win_rate": student_interval(wins)._asdict() if len(wins) > 1 else wins[0],
+        "win_rate": _mean(wins) if len(wins) > 1 else wins[0],
         "worst_cell": {way: min(one["worst"][way] for one in runs) for way in runs[0]["worst"]},
     }
+
+
+def _mean(wins: Sequence[float]) -> dict[str, float | None]:
+    """With Student's interval, which knows nothing of the bounds of a rate."""
+    found = student_interval(wins)
+    upper = None if found.upper is None else min(found.upper, 1.0)
+    return {**found._asdict(), "upper": upper}
