@@ -6,6 +6,7 @@ measured of this commit is kept, so that the same command goes on where it was b
 command that fails leaves the figure as it was.
 """
 
+import importlib
 import os
 import re
 import shlex
@@ -14,10 +15,11 @@ import sys
 import tempfile
 import time
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+VERSION = importlib.import_module("aimbot_lab").__version__
 FIGURE = re.compile(r"(<!-- figure: (.+?) -->\n).*?(<!-- end of figure -->)", re.DOTALL)
 
 
@@ -55,7 +57,7 @@ def written(page: Path, command: str, place: Path) -> bool:
         kept.write_text(done.stdout, encoding="utf-8")
         _tell(f"{time.monotonic() - begun:6.0f} s  {command}")
     text = page.read_text(encoding="utf-8")
-    shown = f"`{command}`, version {version('aimbot-lab')}. {kept.read_text(encoding='utf-8')}"
+    shown = f"`{command}`, version {VERSION}. {kept.read_text(encoding='utf-8')}"
     page.write_text(
         FIGURE.sub(lambda one: f"{one[1]}{shown}{one[3]}" if one[2] == command else one[0], text),
         encoding="utf-8",
