@@ -20,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 VERSION = importlib.import_module("aimbot_lab").__version__
+CPU = importlib.import_module("aimbot_lab.bench.turns").this_machine()["cpu"]
 FIGURE = re.compile(r"(<!-- figure: (.+?) -->\n).*?(<!-- end of figure -->)", re.DOTALL)
 
 
@@ -57,7 +58,7 @@ def written(page: Path, command: str, place: Path) -> bool:
         kept.write_text(done.stdout, encoding="utf-8")
         _tell(f"{time.monotonic() - begun:6.0f} s  {command}")
     text = page.read_text(encoding="utf-8")
-    shown = f"`{command}`, version {VERSION}. {kept.read_text(encoding='utf-8')}"
+    shown = f"`{command}`, version {VERSION}, {CPU}. {kept.read_text(encoding='utf-8')}"
     page.write_text(
         FIGURE.sub(lambda one: f"{one[1]}{shown}{one[3]}" if one[2] == command else one[0], text),
         encoding="utf-8",

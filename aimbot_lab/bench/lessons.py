@@ -56,8 +56,8 @@ def bench_lessons(
     rows = [_of_seeds(runs) for runs in _by_way(done)]
     title = (
         f"Steps to the proof of the last lesson (million) and seconds of the processor, median "
-        f"[lowest, highest] of {seeds} seeds; win rate over its cells in {EPISODES} new episodes "
-        "of each [95 %], and in the worst cell of all seeds by how the agent plays"
+        f"[lowest, highest] over seeds 1 to {seeds}; win rate over its cells in {EPISODES} new "
+        "episodes of each [95 %], and in the worst cell of all seeds by how the agent plays"
     )
     document = {"episodes": EPISODES, "rows": rows, "trainings": done}
     return Report(document, [Table(title, rows, ("win_rate", "worst_cell"))])
@@ -66,6 +66,7 @@ def bench_lessons(
 def _learned(config: CurriculumFile, most: int | None) -> dict[str, Any]:
     """A training until its proof, or until as many steps as `most`; then its agent is judged."""
     plan = TrainingPlan(config.seed, config.env, config.lessons, config.train)
+    plan = replace(plan, self_play=config.self_play)
     with closing(Training(plan)) as training:
 
         def is_over() -> bool:
@@ -91,7 +92,7 @@ def _learned(config: CurriculumFile, most: int | None) -> dict[str, Any]:
 
 
 def _by_way(done: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """The trainings of each way beside those of their seeds with all lessons."""
+    """The trainings of each curriculum and way."""
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for one in done:
         found.setdefault((one["curriculum"], one["way"]), []).append(one)
