@@ -278,6 +278,11 @@ class WorldVecEnv(VecEnv):
         return self._shown(observations), begun
 
     @property
+    def observations(self) -> Observations:
+        """[B] as the world gave them last, raw."""
+        return self._buffers[self._turn].observations
+
+    @property
     def world_actions(self) -> Float32Array:
         """What the world was last given [B, branches + continuous]; read it before the next."""
         return self._actions

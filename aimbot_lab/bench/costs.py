@@ -25,10 +25,12 @@ from aimbot_lab.replay.episode import RowRecorder, as_replay, replay_text
 from aimbot_lab.tracking.control_channel import LOOK_SECONDS as CHANNEL_SECONDS
 from aimbot_lab.tracking.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.tracker import MemoryTracker
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.callbacks.assembly import LivePublication
 from aimbot_lab.training.callbacks.rollout_times import rollout_times
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
-from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan
+from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import default_type, make_world, settings_with
 
@@ -120,12 +122,14 @@ def _seconds_a_lesson() -> float:
     buffers = step_buffers(world)
     world.reset(1, buffers.observations)
     still = np.zeros((1, len(spec.branches) + spec.continuous), np.float32)
-    recorder, episode = RowRecorder(world, 0), None
+    train = TrainSettings(algo="ppo")
+    agent = Agent(new_policy(train, spec), spec, train)
+    recorder, episode = RowRecorder(world, 0, lambda: buffers.observations), None
     while episode is None:
         episode = recorder.add(still, world.step(still, buffers))
     begun = time.process_time()
     for _ in range(REPLAYS_A_LESSON):
-        replay_text(as_replay(episode, {}))
+        replay_text(as_replay(episode, {}, agent.mind))
     return time.process_time() - begun
 
 

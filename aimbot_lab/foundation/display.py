@@ -279,6 +279,30 @@ class Choice(NamedTuple):
 Control = ArrowKeys | Gauge | Indicator | Choice
 
 
+class Thought(NamedTuple):
+    """What an agent expected where it chose, and how likely each choice was."""
+
+    value: float | None  # of its critic
+    branches: Sequence[
+        tuple[str, Sequence[float], int]
+    ]  # name, share of each choice, the one taken
+
+
+class Mind(NamedTuple):
+    """What an agent expected where it decided, and how likely its choices were, N decisions."""
+
+    values: npt.NDArray[np.float64] | None  # [N] of its critic; None: it judges no states
+    choices: tuple[npt.NDArray[np.float64], ...]  # [N, K] of each branch, or (): it draws none
+
+    def at(self, decision: int, action: Float32Array, spec: WorldSpec) -> Thought:
+        """What led to `action` [A] of the world of `spec`."""
+        named = zip(shown_action_names(spec), self.choices, action, strict=False)
+        return Thought(
+            None if self.values is None else float(self.values[decision]),
+            [(name, shares[decision].tolist(), int(taken)) for name, shares, taken in named],
+        )
+
+
 class ReplayWorld(BatchWorld, Protocol):
     """What a world with the ability `replay` has beside what all worlds have."""
 
@@ -392,7 +416,7 @@ class WorldReplays(ABC):
     ) -> Sequence[Control]:
         """What a panel shows of `action` [A], which led to `scene`; None: nothing was done yet."""
         del scene
-        names = _action_names(spec)
+        names = shown_action_names(spec)
         numbers = [None] * len(names) if action is None else action.tolist()
         count = len(spec.branches)
         return [
@@ -413,7 +437,7 @@ class WorldReplays(ABC):
         del scene
         if action is None:
             return "begins"
-        named = zip(_action_names(spec), action.tolist(), strict=True)
+        named = zip(shown_action_names(spec), action.tolist(), strict=True)
         return ", ".join(f"{name} {number:g}" for name, number in named)
 
     def ending_words(self, outcome: int, seconds: float) -> str:
@@ -427,7 +451,8 @@ def _share(number: float, low: float, high: float) -> float:
     return float(np.clip((2.0 * number - low - high) / (high - low), -1.0, 1.0))
 
 
-def _action_names(spec: WorldSpec) -> tuple[str, ...]:
+def shown_action_names(spec: WorldSpec) -> tuple[str, ...]:
+    """The names of the branches and continuous columns, by number where the world has none."""
     count = len(spec.branches) + spec.continuous
     return spec.action_names or tuple(f"action {number}" for number in range(1, count + 1))
 

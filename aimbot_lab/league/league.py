@@ -407,8 +407,9 @@ def record_matches(
         world.reset(seed, buffers.observations)
         error = endless_match((home, opponent))
         steps = first_episodes(world, act, buffers, limit=longest(world), error=error)
-        played = dict(recorded_episodes(world, steps))
-        columns.append([as_replay(played[row], about) for row in range(count)])
+        played = dict(recorded_episodes(world, steps, buffers.observations))
+        judge = agent.saved.agent.mind
+        columns.append([as_replay(played[row], about, judge) for row in range(count)])
         for _ in played:
             on_episode(f"difficulty {level}")
     return interleaved(columns)

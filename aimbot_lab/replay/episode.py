@@ -6,8 +6,8 @@ import hashlib
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.display import (
+    Mind,
     ReplayRow,
     ReplayWorld,
     RestoredRow,
@@ -37,6 +38,7 @@ from aimbot_lab.foundation.errors import ActionError, LabError
 from aimbot_lab.foundation.files import read_bounded
 from aimbot_lab.foundation.world import (
     BatchWorld,
+    BoolArray,
     Float32Array,
     Observations,
     WorldSpec,
@@ -81,6 +83,7 @@ class RecordedEpisode:
     start: RowArrays  # the row as the episode began
     actions: Float32Array  # [N, agents x A] world actions, one agent's after another's
     line: str  # the result line of the first agent
+    seen: Observations | None = None  # [1] by the first agent as it began; None: not noted
 
     @property
     def result(self) -> EpisodeResult:
@@ -121,23 +124,27 @@ class Replay:
     episode: RecordedEpisode
     about: About
     trajectory_sha256: str
+    mind: Mind | None = None  # of the first agent; None: not known
 
 
 class RowRecorder:
     """Records the episodes of one row of `world`, from one that begins on.
 
-    Copies a row's actions each step, and the row where an episode begins. Raises ReplayError where
-    the world has no replays.
+    Copies a row's actions each step, and the row where an episode begins, with its observations
+    there, of those [N] that `seen` gives. Raises ReplayError where the world has no replays.
     """
 
-    def __init__(self, world: BatchWorld, row: int) -> None:
+    def __init__(
+        self, world: BatchWorld, row: int, seen: Callable[[], Observations] | None = None
+    ) -> None:
         if not world.spec.can("replay"):
             raise ReplayError("this world has no replays: its episodes can't be kept")
         self._world = cast(ReplayWorld, world)
         self._replays = replays_of(self._world.settings)
-        self._row = row
+        self._row, self.seen = row, seen
         self._settings = self._replays.row_settings(self._world.settings)
         self._start: RowArrays | None = None
+        self._first: Observations | None = None
         self._actions: list[Float32Array] = []
         self.begin()
 
@@ -145,6 +152,8 @@ class RowRecorder:
         """Record the episode that is about to begin; one under way is left out."""
         self._actions = []
         self._start = self._replays.row_start(self._world, self._row)
+        if self.seen is not None:
+            self._first = self.seen()[self._row : self._row + 1].copy()
 
     def add(self, actions: Float32Array, ended: EpisodeBatch) -> RecordedEpisode | None:
         """The row's episode, where the last step ended it.
@@ -159,19 +168,23 @@ class RowRecorder:
         if self._start is not None:
             line = result_line(ended, place, self._world.spec.result_columns)
             actions_made = np.stack(self._actions)
-            episode = RecordedEpisode(self._settings, self._start, actions_made, line)
+            episode = RecordedEpisode(self._settings, self._start, actions_made, line, self._first)
         self.begin()
         return episode
 
 
 def recorded_episodes(
-    world: BatchWorld, steps: Iterable[tuple[Float32Array, EpisodeBatch, Any]]
+    world: BatchWorld,
+    steps: Iterable[tuple[Float32Array, EpisodeBatch, Any]],
+    observations: Observations | None = None,
 ) -> Iterator[tuple[int, RecordedEpisode]]:
     """The first episode of each row of `world`, which was just reset, with the row, as it ends.
 
-    `steps` are made while this goes on: the actions [N, A] of each, and what it ended.
+    `steps` are made while this goes on: the actions [N, A] of each, and what it ended. Minds need
+    the `observations` [N] that the world was reset into.
     """
-    running = {row: RowRecorder(world, row) for row in range(world.num_envs)}
+    seen = None if observations is None else lambda: observations
+    running = {row: RowRecorder(world, row, seen) for row in range(world.num_envs)}
     for actions, ended, _ in steps:
         for row, recorder in list(running.items()):
             episode = recorder.add(actions, ended)
@@ -190,6 +203,7 @@ class ReplayStep:
     rewards: Float32Array  # [agents]
     earned: npt.NDArray[np.float64]  # [T] what each reward term gave for this decision
     line: str | None  # the result line of the first agent, once the episode has ended
+    world: BatchWorld  # in which it is played
 
 
 def replay_steps(episode: RecordedEpisode, *, drawn: bool = True) -> Iterator[ReplayStep]:
@@ -217,7 +231,7 @@ def _steps(row: ReplayRow, actions: Float32Array) -> Iterator[ReplayStep]:
     world, buffers = row.world, step_buffers(row.world)
     scene = row.beginning()
     nothing = np.zeros_like(scene.terms)
-    yield ReplayStep(scene, None, buffers.observations, buffers.rewards, nothing, None)
+    yield ReplayStep(scene, None, buffers.observations, buffers.rewards, nothing, None, world)
     for number, action in enumerate(actions):
         before = scene.terms
         by_agent = action.reshape(world.spec.agents, -1)
@@ -232,6 +246,7 @@ def _steps(row: ReplayRow, actions: Float32Array) -> Iterator[ReplayStep]:
             rewards=buffers.rewards.copy(),
             earned=scene.terms - before,
             line=_line(world.spec, batch) if batch else None,
+            world=world,
         )
 
 
@@ -260,9 +275,43 @@ def trajectory_sha256(episode: RecordedEpisode) -> str:
     return digest.hexdigest()
 
 
-def as_replay(episode: RecordedEpisode, about: About) -> Replay:
-    """`episode` with its hash, played once. Raises ReplayError where it plays otherwise."""
-    return Replay(episode, about, trajectory_sha256(episode))
+Judge = Callable[[Observations, BoolArray], Mind | None]
+"""What an agent thinks of observations [B] with the masks [B, sum of branches] of its actions."""
+JUDGED_AT_ONCE = 256  # decisions
+MAX_JUDGED = 2**18  # numbers of a mind that a replay keeps; a file stays small
+
+
+def as_replay(episode: RecordedEpisode, about: About, judge: Judge | None = None) -> Replay:
+    """`episode` with its hash, played once, and what its first agent thought where `judge` knows.
+
+    Raises ReplayError where it plays otherwise.
+    """
+    found = Replay(episode, about, trajectory_sha256(episode))
+    return found if judge is None else replace(found, mind=_judged(episode, judge))
+
+
+def _judged(episode: RecordedEpisode, judge: Judge) -> Mind | None:
+    """What `judge` thinks of each decision; None where it can't, or what was seen is not known."""
+    spec = episode.spec
+    if episode.seen is None or len(episode.actions) * (1 + sum(spec.branches)) > MAX_JUDGED:
+        return None
+    seen, masks, minds = [episode.seen], list[BoolArray](), list[Mind | None]()
+    for number, step in enumerate(replay_steps(episode, drawn=False)):
+        if number:
+            seen.append(step.observations[:1].copy())
+        if len(masks) == JUDGED_AT_ONCE or (masks and step.line is not None):
+            minds.append(judge(np.concatenate(seen[: len(masks)]), np.concatenate(masks)))
+            del seen[: len(masks)], masks[:]
+        allowed = np.ones((spec.agents, sum(spec.branches)), np.bool_)
+        if step.world.spec.can("masks"):
+            step.world.action_masks(allowed)
+        masks.append(allowed[:1])
+    known = [one for one in minds if one is not None]
+    if not known:
+        return None
+    values = [one.values for one in known if one.values is not None]
+    branches = zip(*(one.choices for one in known), strict=True)
+    return Mind(np.concatenate(values) if values else None, tuple(map(np.concatenate, branches)))
 
 
 def verify(replay: Replay) -> None:
@@ -362,6 +411,8 @@ KEYS = frozenset(
     | {"decisions", "trajectory_sha256", SEAL}
 )
 CONTENT = "content"  # what the settings name and do not hold, where they do so
+MIND = "mind"  # what the agent thought, where that is known
+SHARES = "<f2"  # of probabilities, which a person reads in percent
 MAX_BYTES = 2**22  # of a file
 MAX_DECISIONS = 2**20
 MAX_VERSION = 40  # characters of a version that a refusal repeats
@@ -390,10 +441,11 @@ def replay_text(replay: Replay) -> str:
         "settings": as_dict(episode.settings),
         "start": {name: array.tolist() for name, array in episode.start.items()},
         "decisions": len(episode.actions),
-        "actions": base64.b64encode(zlib.compress(columns.tobytes(), 9)).decode("ascii"),
+        "actions": _packed(columns),
         "trajectory_sha256": replay.trajectory_sha256,
     }
     document |= {CONTENT: content} if (content := content_of(episode.settings)) else {}
+    document |= {} if replay.mind is None else {MIND: _mind_document(replay.mind)}
     sealed = {**document, SEAL: _seal(document)}
     # A line for each part: short, and still to be read.
     lines = [f"{json.dumps(key)}: {json.dumps(sealed[key], allow_nan=False)}" for key in sealed]
@@ -415,7 +467,7 @@ def load_replay(path: Path) -> Replay:
             raise ReplayError("this is not a replay")
         if document.get("version") != VERSION:
             raise ReplayError(f"a replay of another format than {VERSION}")
-        if document.keys() - {CONTENT} != KEYS or document.pop(SEAL) != _seal(document):
+        if document.keys() - {CONTENT, MIND} != KEYS or document.pop(SEAL) != _seal(document):
             raise ReplayError("the replay was altered after it was recorded")
         settings = _settings(document["settings"])
         if fault := content_fault(document.get(CONTENT), settings):
@@ -428,7 +480,8 @@ def load_replay(path: Path) -> Replay:
             actions=_unpacked(document["actions"], document["decisions"], settings),
             line=str(document["result"]),
         )
-        replay = Replay(episode, document["about"], str(document["trajectory_sha256"]))
+        mind = _mind(document[MIND], episode) if MIND in document else None
+        replay = Replay(episode, document["about"], str(document["trajectory_sha256"]), mind)
         verify(replay)
     except (LabError, *FAULTS) as error:
         if version and not isinstance(error, OtherContentError):
@@ -484,12 +537,44 @@ def _start(given: dict[str, Any], settings: WorldSettings) -> RowArrays:
 def _unpacked(text: str, decisions: int, settings: WorldSettings) -> Float32Array:
     if not isinstance(decisions, int) or not 0 < decisions <= MAX_DECISIONS:
         raise ReplayError("this is not a replay")
+    spec = spec_of(settings)
+    return _array(text, decisions, spec.agents * (len(spec.branches) + spec.continuous))
+
+
+def _packed(columns: np.ndarray) -> str:
+    """The bytes of `columns` as text, which `_array` reads."""
+    return base64.b64encode(zlib.compress(columns.tobytes(), 9)).decode("ascii")
+
+
+def _array(text: str, decisions: int, width: int, kind: str = "<f4") -> Float32Array:
+    """[decisions, width] of columns that were packed. Raises one of `FAULTS`, or ReplayError."""
     try:
         packed = base64.b64decode(text, validate=True)
     except binascii.Error as error:
         raise ReplayError("this is not a replay") from error
-    spec = spec_of(settings)
-    width = spec.agents * (len(spec.branches) + spec.continuous)
-    size = decisions * width * 4
+    size = decisions * width * np.dtype(kind).itemsize
     data = zlib.decompressobj().decompress(packed, size + 1)
-    return np.frombuffer(data, "<f4").reshape(width, decisions).T.astype(np.float32)
+    return np.frombuffer(data, kind).reshape(width, decisions).T.astype(np.float32)
+
+
+def _mind_document(mind: Mind) -> dict[str, str]:
+    """The parts that there are, each packed as actions are."""
+    found = {}
+    if mind.values is not None:
+        found["values"] = _packed(mind.values.astype("<f4"))
+    if mind.choices:
+        found["choices"] = _packed(np.concatenate([one.T for one in mind.choices]).astype(SHARES))
+    return found
+
+
+def _mind(given: dict[str, str], episode: RecordedEpisode) -> Mind:
+    """What `_mind_document` wrote. Raises one of `FAULTS`, or ReplayError."""
+    decisions, branches = len(episode.actions), episode.spec.branches
+    values = _array(given["values"], decisions, 1)[:, 0] if "values" in given else None
+    choices: tuple[Any, ...] = ()
+    if "choices" in given:
+        whole = _array(given["choices"], decisions, sum(branches), SHARES).astype(np.float64)
+        choices = tuple(np.split(whole, np.cumsum(branches)[:-1], axis=1))
+    if not all(np.isfinite(one).all() for one in (values, *choices) if one is not None):
+        raise ReplayError("the replay's mind holds values that are not finite")
+    return Mind(None if values is None else values.astype(np.float64), choices)

@@ -22,6 +22,7 @@ from aimbot_lab.foundation.display import (
     FilmPainter,
     Gauge,
     Indicator,
+    Thought,
 )
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
@@ -52,6 +53,7 @@ SMALLEST = 0.7  # of a text's size, before it is cut
 MIN_PIXELS = 7.0  # of a text's height
 MIN_LINES = 24  # of text from top to bottom: its size follows
 ACTION_TOP, REWARDS_TOP, RESULT_TOP = 4.6, 10.2, MIN_LINES - 2.8  # lines from the top
+THOUGHT_LINES, MAX_BRANCHES = 2.6, 6  # what a thought takes of the rewards' room; bars of it
 KEYS_WIDTH = 6.4  # lines that the arrows take from left to right
 MAX_PER_CONTROL = 2.4  # lines
 MIN_PER_GAUGE, MIN_PER_CONTROL = 1.7, 0.8  # lines, in fewer of which names stand beside bars
@@ -77,6 +79,8 @@ class PanelText(NamedTuple):
     outcome: int
     ending: int | None = None  # the reward term that the result alone gives
     player: str = ""  # which agent, and how its actions were drawn
+    thinks: bool = False  # whether what the agent thought is known
+    thought: Thought | None = None  # None: before the first decision
 
 
 class Panel:
@@ -117,7 +121,9 @@ class Panel:
             else:
                 shown = "" if control.number is None else f" {control.number}"
                 self._text(at, f"{control.name}{shown}")
-        self._rewards()
+        if self._content.thinks:
+            self._thought(self._content.thought)
+        self._rewards(REWARDS_TOP + (THOUGHT_LINES if self._content.thinks else 0.0))
         self._result()
 
     def _text(
@@ -184,12 +190,30 @@ class Panel:
             (left + 1.4 * self._line, at[1]), indicator.name, fill=INK if indicator.on else FAINT
         )
 
-    def _rewards(self) -> None:
-        content = self._content
+    def _thought(self, thought: Thought | None) -> None:
+        """The critic's value, and how likely each choice was: what was taken is blue."""
         self._rule(REWARDS_TOP)
-        self._text((self._left, REWARDS_TOP + 0.9), "reward so far", fill=FAINT)
+        if thought is None:
+            return
+        value, branches = thought.value, thought.branches[:MAX_BRANCHES]
+        words = "" if value is None else f"critic {value:+,.1f}"
+        self._text((self._left, REWARDS_TOP + 0.8), words, fill=FAINT)
+        line, each = self._line, (self._right - self._left) / max(len(branches), 1)
+        for place, (_, shares, taken) in enumerate(branches):
+            x, top = self._left + place * each, (REWARDS_TOP + 1.5) * line
+            for number, share in enumerate(shares):
+                width = 0.94 * each * share
+                if width >= 1.0:
+                    box = (x, top, x + width - 1.0, top + 0.5 * line)
+                    self._draw.rectangle(box, fill=PRESSED if number == taken else RULE)
+                x += width
+
+    def _rewards(self, top: float) -> None:
+        content = self._content
+        self._rule(top)
+        self._text((self._left, top + 0.9), "reward so far", fill=FAINT)
         shown = [term for term in range(len(content.names)) if content.scale[term] > 0]
-        first = REWARDS_TOP + 2.1
+        first = top + 2.1
         room = RESULT_TOP - BAR_TICK - first  # for all names but the last, and that one's bar
         per_term = min(MAX_PER_TERM, room / max(len(shown) - 1 + BAR_BELOW, 1))
         for place, term in enumerate(shown):
@@ -306,8 +330,8 @@ def frames(replay: Replay, style: FrameStyle) -> Iterator[Picture]:
             yield painter.frame(step.scene, size=style.size, ended=step.line is not None)
         return
     renderer = _FrameRenderer(replay, style, term_scale(replay))
-    for step in replay_steps(replay.episode):
-        yield renderer.frame(step)
+    for number, step in enumerate(replay_steps(replay.episode), -1):
+        yield renderer.frame(step, number)
 
 
 def term_scale(replay: Replay) -> npt.NDArray[np.float64]:
@@ -330,26 +354,32 @@ class _FrameRenderer:
         self._world, self._spec = replay.episode.world, replay.episode.spec
         self._renderer = self._world.renderer(replay.episode.settings)
 
-    def frame(self, step: ReplayStep) -> Picture:
+    def frame(self, step: ReplayStep, decision: int) -> Picture:
+        """After a decision, by its number; -1: before the first."""
         style = self._style
         drawn = self._renderer.picture(step.scene, size=style.size)
         if not style.panel:
             return drawn
         whole = Image.new("RGB", (style.width, style.size))
         whole.paste(Image.fromarray(drawn), (0, 0))
-        beside = Panel(style.width - style.size, style.size, self._panel_text(step))
+        beside = Panel(style.width - style.size, style.size, self._panel_text(step, decision))
         whole.paste(beside.picture, (style.size, 0))
         return np.array(whole)
 
-    def _panel_text(self, step: ReplayStep) -> PanelText:
+    def _panel_text(self, step: ReplayStep, decision: int) -> PanelText:
         result, world, scene = self._replay.episode.result, self._world, step.scene
         names, ended = self._spec.reward_terms, step.line is not None
         ending = world.result_terms.get(result.outcome)
+        mind, action = self._replay.mind, step.action
         return PanelText(
             title=lesson_title(self._replay),
             cell=cell_words(self._replay),
             goal=scene.goal,
             player=player_words(self._replay),
+            thinks=mind is not None,
+            thought=None
+            if mind is None or action is None
+            else mind.at(decision, action, self._spec),
             controls=world.controls(self._spec, step.action, scene),
             names=names,
             terms=scene.terms,

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import psutil
 import pytest
 from browser_page import MS, Browser, needs_chromium, wait_for_text
@@ -16,7 +17,8 @@ from panel_server import TOKEN, Page, PanelUnderTest, running_panel
 
 from aimbot_lab.cli.commands import pages
 from aimbot_lab.cli.main import cli
-from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.foundation.display import Mind
+from aimbot_lab.foundation.world import BoolArray, Observations, Scenario, step_buffers
 from aimbot_lab.replay.episode import RowRecorder, as_replay, replay_text
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
@@ -126,6 +128,12 @@ class Stage(NamedTuple):
     here: Path
 
 
+def judged(observations: Observations, masks: BoolArray) -> Mind:
+    """A mind that is half sure of its first branch, and expects ever more."""
+    shares = np.tile([0.5, 0.25, 0.25], (len(masks), 1))
+    return Mind(np.arange(len(observations), dtype=np.float64), (shares, shares, shares[:, 1:] * 2))
+
+
 def recorded() -> str:
     """A replay of a scripted episode, whose lesson has a name that would be a script."""
     settings = settings_with(num_envs=1, time_limit=3.0)
@@ -135,13 +143,13 @@ def recorded() -> str:
     buffers = step_buffers(world)
     world.reset(7, buffers.observations)
     play = type_of(settings).baselines(settings)["random"](world, 7)
-    recorder = RowRecorder(world, 0)
+    recorder = RowRecorder(world, 0, lambda: buffers.observations)
     while True:
         actions = play(buffers.observations, buffers.finished)
         episode = recorder.add(actions, world.step(actions, buffers))
         if episode is not None:
             about = {"lesson": 1, "lesson_name": HOSTILE, "player": "random"}
-            return replay_text(as_replay(episode, about))
+            return replay_text(as_replay(episode, about, judged))
 
 
 @pytest.fixture(scope="module")
@@ -161,10 +169,13 @@ def test_a_replay_is_scrubbed_stepped_and_played(stage: Stage) -> None:
         assert HOSTILE in str(page.locator("p.lead").text_content())
         page.get_by_label("One decision ahead").click()
         assert at.text_content() == "1 of 30"
+        wait_for_text(page, ".mind", r"Critic's value 0\.00vertical 50 %25 %25 %horizontal 50 %")
+        assert page.locator(".mind .taken").count() == 3
         assert "reward" in str(page.locator("figcaption").text_content())
         scrub.focus()
         page.keyboard.press("End")
         assert at.text_content() == "30 of 30"
+        wait_for_text(page, ".mind", r"Critic's value 29\.00")
         wait_for_text(page, "figcaption", "(Won|Lost) after")
         page.keyboard.press("Home")
         page.get_by_label("Speed").select_option("8")

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from aimbot_lab.foundation.display import Gauge
+from aimbot_lab.foundation.display import Gauge, Mind
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.replay import film as caption_panel
 from aimbot_lab.replay.episode import lesson_title, player_words, replay_steps
 from aimbot_lab.replay.film import (
+    PRESSED,
     Film,
     FrameStyle,
     Grid,
@@ -55,6 +56,19 @@ def test_there_is_a_picture_of_the_beginning_and_of_every_decision(won: Any) -> 
     assert len(shown) == 1 + len(won.episode.actions)
     assert {picture.shape for picture in shown} == {(120, 180, 3)}
     assert all((a != b).any() for a, b in pairwise(shown))
+
+
+def test_a_panel_shows_what_the_agent_thought(lost: Any) -> None:
+    count = len(lost.episode.actions)
+    sure = np.tile([0.0, 1.0, 0.0], (count, 1))
+    mind = Mind(np.arange(count, dtype=np.float64), (sure, sure, np.tile([1.0, 0.0], (count, 1))))
+    without, with_it = (list(frames(one, SMALL)) for one in (lost, replace(lost, mind=mind)))
+    pairs = list(zip(without, with_it, strict=True))
+    assert all((a[:, :120] == b[:, :120]).all() for a, b in pairs)  # the arena
+    assert all((a[:, 120:] != b[:, 120:]).any() for a, b in pairs)
+    blue = (np.array(with_it[1])[:, 120:] == PRESSED).all(axis=2).sum()
+    idle = (np.array(with_it[0])[:, 120:] == PRESSED).all(axis=2).sum()
+    assert blue > idle  # of what was taken
 
 
 def test_only_the_last_picture_tells_the_result(won: Any, lost: Any) -> None:

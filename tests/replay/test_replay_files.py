@@ -1,14 +1,26 @@
 """Replay files: small, the same in another process, and refused where anything was altered."""
 
+import base64
 import json
+import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from aimbot_lab.replay.episode import SEAL, ReplayError, _seal, as_replay, load_replay, replay_text
-from tests.replay.recorded_episodes import ABOUT, played, replay_of
+from aimbot_lab.foundation.display import Mind
+from aimbot_lab.replay.episode import (
+    SEAL,
+    Replay,
+    ReplayError,
+    _seal,
+    as_replay,
+    load_replay,
+    replay_text,
+)
+from tests.replay.recorded_episodes import ABOUT, Seen, played, replay_of
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +45,57 @@ def test_a_file_holds_the_replay_to_the_bit(tmp_path: Path, target: str) -> None
             assert back.episode.start[name].dtype == array.dtype
         assert (back.about, back.trajectory_sha256) == (ABOUT, replay.trajectory_sha256)
         assert replay_text(back) == replay_text(replay)
+
+
+def thinking(seen: Seen) -> Replay:
+    """A replay with a mind that is told by what it saw, and by the place of the decision."""
+
+    def judge(observations: np.ndarray, masks: np.ndarray) -> Mind:
+        count = len(observations)
+        assert masks.shape == (count, 8)
+        shares = [np.full((count, choices), 1.0 / choices) for choices in (3, 3, 2)]
+        return Mind(observations[:, 0].astype(np.float64), tuple(shares))
+
+    first = np.full((1, seen.observations.shape[1]), 0.25, np.float32)
+    return as_replay(replace(seen.episode, seen=first), ABOUT, judge)
+
+
+def test_a_file_holds_what_the_agent_thought_of_every_decision(tmp_path: Path) -> None:
+    seen = played("goto", rows=1, time_limit=30.0, goto_win_radius=0.01)[0]
+    replay = thinking(seen)  # of more decisions than are judged at once
+    back = load_replay(file_of(tmp_path, replay_text(replay))).mind
+    assert back is not None
+    assert back.values is not None
+    np.testing.assert_array_equal(back.values[0], 0.25)
+    np.testing.assert_array_equal(back.values[1:], seen.observations[:-1, 0])
+    assert [one.shape for one in back.choices] == [(300, 3), (300, 3), (300, 2)]
+    thought = back.at(7, seen.episode.actions[7], seen.episode.spec)
+    assert thought.branches[0] == (
+        "vertical",
+        pytest.approx([1 / 3] * 3, abs=5e-4),
+        int(seen.episode.actions[7, 0]),
+    )
+
+
+@pytest.mark.parametrize(
+    "mind",
+    [
+        7,
+        {"values": "AAAA"},
+        {"values": 3},
+        {"values": ["x"]},
+        {"choices": base64.b64encode(zlib.compress(bytes(12))).decode()},
+        {"values": base64.b64encode(zlib.compress(np.full(8, np.nan, "<f4").tobytes())).decode()},
+    ],
+)
+def test_a_mind_that_does_not_fit_is_refused_in_a_line(tmp_path: Path, mind: Any) -> None:
+    document = json.loads(replay_text(thinking(played("goto", rows=1, time_limit=0.8)[0])))
+    assert document["decisions"] == 8
+    del document[SEAL]
+    document["mind"] = mind
+    document[SEAL] = _seal(document)
+    with pytest.raises(ReplayError, match=r"episode\.json: "):
+        load_replay(file_of(tmp_path, json.dumps(document)))
 
 
 def test_a_whole_episode_takes_a_few_kilobytes() -> None:

@@ -3,11 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.replay.episode import Replay, load_replay
+from aimbot_lab.replay.episode import Replay, load_replay, replay_steps
+from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver, TrainingOutcome
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
@@ -56,6 +58,33 @@ def test_every_lesson_leaves_replays_that_play_as_recorded(tmp_path: Path, algo:
         if "first" not in name:
             assert ("-won" in name) == replay.episode.result.won
     assert len({replay.trajectory_sha256 for replay in found.values()}) > 2
+
+
+@pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "dqn"])
+def test_a_replay_holds_what_the_agent_thought(tmp_path: Path, algo: str) -> None:
+    texts, training = Texts(), Training(two_lessons(algo))
+    training.learn(Sink(), SilentObserver(), lambda: False, links=RunLinks(replays=texts))
+    replay = texts.replays(tmp_path)["replays/lesson-02-first.json"]
+    assert replay.about["judged_at_step"] == training.model.num_timesteps
+    if algo == "dqn":
+        assert replay.mind is None
+        return
+    agent = Agent(training.model.policy, training.env.world.spec, two_lessons(algo).train)
+    assert replay.mind is not None
+    assert replay.mind.values is not None
+    assert len(replay.mind.values) == len(replay.episode.actions)
+    for decision, step in enumerate(replay_steps(replay.episode)):
+        if decision in (0, len(replay.mind.values)):
+            continue  # nothing was shown yet; nothing more is decided
+        masks = np.ones((1, sum(agent.spec.branches)), np.bool_)
+        step.world.action_masks(masks)
+        mind = agent.mind(step.observations, masks)
+        assert mind is not None
+        assert mind.values is not None
+        assert replay.mind.values[decision] == pytest.approx(mind.values[0], rel=1e-5)
+        for kept, fresh in zip(replay.mind.choices, mind.choices, strict=True):
+            np.testing.assert_allclose(kept[decision], fresh[0], atol=5e-4)
+            assert kept[decision].sum() == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_replay_of_a_later_lesson_began_in_it(tmp_path: Path) -> None:

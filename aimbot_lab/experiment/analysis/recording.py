@@ -81,9 +81,11 @@ def record_agent(
     for cell, count in turns(cells, request.episodes):
         found: dict[int, Replay] = {}
         with closing(make_world(env, count)) as world:
-            steps = _begun(agent, request, cell, world)
-            for row, episode in recorded_episodes(world, steps):
-                found[row] = as_replay(episode, _about(agent, request, row))
+            buffers = step_buffers(world)
+            steps = _begun(agent, request, cell, world, buffers=buffers)
+            judge = agent.saved.agent.mind
+            for row, episode in recorded_episodes(world, steps, buffers.observations):
+                found[row] = as_replay(episode, _about(agent, request, row), judge)
                 on_episode(cell_name(*cell))
         columns.append([found[row] for row in range(count)])
     return interleaved(columns)
@@ -168,7 +170,7 @@ def _begun(
     cell: Cell,
     world: BatchWorld,
     *,
-    buffers: StepBuffers | None = None,
+    buffers: StepBuffers,
     note: Callable[[Float32Array, BoolArray], None] = lambda _observations, _starts: None,
 ) -> Iterator[tuple[Float32Array, EpisodeBatch, Int64Array]]:
     """The steps of `agent` in first episodes of `cell`, of which the first is about to be made.
@@ -179,7 +181,6 @@ def _begun(
     world.set_scenario(cell_scenario(cell, levels, dict(lesson.parameters)))
     seed = derive_seed(request.seed, "player", *cell)
     player = agent.saved.agent.player(world, temperature=request.temperature, seed=seed)
-    buffers = buffers or step_buffers(world)
     world.reset(evaluation_seed(request.seed, cell), buffers.observations)
     limit = longest_episode(world.spec, max_steps_of(agent.config, request.max_steps))
 

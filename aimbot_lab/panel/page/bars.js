@@ -1,6 +1,7 @@
-// Reward terms as bars: what each has given so far, and in the last decision.
+// What stands beside an agent that plays: its reward by term, what it expects, how likely its choices are.
 
 import { el, fill, say } from "./dom.js";
+import { percent } from "./format.js";
 
 /** `draw(terms)` takes [name, sum so far, last] of each term. */
 export function barsView() {
@@ -35,6 +36,30 @@ export function barsView() {
       node.classList.toggle("now", last !== 0);
       say(value, sum.toFixed(1));
     } };
+  }
+
+  return { node, draw };
+}
+
+/** `draw(mind, when)`: the critic's value, and a row of shares for each branch; what was taken is strong. */
+export function mindView() {
+  const title = el("h2", {}, "What it expects, and how likely each choice is");
+  const body = el("div", {});
+  const node = el("div", { className: "mind", hidden: true }, title, body);
+
+  function draw(mind, when = "") {
+    node.hidden = !mind;
+    if (!mind) return;
+    const { value, choices } = mind;
+    fill(body,
+      value !== null && el("p", {}, "Critic's value ", el("strong", {}, value.toFixed(2))),
+      choices.map(([name, shares, taken]) => el("p", {},
+        el("span", { className: "quiet" }, `${name} `), shares.map((share, k) => {
+          const cell = el("span", { className: k === taken ? "share taken" : "share" }, percent(share, 0));
+          cell.style.setProperty("--share", share);
+          return cell;
+        }))),
+      when && el("p", { className: "quiet" }, when));
   }
 
   return { node, draw };

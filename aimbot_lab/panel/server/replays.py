@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.foundation.display import Scene, SceneView
+from aimbot_lab.foundation.display import Scene, SceneView, Thought
 from aimbot_lab.foundation.episodes import PREFIX
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Picture
@@ -68,6 +68,17 @@ def shower(settings: Any) -> Show:
         return lambda scene: picture_document(scene.state())
     renderer = world.replays.renderer(settings)
     return lambda scene: picture_document(renderer.picture(scene, size=PICTURE_SIZE))
+
+
+def thought_document(thought: Thought) -> dict[str, Any]:
+    """`thought` as plain values."""
+    return {
+        "value": None if thought.value is None else round(thought.value, 3),
+        "choices": [
+            [name, [round(one, 4) for one in shares], taken]
+            for name, shares, taken in thought.branches
+        ],
+    }
 
 
 MANY = 10_000.0  # from here on whole numbers are shown
@@ -238,7 +249,7 @@ class PlayedReplay:
             "terms": [*spec.reward_terms],
             "names": [*episode.world.seat_names(self.replay.about, episode.result.target or "")],
             "time_unit": spec.time_unit,
-            "details": {str(key): str(value) for key, value in self.replay.about.items()},
+            "judged": self.replay.about.get("judged_at_step"),
         }
 
     def portion(self, first: int) -> list[dict[str, Any]]:
@@ -257,6 +268,9 @@ class PlayedReplay:
         before: dict[str, Any] = {}
         for number, step in enumerate(replay_steps(self.replay.episode)):
             document, scene = self._moment(step, show)
+            mind, spec = self.replay.mind, self.replay.episode.spec
+            if mind is not None and step.action is not None:
+                document["mind"] = thought_document(mind.at(number - 1, step.action, spec))
             is_whole = number % PORTION == 0
             document["scene"] = scene if is_whole else _changed(scene, before)
             before = scene

@@ -33,7 +33,7 @@ from aimbot_lab.foundation.world import (
 )
 from aimbot_lab.foundation.world_type import Act
 from aimbot_lab.league.league import Store, pool_of, snapshots_of
-from aimbot_lab.panel.server.replays import ResultLine, Show, readable, shower
+from aimbot_lab.panel.server.replays import ResultLine, Show, readable, shower, thought_document
 from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact
@@ -276,22 +276,11 @@ def mind_of(
 
     None for one that remembers, and for one that neither judges states nor draws actions.
     """
-    if agent.recurrent:
-        return None
-    values, spec = agent.values(seen), agent.spec
-    found: dict[str, Any] = {"value": None if values is None else round(float(values[0]), 3)}
-    if agent.samples:
-        masks = np.ones((len(seen), sum(spec.branches)), np.bool_)
-        if agent.masked:
-            world.action_masks(masks)
-        likely, count = agent.probabilities(seen, branch_masks=masks), len(spec.branches)
-        found["choices"] = [
-            [name, [round(float(one), 4) for one in shares[0]], int(taken)]
-            for name, shares, taken in zip(
-                spec.action_names, likely.choices, actions[0], strict=False
-            )
-        ][:count]
-    return found if found["value"] is not None or found.get("choices") else None
+    masks = np.ones((len(seen), sum(agent.spec.branches)), np.bool_)
+    if world.spec.can("masks"):
+        world.action_masks(masks)
+    mind = agent.mind(seen[:1], masks[:1])
+    return None if mind is None else thought_document(mind.at(0, actions[0], agent.spec))
 
 
 class NotYetError(LabError):

@@ -23,6 +23,7 @@ from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.adapters.spaces import ObservationCodec, learner_codec
 from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
+from aimbot_lab.foundation.display import Mind
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import (
     BatchWorld,
@@ -259,7 +260,9 @@ class Agent:
             drawn, state = remembering_distribution(policy, shown, state=state, starts=starts)
             return probabilities_of(drawn), state
 
-    def values(self, observations: Observations) -> Float64Array | None:
+    def values(
+        self, observations: Observations, *, branch_masks: BoolArray | None = None
+    ) -> Float64Array | None:
         """What its critic expects of raw observations [B, D] from here on, [B].
 
         In the units of the rewards that it learned from, which may be scaled. None where it has no
@@ -270,10 +273,27 @@ class Agent:
             return None
         with th.no_grad():
             found = policy.predict_values(
-                policy.obs_to_tensor(self._shown(observations, None)[0])[0]
+                policy.obs_to_tensor(self._shown(observations, branch_masks)[0])[0]
             )
         values: Float64Array = found.double().cpu().numpy()[:, 0]
         return values
+
+    def mind(self, observations: Observations, branch_masks: BoolArray) -> Mind | None:
+        """What it expects of raw observations [B, D], and how likely its choices are there.
+
+        Each is taken for the first of its episode. None for an agent that remembers, and for one
+        that neither judges states nor draws actions.
+        """
+        if self.recurrent:
+            return None
+        values = self.values(observations, branch_masks=branch_masks)
+        choices: tuple[Float64Array, ...] = ()
+        if self.samples:
+            count = len(self.spec.branches)
+            choices = self.probabilities(observations, branch_masks=branch_masks).choices[:count]
+            if tuple(shares.shape[1] for shares in choices) != tuple(self.spec.branches):
+                choices = ()  # of actions that the agent joins or splits
+        return None if values is None and not choices else Mind(values, choices)
 
     def player(
         self, world: BatchWorld, *, temperature: Temperature | None = None, seed: int = 0

@@ -25,6 +25,7 @@ from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.files import swap_file
 from aimbot_lab.foundation.shown_text import speed
+from aimbot_lab.foundation.world import Observations
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.replay.episode import (
     About,
@@ -35,6 +36,7 @@ from aimbot_lab.replay.episode import (
     replays_of,
 )
 from aimbot_lab.tracking.control_channel import LiveFolder
+from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import DISK_ERRORS, BestAgent, save_agent
 from aimbot_lab.training.algorithms.models import (
     NoiseCallback,
@@ -77,9 +79,10 @@ class KeptEpisodesCallback(BaseCallback):
         *,
         lessons: Sequence[Lesson],
         sink: TextSink,
+        train: TrainSettings,
     ) -> None:
         super().__init__()
-        self._env, self._progress, self._sink = env, progress, sink
+        self._env, self._progress, self._sink, self._train = env, progress, sink, train
         self._lessons = lessons
         self._recorder: RowRecorder | None = None
         self._lesson = progress.lesson
@@ -89,12 +92,16 @@ class KeptEpisodesCallback(BaseCallback):
 
     def _on_training_start(self) -> None:
         world: Any = self._env.world
-        if world.spec.can("replay"):
-            row = replays_of(world.settings).kept_row(world)
-            self._recorder = RowRecorder(world, row)
-        self._lesson = self._begun_in = self._progress.lesson
         # Of a lesson that is gone on with, the first episode was kept before.
         self._sees_first = self.num_timesteps == 0
+        if world.spec.can("replay"):
+            row = replays_of(world.settings).kept_row(world)
+            self._recorder = RowRecorder(world, row, self._seen if self._sees_first else None)
+            self._recorder.seen = self._seen  # a world that was restored has shown nothing yet
+        self._lesson = self._begun_in = self._progress.lesson
+
+    def _seen(self) -> Observations:
+        return self._env.observations
 
     def _on_step(self) -> bool:
         if self._recorder is None or self._env.episodes is None:
@@ -121,16 +128,20 @@ class KeptEpisodesCallback(BaseCallback):
         self._kept[KINDS[episode.result.outcome]] = episode, self.num_timesteps
 
     def _hand_over(self) -> None:
+        if not self._kept:
+            return
+        judge = Agent(self.model.policy, self._env.world.spec, self._train).mind
         for which, (episode, step) in self._kept.items():
             name = f"{FOLDER}/lesson-{self._lesson + 1:02}-{which}.json"
             about: About = {
                 "lesson": self._lesson + 1,
                 "lesson_name": self._lessons[self._lesson].name,
                 "step": step,
+                "judged_at_step": self.num_timesteps,  # its mind is that of now
                 "player": "as in training",
             }
             try:
-                self._sink.log_text(replay_text(as_replay(episode, about)), name)
+                self._sink.log_text(replay_text(as_replay(episode, about, judge)), name)
             except LabError:
                 continue  # a picture that is missing must not end a training
         self._kept.clear()
@@ -393,7 +404,11 @@ class TrainingCallbacks:
         self.evaluation = EvaluationCallback(plan, sink)
         between = self_play_callbacks(own, model, learner.progress, sink=sink)
         if links.replays is not None and plan.train.actors is None:
-            between.append(KeptEpisodesCallback(*place, lessons=plan.lessons, sink=links.replays))
+            between.append(
+                KeptEpisodesCallback(
+                    *place, lessons=plan.lessons, sink=links.replays, train=plan.train
+                )
+            )
         if learner.own.named:
             learner.own.join(self.lessons.stop, observer, sink)
             between.append(learner.own)

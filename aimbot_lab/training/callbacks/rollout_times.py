@@ -20,7 +20,9 @@ def rollout_times(plan: TrainingPlan) -> tuple[list[float], float]:
     training = Training(plan)
     env, progress = training.env, training.progress
     lessons = LessonCallback(env, progress, observer=SilentObserver(), should_stop=lambda: False)
-    kept = KeptEpisodesCallback(env, progress, lessons=plan.lessons, sink=_Nobody())
+    kept = KeptEpisodesCallback(
+        env, progress, lessons=plan.lessons, sink=_Nobody(), train=plan.train
+    )
     by_turns = _ByTurns(kept)
     training.model.learn(plan.train.total_steps, callback=CallbackList([lessons, by_turns]))
     return by_turns.seconds, by_turns.keeping / max(by_turns.kept_rollouts, 1)

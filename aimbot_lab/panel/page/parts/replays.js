@@ -1,8 +1,8 @@
 // Replays: recorded episodes, played, scrubbed and stepped through.
 
-import { barsView } from "../bars.js";
+import { barsView, mindView } from "../bars.js";
 import { el, fill, say } from "../dom.js";
-import { percent } from "../format.js";
+import { count, percent } from "../format.js";
 import { playerControls } from "../player.js";
 import { Eyes } from "../scene/eyes.js";
 import { awayScene, isMatch, MatchCards, resultWords } from "../scene/match.js";
@@ -34,6 +34,7 @@ export function open(place, panel, rest) {
   const cards = new MatchCards();
   const verdict = el("p", { className: "verdict", role: "status" });
   const bars = barsView();
+  const mind = mindView();
   const words = el("strong", {});
   const clock = el("span", { className: "quiet" });
   const loaded = el("span", { className: "quiet" });
@@ -41,7 +42,7 @@ export function open(place, panel, rest) {
   const stage = el("div", { className: "stage", hidden: true },
     el("figure", {}, canvas, controls.node, verdict, el("figcaption", {}, words, clock, loaded)),
     el("div", { className: "beside" }, cards.nodes[0], eyesCanvas, cards.nodes[1], awayCanvas,
-      el("h2", {}, "Reward by term, so far"), bars.node));
+      el("h2", {}, "Reward by term, so far"), bars.node, mind.node));
   place.append(
     el("aside", {}, el("label", { className: "quiet", htmlFor: "replay-run" }, "Replays of"), runs, list,
       el("label", { className: "button", htmlFor: "replay-file" }, "Open a file"), file),
@@ -144,6 +145,7 @@ export function open(place, panel, rest) {
     }
     const terms = told.terms.map((term, k) => [term, moment.terms[k] ?? 0, moment.earned[k] ?? 0]);
     bars.draw(terms);
+    mind.draw(moment.mind, told.judged === null ? "" : `By the agent of step ${count(told.judged)}.`);
     say(words, moment.line ?? moment.words);
     say(clock, `${moment.seconds} ${told.time_unit} · ${moment.goal} · reward ${moment.reward}`);
   }

@@ -2,7 +2,7 @@
 
 import { el, fill, say } from "../dom.js";
 import { count, percent } from "../format.js";
-import { barsView } from "../bars.js";
+import { barsView, mindView } from "../bars.js";
 import { Eyes } from "../scene/eyes.js";
 import { awayScene, isMatch, MatchCards, resultWords } from "../scene/match.js";
 import { TopDown } from "../topdown.js";
@@ -36,13 +36,12 @@ export function open(place, panel, rest) {
   const cards = new MatchCards();
   const verdict = el("p", { className: "verdict", role: "status" });
   const bars = barsView();
-  const mind = el("div", { className: "mind" });
-  const mindTitle = el("h2", {}, "What it expects, and how likely each choice is");
+  const mind = mindView();
   const lines = el("ol", { className: "results", aria: { label: "Results" } });
   const stage = el("div", { className: "stage", hidden: true },
     el("figure", {}, canvas, verdict, el("figcaption", {}, goal, clock)),
     el("div", { className: "beside" }, cards.nodes[0], eyesCanvas, cards.nodes[1], awayCanvas,
-      el("h2", {}, "Reward by term, in this episode"), bars.node, mindTitle, mind,
+      el("h2", {}, "Reward by term, in this episode"), bars.node, mind.node,
       el("h2", {}, "Results"), lines));
   place.append(el("div", { className: "run-head" }, heading, choice, agent), hint, stage);
   panel.atEnd(() => { view.close(); eyes.close(); awayEyes.close(); });
@@ -102,8 +101,7 @@ export function open(place, panel, rest) {
     const what = told.scene.target ? told.goal : "";
     say(clock, told.ended ? `${told.ended.words} · ${told.ended.detail}` : `${what}${what ? " · " : ""}${told.seconds}${left} ${told.time_unit}`);
     bars.draw(told.terms);
-    mindTitle.hidden = mind.hidden = !told.mind;
-    if (told.mind) drawMind(mind, told.mind);
+    mind.draw(told.mind);
     fill(lines, told.lines.map(({ words, detail }) => (
       el("li", {}, words, " ", el("span", { className: "quiet" }, detail)))));
   }
@@ -123,15 +121,4 @@ export function open(place, panel, rest) {
     if (shown) watch(shown);
   });
   return { go(other) { if (other && other !== shown) watch(other); } };
-}
-
-/** The critic's value, and a row of shares for each branch of the action; what was taken is strong. */
-function drawMind(node, { value, choices = [] }) {
-  fill(node,
-    value !== null && el("p", {}, "Critic's value ", el("strong", {}, value.toFixed(2))),
-    choices.map(([name, shares, taken]) => el("p", {}, el("span", { className: "quiet" }, `${name} `), shares.map((share, k) => {
-      const cell = el("span", { className: k === taken ? "share taken" : "share" }, percent(share, 0));
-      cell.style.setProperty("--share", share);
-      return cell;
-    }))));
 }
