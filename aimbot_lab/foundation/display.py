@@ -347,6 +347,8 @@ class WorldReplays(ABC):
 
     result_terms: Mapping[int, str] = MappingProxyType({})
     """By outcome the reward term, if any, that only an episode's result gives."""
+    choice_words: Sequence[Sequence[str]] = ()
+    """Of each branch what its choices do, for a person; (): they have numbers alone."""
 
     def frame_seconds(self, spec: WorldSpec) -> float:
         """Of a film to a decision."""

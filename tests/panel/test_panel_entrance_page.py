@@ -169,7 +169,11 @@ def test_a_replay_is_scrubbed_stepped_and_played(stage: Stage) -> None:
         assert HOSTILE in str(page.locator("p.lead").text_content())
         page.get_by_label("One decision ahead").click()
         assert at.text_content() == "1 of 30"
-        wait_for_text(page, ".mind", r"Critic's value 0\.00vertical 50 %25 %25 %horizontal 50 %")
+        wait_for_text(
+            page,
+            ".mind",
+            r"Critic's value 0\.00vertical stay 50 %ahead 25 %back 25 %horizontal stay 50 %",
+        )
         assert page.locator(".mind .taken").count() == 3
         assert "reward" in str(page.locator("figcaption").text_content())
         scrub.focus()
@@ -278,3 +282,15 @@ def test_runs_that_nobody_saw_are_listed_as_the_store_has_them_and_deleted_ones_
             assert lines[other.run_id]["state"] == "KILLED"
             command_line("delete", run, "--yes", *place)
             assert listed_of(page, lambda ids: len(ids) == 1).keys() == {other.run_id}
+
+
+def test_replays_begin_with_the_newest_run_that_has_any(browser: Browser, tmp_path: Path) -> None:
+    data = DataFolder(tmp_path / "data")
+    for name, texts in (("older", [recorded()]), ("newer", [])):
+        tracker = open_run(data, TrackingSettings(), RunDescription(name))
+        for text in texts:
+            tracker.log_text(text, "replays/lesson-01-first.json")
+        tracker.finish("FINISHED")
+    with running_panel(data.root, here=tmp_path) as panel, browser.page(panel, "replays") as page:
+        wait_for_text(page, "aside ul", "^Lesson 1, its first episode$")
+        assert page.locator("#replay-run option:checked").text_content() == "older"

@@ -242,7 +242,11 @@ def test_the_newest_agent_is_watched_at_play(stage: Stage) -> None:
         wait_for_text(page, ".state", r"^weights of step [\d,]+$")
         page.locator(".term").first.wait_for()
         assert "target hit" in page.locator(".term").all_text_contents()[1]
-        wait_for_text(page, ".mind", r"^Critic's value -?[\d.]+vertical \d+ %\d+ %\d+ %horizontal")
+        wait_for_text(
+            page,
+            ".mind",
+            r"Critic's value -?[\d.]+vertical stay \d+ %ahead \d+ %back \d+ %horizontal",
+        )
         assert page.locator(".mind .taken").count() == 3  # one of each branch
         wait_for_text(page, ".results li", r"^(Won|Lost) after")
         painted = page.evaluate(

@@ -45,6 +45,8 @@ def test_runs_are_found_compared_renamed_tagged_and_deleted(
         assert row.locator("td").nth(4).text_content() == "narrow ways, 1 of 2 passed"
         page.get_by_label("Filter").fill("kind=slow passed")
         wait_for_text(page, ".run-head [role=status]", "^1 of 2 runs$")
+        page.reload()  # which keeps what is looked for
+        wait_for_text(page, ".run-head [role=status]", "^1 of 2 runs$")
         assert page.locator(".all-runs tbody tr").get_attribute("data-run") == first
         page.get_by_label("Filter").fill("")
         page.get_by_label("Order").select_option("best")

@@ -53,9 +53,9 @@ export function mindView() {
     const { value, choices } = mind;
     fill(body,
       value !== null && el("p", {}, "Critic's value ", el("strong", {}, value.toFixed(2))),
-      choices.map(([name, shares, taken]) => el("p", {},
+      choices.map(([name, shares, taken, words = []]) => el("p", {},
         el("span", { className: "quiet" }, `${name} `), shares.map((share, k) => {
-          const cell = el("span", { className: k === taken ? "share taken" : "share" }, percent(share, 0));
+          const cell = el("span", { className: k === taken ? "share taken" : "share" }, `${words[k] ?? ""} ${percent(share, 0)}`.trim());
           cell.style.setProperty("--share", share);
           return cell;
         }))),

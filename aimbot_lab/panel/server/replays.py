@@ -70,13 +70,17 @@ def shower(settings: Any) -> Show:
     return lambda scene: picture_document(renderer.picture(scene, size=PICTURE_SIZE))
 
 
-def thought_document(thought: Thought) -> dict[str, Any]:
-    """`thought` as plain values."""
+def thought_document(thought: Thought, settings: Any) -> dict[str, Any]:
+    """`thought` as plain values, each choice of the world of `settings` with its word, if any."""
+    from aimbot_lab.worlds.registry import type_of
+
+    replays = type_of(settings).replays
+    words = () if replays is None else replays.choice_words
     return {
         "value": None if thought.value is None else round(thought.value, 3),
         "choices": [
-            [name, [round(one, 4) for one in shares], taken]
-            for name, shares, taken in thought.branches
+            [name, [round(one, 4) for one in shares], taken, *words[place : place + 1]]
+            for place, (name, shares, taken) in enumerate(thought.branches)
         ],
     }
 
@@ -270,7 +274,9 @@ class PlayedReplay:
             document, scene = self._moment(step, show)
             mind, spec = self.replay.mind, self.replay.episode.spec
             if mind is not None and step.action is not None:
-                document["mind"] = thought_document(mind.at(number - 1, step.action, spec))
+                document["mind"] = thought_document(
+                    mind.at(number - 1, step.action, spec), self.replay.episode.settings
+                )
             is_whole = number % PORTION == 0
             document["scene"] = scene if is_whole else _changed(scene, before)
             before = scene

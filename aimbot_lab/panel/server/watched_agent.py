@@ -234,7 +234,7 @@ class LivePlay:
     def _decide(self, episode: _Episode) -> None:
         seen = episode.buffers.observations
         actions = episode.player(seen, episode.starts)
-        episode.mind = mind_of(episode.agent, seen, actions, episode.row.world)
+        episode.mind = mind_of(episode.agent, seen, actions, episode.row.world, episode.settings)
         before = episode.scene.terms
         episode.scene, batch = episode.row.decide(actions, episode.buffers)
         episode.starts = episode.buffers.finished.copy()
@@ -270,7 +270,7 @@ class LivePlay:
 
 
 def mind_of(
-    agent: Agent, seen: Observations, actions: Float32Array, world: BatchWorld
+    agent: Agent, seen: Observations, actions: Float32Array, world: BatchWorld, settings: Any
 ) -> dict[str, Any] | None:
     """What `agent` expected where it chose the first of `actions`, and how likely its choices were.
 
@@ -280,7 +280,7 @@ def mind_of(
     if world.spec.can("masks"):
         world.action_masks(masks)
     mind = agent.mind(seen[:1], masks[:1])
-    return None if mind is None else thought_document(mind.at(0, actions[0], agent.spec))
+    return None if mind is None else thought_document(mind.at(0, actions[0], agent.spec), settings)
 
 
 class NotYetError(LabError):

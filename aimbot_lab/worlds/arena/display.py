@@ -272,6 +272,7 @@ class ArenaReplays(WorldReplays):
     """Episodes of the arena; nothing heavy is loaded before one is recorded or played."""
 
     result_terms = MappingProxyType({WIN: "win", LOSS: "lose"})
+    choice_words = core.CHOICE_WORDS
 
     def colours(self) -> Sequence[Colour]:
         """What pictures from above hold."""

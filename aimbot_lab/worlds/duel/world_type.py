@@ -164,6 +164,7 @@ class DuelReplays(WorldReplays):
     """
 
     result_terms = MappingProxyType({WIN: "win", LOSS: "win"})
+    choice_words = arena_core.CHOICE_WORDS
 
     def colours(self) -> Sequence[Colour]:
         """What pictures and films hold."""

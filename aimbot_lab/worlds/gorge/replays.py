@@ -108,6 +108,7 @@ class GorgeReplays(WorldReplays):
     """Episodes of Gorge Walk; nothing heavy is loaded before one is recorded or played."""
 
     result_terms = MappingProxyType({WIN: "win", LOSS: "lose"})
+    choice_words = (tuple(move.name for move in Move),)
 
     def colours(self) -> Sequence[Colour]:
         """What pictures from above hold."""

@@ -16,7 +16,7 @@ const PATH_SECONDS = 10;
 
 export function open(place, panel, rest) {
   const waiting = el("option", { value: "" }, "this folder");
-  const runs = el("select", { id: "replay-run", on: { change: () => listOf(runs.value) } },
+  const runs = el("select", { id: "replay-run", on: { change: () => listOf(runs.value, false) } },
     waiting);
   const list = el("ul", { className: "runs", aria: { label: "Replays" } });
   const file = el("input", { type: "file", id: "replay-file", accept: ".json", on: { change: give } });
@@ -64,12 +64,18 @@ export function open(place, panel, rest) {
       el("option", { value: run.run_id }, run.name || run.run_id.slice(0, 8))));
     const first = !body.complete || own === null || own.length ? "" : body.runs[0]?.run_id ?? "";
     runs.value = before || rest || first;
-    if (runs.value !== before) listOf(runs.value);
+    if (runs.value !== before) listOf(runs.value, runs.value === first);
   });
 
-  async function listOf(run) {
+  /** Lists the replays of a run; where `seeks`, those of the first run from there on that has any. */
+  async function listOf(run, seeks) {
     const found = run === "" ? own ?? [] : (await panel.act("of_run", { run }))?.replays ?? [];
     if (run !== runs.value) return;
+    if (seeks && run !== "" && !found.length) {
+      runs.value = runs.options[runs.selectedIndex + 1]?.value ?? "";
+      listOf(runs.value, true);
+      return;
+    }
     fill(list, found.length === 0 && el("li", { className: "quiet" }, "There is no replay here yet. " +
       "A run keeps some of each lesson, at the lesson's end."), found.map((one) => el("li", {},
       el("button", { type: "button", className: "run-link", data: { key: one.key },
@@ -153,13 +159,13 @@ export function open(place, panel, rest) {
   panel.whenOpen(async () => {
     own = (await panel.act("of_folder"))?.replays ?? [];
     panel.act("list");
-    if (runs.value === "") listOf("");
+    if (runs.value === "") listOf("", false);
     if (chosen && told && moments.length < told.moments) load(chosen);
   });
   return { go(run) {
     if (run && run !== runs.value) {
       runs.value = run;
-      listOf(run);
+      listOf(run, false);
     }
   } };
 }

@@ -20,8 +20,10 @@ const ORDERS = {
   name: ["By name", (one, other) => nameOf(one).localeCompare(nameOf(other))],
 };
 
-const chosen = new Map(); // run id -> its number among the colours; stays while other parts are looked at
-const sought = { words: "", order: "newest" };
+// Kept while other parts are looked at, and when the page is loaded again.
+const kept = JSON.parse(sessionStorage.getItem(name) ?? "{}");
+const chosen = new Map(kept.chosen); // run id -> its number among the colours
+const sought = { words: "", order: "newest", ...kept.sought };
 
 export function open(place, panel) {
   let runs = [];
@@ -64,7 +66,7 @@ export function open(place, panel) {
     fault.hidden = !told.fault;
     say(fault, told.fault);
     const known = new Set(runs.map((run) => run.run_id));
-    for (const id of [...chosen.keys()].filter((one) => !known.has(one))) chosen.delete(id);
+    if (complete) for (const id of [...chosen.keys()].filter((one) => !known.has(one))) chosen.delete(id);
     draw();
     compare();
   });
@@ -77,6 +79,7 @@ export function open(place, panel) {
 
   function draw() {
     Object.assign(sought, { words: search.value, order: order.value });
+    sessionStorage.setItem(name, JSON.stringify({ sought, chosen: [...chosen] }));
     const shown = listed();
     all.checked = shown.length > 0 && shown.every((run) => chosen.has(run.run_id));
     say(number, !complete && !runs.length ? "Loading runs …" : shown.length === runs.length

@@ -22,6 +22,7 @@ MAX_PLACED = 100  # enemies that Free places, and bystanders
 EYE_HEIGHT, WALL_HEIGHT, BODY_HEIGHT = 1.5, 3.0, 2.0  # m, of pictures, films and pages
 WALL_HIT, NO_HIT = -1, -2  # ray_hit where no enemy is hit
 BRANCHES = (3, 3, 2)  # of an action: vertical, horizontal, attack
+CHOICE_WORDS = ("stay", "ahead", "back"), ("stay", "right", "left"), ("hold", "shoot")
 TAG_KINDS = 3  # columns of a one-hot tag: wall, enemy, player
 ENEMY_SLOTS = 6  # enemies that an observation shows
 SLOT_FEATURES = 4  # columns of each: ahead, right, hits left, is a target
