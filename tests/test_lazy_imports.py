@@ -8,8 +8,8 @@ import pytest
 HEAVY = ("torch", "mlflow", "optuna", "stable_baselines3", "numba")
 
 
-def loaded_by(code: str) -> set[str]:
-    report = f"{code}\nimport sys\nprint(*[m for m in {HEAVY!r} if m in sys.modules])"
+def loaded_by(code: str, names: tuple[str, ...] = HEAVY) -> set[str]:
+    report = f"{code}\nimport sys\nprint(*[m for m in {names!r} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", report], capture_output=True, text=True, check=True
     )
@@ -29,6 +29,11 @@ except SystemExit:
     pass
 """
     assert loaded_by(code) == set()
+
+
+def test_help_loads_nothing_of_runs_and_servers() -> None:
+    needless = ("aimbot_lab.tracking.run_folder", "psutil", "ssl", "multiprocessing")
+    assert loaded_by("import aimbot_lab.cli.main", needless) == set()
 
 
 def test_checking_a_curriculum_loads_no_heavy_library() -> None:

@@ -232,8 +232,8 @@ def report(plan: AblationPlan, done: Sequence[Attempt]) -> Report:
     threshold = percent(lesson.completion_criteria.threshold)
     title = (
         f"{what}, until a win rate above {threshold} is proved; "
-        f"median [lowest, highest] of {plan.seeds} seeds, seconds of the processor; won: win "
-        "rate in fresh episodes [95 %]\n"
+        f"median [lowest, highest] of {plan.seeds} {'seed' if plan.seeds == 1 else 'seeds'}, "
+        "seconds of the processor; won: win rate in fresh episodes [95 %]"
     )
     keys = ["variant", "reached", "steps", "seconds", "won", "clip_fraction", "dual_clipped"]
     rows = [{key: one[key] for key in keys[: None if keep > 1 else 5]} for one in found]

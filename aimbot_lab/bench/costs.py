@@ -53,8 +53,10 @@ def _plan(*train: str, num_envs: int = 512, steps: int) -> TrainingPlan:
     return training_plan(FILE, only(default_type().default_target()), *sizes, batch, *own)
 
 
-def bench_evaluation(evaluation: EvaluationSettings, *, steps: int, repeats: int) -> Report:
-    """What `evaluation` costs a training of `steps`.
+def bench_evaluation(
+    evaluation: EvaluationSettings, say: Say, *, steps: int, repeats: int
+) -> Report:
+    """What `evaluation` costs a training of `steps`; `say` is called with what begins.
 
     With the same seed both end in the same weights, so all that they differ in is the evaluation.
     """
@@ -68,7 +70,7 @@ def bench_evaluation(evaluation: EvaluationSettings, *, steps: int, repeats: int
     learn(replace(plan, train=replace(plan.train, total_steps=1)))  # compiles
     plans = {one: replace(plan, evaluation=one) for one in (None, evaluation)}
     calls = {one: partial(learn, plan) for one, plan in plans.items()}
-    taken = seconds_by_turns(calls, repeats, time.process_time)
+    taken = seconds_by_turns(calls, repeats, time.process_time, say=say, what="trainings")
     usual, more = (median(seconds) for seconds in taken.values())
     number = len(sink.metrics["eval/win_rate"]) // repeats
     found = {
@@ -79,19 +81,27 @@ def bench_evaluation(evaluation: EvaluationSettings, *, steps: int, repeats: int
         "seconds_an_evaluation": (more - usual) / number,
         "share": more / usual - 1,  # by which the training takes longer
     }
-    return Report(found, [Table(f"A training of {steps:,} steps, medians of {repeats}", [found])])
+    title = (
+        f"A training of {steps:,} steps, medians of {repeats}; seconds of the processor; share: "
+        "by which it takes longer"
+    )
+    return Report(found, [Table(title, [found])])
 
 
-def bench_replays(rollouts: int, *, num_envs: int = 512) -> Report:
+def bench_replays(rollouts: int, say: Say, *, num_envs: int = 512) -> Report:
     """What keeping replays costs: one PPO training, in which every other rollout keeps them."""
+    say(f"{2 * rollouts} rollouts, every other one with replays")
     steps = (2 * rollouts + WARM_UP + 1) * num_envs * N_STEPS  # the last has no next one
     seconds, keeping = rollout_times(_plan("algo=ppo", num_envs=num_envs, steps=steps))
     found = replay_cost(seconds[WARM_UP:], keeping)
     title = (
-        "A rollout and its update, medians; the share that keeping takes, timed by itself; the\n"
+        "A rollout and its update, medians; the share that keeping takes, timed by itself; the "
         "difference of pairs with its 95 % interval; what three replays take when a lesson ends"
     )
-    return Report(found, [Table(title, [found], ("share", "difference", "lower", "upper"))])
+    ends = {key: found[key] for key in ("difference", "lower", "upper")}
+    row = {key: ends if key == "difference" else one for key, one in found.items()}
+    del row["lower"], row["upper"]
+    return Report(found, [Table(title, [row], ("share", "difference"))])
 
 
 def replay_cost(seconds: Sequence[float], keeping: float) -> dict[str, Any]:
@@ -218,8 +228,8 @@ def bench_panel(
             raise LabError("a training never showed itself")
     cost = watch_cost(found[False], found[True])
     title = (
-        "Seconds of the processor for a million steps, medians; by how much more of the\n"
-        "processor's time and of the clock's it takes watched [95 %]; the part of it that\n"
+        "Seconds of the processor for a million steps, medians; by how much more of the "
+        "processor's time and of the clock's it takes watched [95 %]; the part of it that "
         "answering and showing take"
     )
     return Report({"schema": 3, **cost}, [Table(title, [cost], ("processor", "clock", "own"))])

@@ -75,8 +75,8 @@ def bench_scale(sizes: Sizes, say: Say) -> Report:
             exchanges.append({"floats": size, "milliseconds": ms, "ratio_to_all_reduce": ratios})
     settings = {**sizes.shared, "rollouts_of_a_turn": sizes.rollouts, "turns": sizes.repeats}
     title = (
-        "Environment steps, the exchange's share of the time, and microseconds of the processor\n"
-        "for a step, all processes together; ratios are to one process, of each turn and of the\n"
+        "Environment steps, the exchange's share of the time, and microseconds of the processor "
+        "for a step, all processes together; ratios are to one process, of each turn and of the "
         "fastest"
     )
     ways = "An exchange between two processes by each way, mean of the fastest tenth"

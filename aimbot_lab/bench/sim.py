@@ -152,7 +152,7 @@ def _speeds(plan: SimPlan, say: Say) -> list[dict[str, Any]]:
         kind, scenario = world_types()[world], Scenario({target: 1.0})
         play = Play.of(kind, scenario, seats=seats, threads=threads)
         plays[world, target, seats, threads] = play
-    say(f"steps per second: {len(plays) * plan.repeats * plan.seconds:.0f} s or somewhat more")
+    say(f"steps per second: takes {len(plays) * plan.repeats * plan.seconds:.2g} s or more")
     steps = {cell: partial(play.time_step, plan.seconds) for cell, play in plays.items()}
     names = "world", "target", "num_envs", "threads"  # agents, where a row has several
     return [
@@ -220,9 +220,12 @@ def _tables(document: Mapping[str, Any]) -> Iterator[Table]:
         ns = 1e9 / step["steps_per_second"]
         rows = [{"part": part, "share": own, "ns": own * ns} for part, own in shares.items()]
         yield Table(title, rows)
-    plain = document["plain_python_step"]
-    python = "The kernels' own source with the compiler off, as plain Python"
-    ratio = {"ratio of the compiled": document["ratio_to_plain_python"]}
-    yield Table(python, [{**plain, **ratio}])
+    environments, threads, plain = document["plain_python_step"].values()
+    title = (
+        "The kernels' own source with the compiler off, as plain Python; how many times as fast "
+        "the compiled one is"
+    )
+    row = {"environments": environments, "threads": threads, "steps per second": plain}
+    yield Table(title, [{**row, "compiled": document["ratio_to_plain_python"]}])
     starts = "Seconds from import to first step: cold, the kernels are compiled (-: not measured)"
     yield Table(starts, [document["compile_seconds"]])

@@ -14,6 +14,7 @@ from aimbot_lab.bench.turns import Report, Say, Table
 from aimbot_lab.curriculum.evidence import EvidenceTest
 from aimbot_lab.foundation.cycles import ALPHA, cycle_p
 from aimbot_lab.foundation.ratings import expected_scores, ratings_of
+from aimbot_lab.foundation.shown_text import percent
 
 Outcomes = npt.NDArray[np.bool_]  # [episodes, lessons]
 Numbers = npt.NDArray[np.int64]
@@ -49,7 +50,7 @@ def bench_rules(plan: RulesPlan, say: Say) -> Report:
     """The rules in simulated lessons; `say` hears what is being simulated."""
     promoted = []  # shares of lessons, although the rate never exceeded the threshold
     for threshold in plan.thresholds:
-        say(f"lessons that should not be promoted, threshold {threshold:g}")
+        say(f"lessons that should not be promoted, threshold {percent(threshold)}")
         for rate in (round(threshold - below, 10) for below in plan.below):
             all_alike = np.full(plan.episodes, rate)
             both = _promotions(plan, all_alike, threshold, lessons=plan.lessons)
@@ -57,25 +58,29 @@ def bench_rules(plan: RulesPlan, say: Say) -> Report:
             promoted.append({"threshold": threshold, "rate": rate, **shares})
     say("lessons that should be promoted")
     rates = [np.full(plan.episodes, plan.above_threshold + above) for above in plan.above]
-    delays = [_delay(plan, f"{one[0]:.2f}", one, plan.lessons) for one in rates]
+    delays = [_delay(plan, percent(one[0]), one, plan.lessons) for one in rates]
     climbing = np.linspace(*plan.climb, plan.climb_episodes)
-    name = "{:.2f} to {:.2f} in {:,}".format(*plan.climb, plan.climb_episodes)
+    name = "{} to {} in {:,}".format(*map(percent, plan.climb), plan.climb_episodes)
     delays.append(_delay(plan, name, climbing, plan.climb_lessons))
     say("cells that are watched")
     watching = _watching(plan)
     document = {"plan": asdict(plan), "false_promotions": promoted, "delays": delays}
     falsely = "Shares of lessons that were ended although the win rate never exceeded the threshold"
     soon = (
-        f"Episodes until a win rate above the threshold {plan.above_threshold:g} ends the lesson "
-        "(median; -: never;\nof one that climbs, since it crossed the threshold; negative: before)"
+        f"Episodes until a win rate above the threshold, {percent(plan.above_threshold)}, ends the "
+        "lesson (median; -: never; of one that climbs, since it crossed the threshold; negative: "
+        "before)"
     )
     watched = (
-        f"A watched cell at its floor, {plan.floor:g}, that is reported lost within "
-        f"{plan.watched_episodes:,} episodes: the share\nof agents and its stated bound; episodes "
-        f"to the report of a fall from {plan.fall[0]:g} to {plan.fall[1]:g}"
+        f"A watched cell at its floor, {percent(plan.floor)}, that is reported lost within "
+        f"{plan.watched_episodes:,} episodes: the share of agents and its stated bound; episodes "
+        f"to the report of a fall from {percent(plan.fall[0])} to {percent(plan.fall[1])}"
     )
     tables = (
-        *(Table(falsely, promoted, ("evidence", "window")), Table(soon, delays)),
+        *(
+            Table(falsely, promoted, ("threshold", "rate", "evidence", "window")),
+            Table(soon, delays),
+        ),
         Table(watched, [watching], ("false_reports", "bound")),
     )
     return Report({**document, "watching": watching}, tables)
@@ -88,7 +93,7 @@ def _delay(plan: RulesPlan, name: str, rates: Floats, lessons: int) -> dict[str,
     """
     since = int(np.argmax(rates > plan.above_threshold))
     both = _promotions(plan, rates, plan.above_threshold, lessons=lessons)
-    medians = {one: float(np.median(promoted)) - since for one, promoted in both.items()}
+    medians = {one: round(float(np.median(promoted))) - since for one, promoted in both.items()}
     known = {one: None if median >= NEVER / 2 else median for one, median in medians.items()}
     return {"rate": name, **known}
 
@@ -110,7 +115,7 @@ def _watching(plan: RulesPlan) -> dict[str, float]:
     return {
         "false_reports": float((np.concatenate(reports) < NEVER).mean()),  # share of agents
         "bound": plan.alpha / 2,  # on it
-        "episodes_to_report": float(np.median(reported)),  # after a fall
+        "episodes_to_report": round(float(np.median(reported))),  # after a fall
     }
 
 
@@ -147,7 +152,7 @@ class RatingsPlan:
 
     players: int = 12
     games: int = 100  # a pair
-    rungs: tuple[float, ...] = (50.0, 200.0)  # points between neighbours
+    rungs: tuple[int, ...] = (50, 200)  # points between neighbours
     draws: tuple[float, ...] = (0.0, 0.35, 0.7)  # of the most that the expected score allows
     tables: int = 200  # of each kind
     cycle_players: int = 8
@@ -164,7 +169,7 @@ def bench_ratings(plan: RatingsPlan, say: Say) -> Report:
     coverage, cycles = [], []
     for rung in plan.rungs:
         for draws in plan.draws:
-            say(f"intervals: {rung:g} points a rung, {draws:.0%} draws")
+            say(f"intervals: {rung} points a rung, {100 * draws:.0f} % draws")
             points = rung * np.arange(plan.players, dtype=np.float64)
             held = []
             for _ in range(plan.tables):
@@ -176,7 +181,7 @@ def bench_ratings(plan: RatingsPlan, say: Say) -> Report:
             coverage.append({"rung": rung, "draws": draws, "share": share})
     for bend in plan.bends:  # 0: there is no cycle
         for draws in plan.draws[:2]:
-            say(f"cycles: bent by {bend:g}, {draws:.0%} draws")
+            say(f"cycles: bent by {bend:g}, {100 * draws:.0f} % draws")
             scores = expected_scores(
                 plan.cycle_rung * np.arange(plan.cycle_players, dtype=np.float64)
             )
@@ -190,11 +195,11 @@ def bench_ratings(plan: RatingsPlan, say: Say) -> Report:
             cycles.append({"bend": bend, "draws": draws, "share": (hits / plan.cycle_tables)})
     covered = (
         f"95 % intervals of differences to the first player that hold: {plan.players} players, "
-        f"{plan.games} games a pair,\n{plan.tables} tables each"
+        f"{plan.games} games a pair, {plan.tables} tables each"
     )
     found = (
         f"Cycles found at 5 %: {plan.cycle_players} players, {plan.games} games a pair, "
-        f"{plan.cycle_tables} tables each;\none three-cycle whose scores are bent by so much"
+        f"{plan.cycle_tables} tables each; one three-cycle whose scores are bent by so much"
     )
     return Report(
         {"plan": asdict(plan), "coverage": coverage, "cycles": cycles},

@@ -33,7 +33,7 @@ from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.fused.core.arrays import Floats
 from aimbot_lab.training.fused.engine import PIECE
 from aimbot_lab.training.fused.layout import HeadShape
-from aimbot_lab.training.plain_scripts import learn_plain_ppo
+from aimbot_lab.training.plain_scripts import check_plain, learn_plain_ppo
 from aimbot_lab.training.processes.exchange import rank_from_environment
 from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.run_hooks import UNLINKED, RunLinks, SilentObserver
@@ -322,7 +322,7 @@ def bench_train(sizes: Sizes, say: Say) -> Report:
         )
     together = {"two_trainings_at_once_steps_per_second": at_once}
     title = (
-        "Environment steps per second of the whole training, of its update by itself, and of its\n"
+        "Environment steps per second of the whole training, of its update by itself, and of its "
         "matrix products alone as numpy's BLAS does them; where the time goes"
     )
     document = {"settings": sizes.shared, "variants": rows, "ratio_to_stable_baselines3": ratios}
@@ -403,7 +403,7 @@ def bench_networks(network: str, sizes: Sizes, say: Say) -> Report:
         ratios = {f"ratio_to_{key}": speed / other for key, other in compared.items()}
         rows.append({"network": name, "threads": threads, **lap, **ratios})
     title = (
-        "Environment steps per second of the whole training and of its update by itself, where\n"
+        "Environment steps per second of the whole training and of its update by itself, where "
         "the time goes, and how many times as fast as others with as many threads"
     )
     own = {"units": int(sizes.nets[0].partition("x")[0]), "sequence_length": SEQUENCE_LENGTH}
@@ -448,7 +448,7 @@ def bench_self_play(world: str, sizes: Sizes, say: Say) -> Report:
     own = (one for one in laps if one.name == SELF_PLAY)
     acting = [row for one in own for row in _acting(world_types()[world], sizes, one)]
     title = (
-        "Learner steps per second of the whole training and of its update by itself, where the\n"
+        "Learner steps per second of the whole training and of its update by itself, where the "
         "time goes, and how many times as fast as the other training with as many threads"
     )
     document = {"world": world, "settings": settings, "rows": rows, "acting": acting}
@@ -495,7 +495,11 @@ CURRICULUM = "curriculum"
 
 
 def bench_peer(plan: TrainingPlan, *, seeds: int, say: Say) -> Report:
-    """Both trainings for each seed; the curriculum's is compiled before the first."""
+    """Both trainings for each seed; the curriculum's is compiled before the first.
+
+    Raises ConfigurationError where plain stable-baselines3 can't train by `plan`.
+    """
+    check_plain(plan)
     learners = {CURRICULUM: _ours, THEIRS: learn_plain_ppo}
     _ours(replace(plan, train=replace(plan.train, total_steps=1)))
     done = []

@@ -49,25 +49,27 @@ class Table(NamedTuple):
 
     def _row(self, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for key, value in row.items():
-            share, head = key in self.shares, key.replace("_", " ")
+            share, head = key in self.shares, key.replace("_", " ").replace(" us ", " µs ")
             if isinstance(value, Mapping) and {"lower", "lowest"} & value.keys():
-                mean, *ends = ("never" if a is None else _cell(a, share) for a in value.values())
+                mean, *ends = ("never" if a is None else cell(a, share) for a in value.values())
+                ends = [end.removesuffix(" %") for end in ends]
                 yield head, mean if ends == ["never"] * 2 else f"{mean} [{', '.join(ends)}]"
             elif isinstance(value, Mapping):
                 for name, one in value.items():
-                    yield name if share else f"{head}, {name}", _cell(one, share)
+                    yield name if share else f"{head}, {name}", cell(one, share)
             else:
-                yield head, _cell(value, share)
+                yield head, cell(value, share)
 
 
-def _cell(value: Any, share: bool) -> str:
+def cell(value: Any, share: bool = False) -> str:
+    """A value of a table, as a person reads it."""
     if value is None or isinstance(value, bool):
         return {None: "-", True: "yes", False: "no"}[value]
     if share:
         return format(100 * value, ".1f" if abs(value) >= 0.1 else ".2f") + " %"
     if isinstance(value, float):
-        small = ".3g" if abs(value) < 0.1 else ".2f"
-        return format(value, ",.0f" if abs(value) >= 1000 else small)
+        small = "#.3g" if abs(value) < 0.1 else ".2f"
+        return format(value, ",.0f" if abs(value) >= 100 else small)
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -119,11 +121,11 @@ def seconds_by_turns(
     variants: Mapping[Name, Callable[[], object]],
     count: int,
     clock: Callable[[], float] = time.perf_counter,
+    **told: Any,
 ) -> dict[Name, list[float]]:
-    """How long each variant took in each of its `count` turns."""
-    return by_turns(
-        {one: partial(seconds_of, call, clock) for one, call in variants.items()}, count
-    )
+    """How long each variant took in each of its `count` turns; the rest is for `by_turns`."""
+    timed = {one: partial(seconds_of, call, clock) for one, call in variants.items()}
+    return by_turns(timed, count, **told)
 
 
 def mean_ratio(ratios: Iterable[float]) -> dict[str, float]:

@@ -59,7 +59,9 @@ def bench_zoo(names: Sequence[str], *, seeds: int, kept_in: Path, say: Say) -> R
     """
     rows = known_rows()
     if unknown := [name for name in names if name not in rows]:
-        raise ConfigurationError(f"--row {unknown[0]}: the rows are {', '.join(rows)}")
+        raise ConfigurationError(
+            f"--row {unknown[0]}: there is no such row; there are {', '.join(rows)}"
+        )
     found = []
     for row in [rows[name] for name in names or rows]:
         done: dict[str, list[dict[str, Any]]] = {side: [] for side in row.sides}

@@ -11,7 +11,7 @@ import aimbot_lab
 from aimbot_lab.bench import ABLATION_TASKS
 from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_files
-from aimbot_lab.cli.text import Fit, print_json, table
+from aimbot_lab.cli.text import print_json, stacked_table, terminal_width, wrapped
 from aimbot_lab.cli.view import progress
 from aimbot_lab.foundation.named_code import always
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aimbot_lab.bench.turns import Report
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
-WIDTH = 100  # beyond which heads of columns are wrapped
+WIDTH = 100  # characters of a line of text where there is no terminal
 quick = click.option("--quick", is_flag=True, help="Rough figures in a few seconds.")
 
 
@@ -33,7 +33,7 @@ def number(
 
 def say(line: str) -> None:
     """Show progress."""
-    click.echo(line, err=True)
+    click.echo(wrapped(line, err=True), err=True)
 
 
 markdown = click.option("--markdown", is_flag=True, help="Print tables as a page has them.")
@@ -41,7 +41,7 @@ markdown = click.option("--markdown", is_flag=True, help="Print tables as a page
 
 def show(report: "Report", *, as_json: bool, markdown: bool = False) -> None:
     """Print `report` as one document, or as text and tables."""
-    from aimbot_lab.bench.turns import this_machine
+    from aimbot_lab.bench.turns import cell, this_machine
 
     machine = this_machine()
     if as_json:
@@ -49,21 +49,23 @@ def show(report: "Report", *, as_json: bool, markdown: bool = False) -> None:
         print_json({**about, **report.document})
         return
     for words in filter(None, (not markdown and machine, report.document.get("settings"))):
-        click.echo(", ".join(f"{key} {one}" for key, one in words.items()))
+        line = ", ".join(f"{key} {cell(one)}" for key, one in words.items())
+        click.echo(line if markdown else wrapped(line, most=WIDTH))
     for place, part in enumerate(report.parts):
         if place or not markdown:
             click.echo()
         if isinstance(part, str):
-            click.echo(part)
+            click.echo(part if markdown else wrapped(part, most=WIDTH))
             continue
         rows = part.cells()
-        body = [[*row.values()] for row in rows]
+        head, body = [*rows[0]], [[*row.values()] for row in rows]
         if markdown:
-            lines = ([*rows[0]], ["---"] * len(rows[0]), *body)
-            click.echo(f"{part.title.rstrip()}:\n")
+            lines = (head, ["---"] * len(head), *body)
+            click.echo(f"{part.title}:\n")
             click.echo("\n".join(f"| {' | '.join(line)} |" for line in lines))
         else:
-            click.echo(f"{part.title}\n{table([*rows[0]], body, Fit(WIDTH, cut=''))}")
+            click.echo(wrapped(part.title, most=WIDTH))
+            click.echo(stacked_table(head, body, terminal_width()))
 
 
 @click.group(short_help="Measure speed on this machine.")
@@ -303,7 +305,7 @@ def evaluation(every: int, episodes: int, steps: int, repeats: int) -> "Report":
     from aimbot_lab.training.settings import EvaluationSettings
 
     settings = EvaluationSettings(every=every, episodes=episodes)
-    return bench_evaluation(settings, steps=steps, repeats=repeats)
+    return bench_evaluation(settings, say, steps=steps, repeats=repeats)
 
 
 @benchmark("Measure what keeping replays costs a training.")
@@ -319,7 +321,7 @@ def replays(rollouts: int) -> "Report":
     """
     from aimbot_lab.bench.costs import bench_replays
 
-    return bench_replays(rollouts)
+    return bench_replays(rollouts, say)
 
 
 @benchmark("Simulate how often lessons would end by luck.")

@@ -121,6 +121,7 @@ def _show(error: click.ClickException) -> None:
         error.show()
         return
     what = one_line(error.format_message().replace("\n", " ")).rstrip(". ")
+    what = what.replace("not a valid integer range", "not a whole number")  # as click calls it
     message = f"{context.command_path}: {what} ({context.command_path} --help says more)"
     _refuse(message)
 

@@ -33,7 +33,7 @@ from aimbot_lab.tracking.tracker import (
     checked_own_key,
     is_agent_name,
     is_own_training,
-    selected,
+    run_filter,
 )
 
 if TYPE_CHECKING:
@@ -508,12 +508,13 @@ def named_runs(runs: tuple[str, ...], filters: tuple[str, ...], place: StorePlac
 
     Raises ConfigurationError where there are none.
     """
-    from aimbot_lab.tracking.history import MAX_RUNS, list_runs
+    from aimbot_lab.tracking.history import MAX_RUNS, matching_runs
 
     taken: list[str] = []
     if filters:
-        there = list_runs(place.folder, tracking_uri=place.tracking_uri, max_results=MAX_RUNS)
-        fits = selected(there, filters, with_trials=False)
+        wanted = run_filter(filters, with_trials=False)
+        at: Any = {"tracking_uri": place.tracking_uri, "max_results": MAX_RUNS}
+        fits = matching_runs(place.folder, wanted, **at)
         taken = [run.run_id for run in reversed(fits) if is_own_training(run)]
     if not (runs or taken):
         what = f"no run has {' and '.join(filters)}" if filters else "name a run, or a --filter"

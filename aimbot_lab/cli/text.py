@@ -175,12 +175,39 @@ class _Column(NamedTuple):
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], fit: Fit | None = None) -> str:
     """Rows under their heads, columns padded to their widest entry."""
-    columns = [
+    columns = _columns(head, rows)
+    if fit is not None and fit.width is not None and _width(columns) > fit.width:
+        columns = _fitted(columns, fit, fit.width)
+    return _joined(columns)
+
+
+def stacked_table(head: Sequence[str], rows: Sequence[Sequence[object]], width: int | None) -> str:
+    """As `table`, with columns that don't fit into `width` in further tables below.
+
+    Each begins with the columns that tell the rows apart.
+    """
+    columns = _columns(head, rows)
+    if width is None or _width(columns) <= width:
+        return _joined(columns)
+    columns = [column._replace(head=_wrapped_head(column)) for column in columns]
+    apart = (n for n in range(1, len(head)) if len({(*row[:n],) for row in rows}) == len(rows))
+    keys = columns[: next(apart, 1)]
+    tables = [[*keys]]
+    for column in columns[len(keys) :]:
+        if _width([*tables[-1], column]) > width and len(tables[-1]) > len(keys):
+            tables.append([*keys])
+        tables[-1].append(column)
+    return "\n\n".join(map(_joined, tables))
+
+
+def _columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[_Column]:
+    return [
         _Column(one_line(name), [one_line(name)], [one_line(str(row[i])) for row in rows])
         for i, name in enumerate(head)
     ]
-    if fit is not None and fit.width is not None and _width(columns) > fit.width:
-        columns = _fitted(columns, fit, fit.width)
+
+
+def _joined(columns: Sequence[_Column]) -> str:
     heads = [*zip_longest(*(column.head[::-1] for column in columns), fillvalue="")][::-1]
     widths = [column.width for column in columns]
     return "\n".join(
@@ -238,12 +265,15 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def wrapped(text: str, *, err: bool = False) -> str:
-    """`text`, its lines broken at words where it goes to a terminal, indented as they begin."""
+def wrapped(text: str, *, err: bool = False, most: int | None = None) -> str:
+    """`text`, its lines broken at words where it goes to a terminal, indented as they begin.
+
+    Elsewhere, too, where `most` says how long they may be.
+    """
     stream = sys.stderr if err else sys.stdout
-    if not stream.isatty():
+    width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else most
+    if width is None:
         return text
-    width = os.get_terminal_size(stream.fileno()).columns
     wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
     lines = [(line, line[: len(line) - len(line.lstrip())]) for line in text.split("\n")]
     return "\n".join(

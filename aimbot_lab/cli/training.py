@@ -35,7 +35,6 @@ from aimbot_lab.cluster.connection import ADDRESS, HeadLostError
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.crew import Crew
@@ -188,6 +187,7 @@ def _report(line: str) -> None:
 def _newest_step(folder: DataFolder, key: str, resumed: str | None) -> int | None:
     """The step of the newest checkpoint of the run that is trained; None without one."""
     from aimbot_lab.experiment.runs.run_record import CheckpointFolder
+    from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME
 
     run = _begun_run(folder, key)
     run_id = resumed if run is None else run.run_id

@@ -92,7 +92,13 @@ def shown_return(mean: float | None, lower: float | None = None, upper: float | 
     """A mean return, with its interval where that is known, as -12.5 [-14, -11]."""
     if mean is None:
         return "-"
-    return f"{mean:.4g}" if lower is None else f"{mean:.4g} [{lower:.4g}, {upper:.4g}]"
+    ends = "" if lower is None or upper is None else ", ".join(map(shown_number, (lower, upper)))
+    return shown_number(mean) + (ends and f" [{ends}]")
+
+
+def shown_number(value: float, sign: str = "") -> str:
+    """A number in four digits, from a thousand on all of the whole ones: 1,308; `sign` as "+"."""
+    return format(value, f"{sign}.4g" if abs(value) < 999.95 else f"{sign},.0f")
 
 
 def shown_difference(difference: float, lower: float | None, upper: float | None) -> str:

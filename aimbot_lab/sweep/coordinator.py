@@ -17,7 +17,7 @@ from aimbot_lab.experiment.runs.result import markdown_table
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 from aimbot_lab.foundation.errors import AbortedError, StoreError
 from aimbot_lab.foundation.files import replace_file
-from aimbot_lab.foundation.shown_text import markdown_text, one_line
+from aimbot_lab.foundation.shown_text import markdown_text, one_line, shown_return
 from aimbot_lab.sweep.record import PARENT, SweepRecord
 from aimbot_lab.sweep.report import (
     Confirmed,
@@ -83,16 +83,16 @@ def _trials(report: SweepReport) -> str:
 def _trial_row(trial: TrialReport, keys: list[str]) -> tuple[str, ...]:
     cells = [markdown_text(_value(trial.params[key])) for key in keys]
     more = "> " if trial.at_least else ""
-    return str(trial.number), *cells, more + _shown(trial.value), trial.state
+    return str(trial.number), *cells, more + shown_return(trial.value), trial.state
 
 
 def _row(one: Confirmed) -> tuple[str, ...]:
     return (
         one.label,
-        ("> " if one.searched_at_least else "") + _shown(one.searched),
-        ("> " if one.censored else "") + _shown(one.value),
+        ("> " if one.searched_at_least else "") + shown_return(one.searched),
+        ("> " if one.censored else "") + shown_return(one.value),
         _interval(one.lower, one.upper),
-        _shown(one.gain),
+        shown_return(one.gain),
         _interval(one.gain_lower, one.gain_upper),
     )
 
@@ -102,14 +102,8 @@ def _value(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _shown(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
 def _interval(lower: float | None, upper: float | None) -> str:
-    return "-" if lower is None else f"{_shown(lower)} to {_shown(upper)}"
+    return "-" if lower is None else f"{shown_return(lower)} to {shown_return(upper)}"
 
 
 class Chart:

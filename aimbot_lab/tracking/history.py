@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from math import isfinite, nan
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -46,7 +48,9 @@ from aimbot_lab.tracking.tracker import (
     MAX_TAG,
     OWN_TRAINING,
     PARENT,
+    WIN_RATES,
     MetricPoint,
+    RunFilter,
     RunStatus,
     RunSummary,
     checked_metrics,
@@ -62,6 +66,7 @@ if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore
 
 MAX_RUNS = 50_000
+_Place = tuple[float, float, str]
 
 
 def list_runs(
@@ -76,41 +81,101 @@ def list_runs(
     Only those that fulfil `condition`, a filter of MLflow's. Raises ConfigurationError for an
     address that can't be used, StoreError where the store can't.
     """
+    store = _existing_store(data_folder, tracking_uri)
+    return [] if store is None else store.runs(max_results, condition)
+
+
+def _existing_store(data_folder: DataFolder, tracking_uri: str | None) -> "MlflowStore | None":
     address = choose_address(data_folder, explicit=tracking_uri)
     address.require_database()
     if address.embedded and not data_folder.database.exists():
-        return []
+        return None
     from aimbot_lab.tracking.mlflow_store import connect
 
-    return connect(data_folder, address).runs(max_results, condition)
+    return connect(data_folder, address)
 
 
 def list_own_trainings(
     data_folder: DataFolder, *, tracking_uri: str | None = None, max_results: int
 ) -> list[RunSummary]:
     """The newest trainings that are part of no sweep, newest first. Raises as `list_runs`."""
-    at: Any = {"tracking_uri": tracking_uri, "max_results": max_results}
-    return newest_runs(data_folder, OWN_TRAINING, is_own_training, **at)
+    return matching_runs(
+        data_folder,
+        RunFilter(condition=OWN_TRAINING, takes=is_own_training),
+        tracking_uri=tracking_uri,
+        max_results=max_results,
+    )
 
 
-def newest_runs(
+def matching_runs(
     data_folder: DataFolder,
-    condition: str,
-    fits: Callable[[RunSummary], bool],
+    wanted: RunFilter,
     *,
     tracking_uri: str | None = None,
     max_results: int,
+    best: bool = False,
 ) -> list[RunSummary]:
-    """The newest runs that fit, newest first; `condition` says the same to the store.
+    """The newest of the `wanted` runs, newest first.
 
-    So it takes no longer where there are many others. Raises as `list_runs`.
+    With `best` those with the highest win rates, the highest first; runs without one don't count.
+    The store selects them: it takes no longer where there are many others. Raises as `list_runs`.
     """
-    at: Any = {"tracking_uri": tracking_uri}
+    store = _existing_store(data_folder, tracking_uri)
+    if store is None:
+        return []
+    search = _best_runs if best else _newest_runs
     try:
-        return list_runs(data_folder, max_results=max_results, condition=condition, **at)
+        return search(store, wanted, max_results)
     except StoreRefusedError:  # a server of an older version knows no such condition
-        found = list_runs(data_folder, max_results=MAX_RUNS, **at)
-        return [*filter(fits, found)][:max_results]
+        return search(store, wanted._replace(condition=""), max_results)
+
+
+def _newest_runs(store: "MlflowStore", wanted: RunFilter, count: int) -> list[RunSummary]:
+    found: list[RunSummary] = []
+    for page in store.pages(count, wanted.condition, experiments=wanted.experiments):
+        found += filter(wanted.takes, page)
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def _best_runs(store: "MlflowStore", wanted: RunFilter, count: int) -> list[RunSummary]:
+    """From the lists of the store by each measure, as far as a run may be among the best.
+
+    A run's win rate is its value of one of them. So those that no list has shown yet rank behind
+    the last of one list or of the other.
+    """
+    lists = {
+        measure: store.pages(
+            count,
+            wanted.condition,
+            order=f"metrics.`{measure}` DESC",
+            experiments=wanted.experiments,
+        )
+        for measure in WIN_RATES
+    }
+    found: dict[str, tuple[_Place, RunSummary]] = {}
+    last: dict[str, _Place] = {}  # of each list that goes on
+    while True:
+        for measure, pages in [*lists.items()]:
+            page = next(pages, [])
+            valued = [run for run in page if isfinite(run.metrics.get(measure, nan))]
+            if page and len(valued) == len(page):
+                last[measure] = _place(page[-1], page[-1].metrics[measure])
+            else:
+                lists.pop(measure)
+                last.pop(measure, None)
+            for run in filter(wanted.takes, valued):
+                if rate := run.win_rate:
+                    found[run.run_id] = _place(run, rate.value), run
+        ranked = sorted(found.values(), key=itemgetter(0))[:count]
+        if not lists or (len(ranked) == count and ranked[-1][0] <= min(last.values())):
+            return [run for _, run in ranked]
+
+
+def _place(run: RunSummary, win_rate: float) -> _Place:
+    """What runs are ranked by, as the store does: the highest first, the newest of equal ones."""
+    return -win_rate, -run.started.timestamp(), run.run_id
 
 
 def find_run(
@@ -130,10 +195,10 @@ def find_run(
     def begins_so(run: RunSummary) -> bool:
         return run.run_id.startswith(beginning)
 
-    matches, condition = [], f"attributes.run_id LIKE '{beginning}%'"
+    matches = []
     if beginning.isalnum():
-        found = newest_runs(data_folder, condition, begins_so, max_results=2, **at)
-        matches = [*filter(begins_so, found)]
+        wanted = RunFilter(f"attributes.run_id LIKE '{beginning}%'", begins_so)
+        matches = matching_runs(data_folder, wanted, max_results=2, **at)
     if len(matches) != 1:
         raise _no_run(beginning, "several runs begin with that" if matches else "no such run")
     return matches[0]

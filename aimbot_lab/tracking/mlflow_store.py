@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.files import exclusive, sync_file, user_cache
@@ -60,6 +60,7 @@ from mlflow.utils.rest_utils import http_request_safe  # noqa: E402
 from sqlalchemy import Engine, event  # noqa: E402
 
 _REFUSALS = ("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST")
+MAX_PAGE = 50_000  # runs, as MLflow allows
 ANSWER_SECONDS = 10.0  # in which a server must begin to answer
 _T = TypeVar("_T")
 
@@ -176,15 +177,43 @@ class MlflowStore:
 
     def find_run(self, token: str) -> str | None:
         """The id of the run whose owner has `token`, None if missing."""
-        found = self._search(f"tags.`{OWNER_TAG}` LIKE '%:{token}'", max_results=1)
-        return str(found[0].info.run_id) if found else None
+        found = self.runs(1, f"tags.`{OWNER_TAG}` LIKE '%:{token}'")
+        return found[0].run_id if found else None
 
     def runs(self, max_results: int, condition: str = "") -> list[RunSummary]:
         """The newest runs of all experiments that fulfil a filter of MLflow's, newest first."""
+        return next(self.pages(max_results, condition), [])
+
+    def pages(
+        self,
+        size: int,
+        condition: str = "",
+        *,
+        order: str = "attributes.start_time DESC",
+        experiments: Callable[[str], bool] = lambda _: True,
+    ) -> Iterator[list[RunSummary]]:
+        """The runs of experiments with such names that fulfil a filter of MLflow's, in `order`.
+
+        The first page has `size` runs, and each further one twice as many as the one before.
+        Reading a run takes some milliseconds: a page that isn't needed is better not asked for.
+        """
         with _translated(self.address):
-            names = {e.experiment_id: e.name for e in self.client.search_experiments()}
-        found = self._search(condition, max_results=max_results)
-        return [_summary(run, names.get(run.info.experiment_id, "")) for run in found]
+            there = self.client.search_experiments()
+        names = {one.experiment_id: one.name for one in there if experiments(one.name)}
+        token, size = None, min(size, MAX_PAGE)
+        while names:
+            with _translated(self.address):
+                page = self.client.search_runs(
+                    [*names],
+                    filter_string=condition,
+                    max_results=size,
+                    order_by=[order],
+                    page_token=token,
+                )
+            yield [_summary(run, names.get(run.info.experiment_id, "")) for run in page]
+            if (token := page.token) is None:
+                return
+            size = min(2 * size, MAX_PAGE)
 
     def metric_history(self, run_id: str, key: str) -> list[MetricPoint]:
         """Every value of a metric, in the order of steps and, within a step, of time."""
@@ -238,15 +267,6 @@ class MlflowStore:
     def run(self, run_id: str, folder: Path) -> "MlflowRun":
         """The sink for the journal of a run, whose kept files lie under `folder`."""
         return MlflowRun(self, run_id, folder)
-
-    def _search(self, condition: str, *, max_results: int) -> Sequence[Run]:
-        with _translated(self.address):
-            experiments = [e.experiment_id for e in self.client.search_experiments()]
-            order = ["attributes.start_time DESC"]
-            found = self.client.search_runs(
-                experiments, filter_string=condition, max_results=max_results, order_by=order
-            )
-            return cast(Sequence[Run], found)
 
 
 class MlflowRun:

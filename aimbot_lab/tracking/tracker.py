@@ -23,6 +23,7 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import is_seen
 
+WIN_RATES = (names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE)
 WORLD_TAG = "lab.world"
 CURRICULUM_TAG = "lab.curriculum"
 """The tag of the world that a run trains in; runs of older versions have none."""
@@ -81,7 +82,7 @@ class RunSummary:
         """
         found = [
             (self._interval_width(measure), TrackedWinRate(self.metrics[measure], measure))
-            for measure in (names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE)
+            for measure in WIN_RATES
             if isfinite(self.metrics.get(measure, inf))
         ]
         return min(found, key=lambda pair: pair[0])[1] if found else None
@@ -100,6 +101,8 @@ NO_TRIAL = f"tags.`{PARENT}` IS NULL"
 OWN_TRAINING = f"{NO_TRIAL} AND tags.`{SWEEP}` IS NULL"
 """`is_no_trial` and `is_own_training` as filters of MLflow's."""
 ATTRIBUTES = ("name", "experiment", "status")
+_COLUMNS = {"name": "attributes.run_name", "status": "attributes.status"}
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .:/=+@-]+")
 
 
 def parse_filter(text: str) -> tuple[str, str]:
@@ -111,17 +114,6 @@ def parse_filter(text: str) -> tuple[str, str]:
             "for example name=walker* or lab.seed=2"
         )
     return key.strip(), value
-
-
-def _takes(run: RunSummary, key: str, value: str) -> bool:
-    """Whether `run` has `name`, `experiment` or `status`, else the tag `key`, as `value`.
-
-    `value` may hold `*` for any letters; a run without such a tag has none.
-    """
-    found = getattr(run, key) if key in ATTRIBUTES else run.tags.get(key)
-    if found is None:
-        return False
-    return fnmatchcase(str(found), value.upper() if key == "status" else value)
 
 
 def is_no_trial(run: RunSummary) -> bool:
@@ -139,19 +131,43 @@ def is_training(run: RunSummary) -> bool:
     return SWEEP not in run.tags or SWEEP_STAGE in run.tags
 
 
-def selected(
-    runs: Sequence[RunSummary], filters: Sequence[str], *, with_trials: bool
-) -> list[RunSummary]:
-    """Those of `runs` that every filter takes; runs of a sweep's trials only where asked for.
+class RunFilter(NamedTuple):
+    """Which runs are meant."""
 
-    Raises ConfigurationError for an invalid filter.
+    condition: str  # MLflow's filter, for what `takes` is true of and possibly more
+    takes: Callable[[RunSummary], bool]
+    experiments: Callable[[str], bool] = lambda _: True  # by name: those that may have such runs
+
+
+def run_filter(texts: Sequence[str], *, with_trials: bool) -> RunFilter:
+    """Runs that have each `KEY=VALUE` of `texts`; those of a sweep's trials only where asked for.
+
+    KEY is name, experiment, status or a tag; * in VALUE stands for any letters. Raises
+    ConfigurationError for an invalid text.
     """
-    parsed = [parse_filter(text) for text in filters]
-    return [
-        run
-        for run in runs
-        if all(_takes(run, *one) for one in parsed) and (with_trials or is_no_trial(run))
-    ]
+    parsed = [parse_filter(text) for text in texts]
+    wanted = [(key, value.upper() if key == "status" else value) for key, value in parsed]
+
+    def takes(run: RunSummary) -> bool:
+        own = {**run.tags, **{key: getattr(run, key) for key in ATTRIBUTES}}
+        fits = all(own.get(key) is not None and fnmatchcase(own[key], v) for key, v in wanted)
+        return fits and (with_trials or is_no_trial(run))
+
+    def experiments(name: str) -> bool:
+        return all(fnmatchcase(name, value) for key, value in wanted if key == "experiment")
+
+    conditions = [_condition(key, value) for key, value in wanted if key != "experiment"]
+    parts = filter(None, ("" if with_trials else NO_TRIAL, *conditions))
+    return RunFilter(" AND ".join(parts), takes, experiments)
+
+
+def _condition(key: str, value: str) -> str:
+    """A filter of MLflow's for runs that have `value`, and for others where LIKE can't tell."""
+    if key not in ATTRIBUTES and not is_key(key):
+        return ""
+    column = _COLUMNS.get(key, f"tags.`{key}`")
+    plain, bracket, _ = value.partition("[")
+    return f"{column} LIKE '{_NOT_PLAIN.sub('%', plain)}{'%' if bracket else ''}'"
 
 
 AGENT_FOLDER = "agent"  # of the artifacts; a folder of that agent's name is in it

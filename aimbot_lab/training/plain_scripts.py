@@ -29,6 +29,13 @@ from aimbot_lab.training.settings import TrainingPlan, value_at
 from aimbot_lab.worlds.registry import type_of
 
 
+def check_plain(plan: TrainingPlan) -> None:
+    """Raise ConfigurationError where `learn_plain_ppo` can't train by `plan`."""
+    rule = getattr(plan.env, "win", None)
+    if getattr(rule, "return_above", None) is None:
+        raise ConfigurationError("env: must be a Gymnasium environment with win.return_above")
+
+
 def learn_plain_ppo(plan: TrainingPlan) -> tuple[int, float, bool]:
     """(steps, seconds, whether it passed) of training until the last lesson of `plan` passes.
 
@@ -36,11 +43,10 @@ def learn_plain_ppo(plan: TrainingPlan) -> tuple[int, float, bool]:
     `plan`. Raises ConfigurationError for a plan of another world than a Gymnasium environment
     whose episodes are won by their return.
     """
+    check_plain(plan)
     env, lesson, train = plan.env, plan.lessons[-1], plan.train
     settings: Any = env
-    rule, cell = getattr(env, "win", None), Cell(type_of(env).default_target(), 0)
-    if getattr(rule, "return_above", None) is None:
-        raise ConfigurationError("env: must be a Gymnasium environment with win.return_above")
+    cell = Cell(type_of(env).default_target(), 0)
     th.set_num_threads(train.torch_threads)
     progress = CurriculumProgress((lesson,), {cell.target: 0}, total_steps=train.total_steps)
     progress.begin_scenario(1)

@@ -59,6 +59,7 @@ def test_a_table_has_the_values_of_the_document_under_their_keys() -> None:
         "steps_per_second": 12345.6,
         "shares": {"update": 0.5},
         "ratio": {"mean": 1.5, "lower": 1.25, "upper": 1.75},
+        "share": {"mean": 0.125, "lower": 0.05, "upper": 0.2},
         "steps": {"median": None, "lowest": 3, "highest": None},
         "milliseconds": {"tree": 0.01},
         "seeds": 1000,
@@ -71,8 +72,9 @@ def test_a_table_has_the_values_of_the_document_under_their_keys() -> None:
             "steps per second": "12,346",
             "update": "50.0 %",
             "ratio": "1.50 [1.25, 1.75]",
+            "share": "12.5 % [5.00, 20.0]",
             "steps": "never [3, never]",
-            "milliseconds, tree": "0.01",
+            "milliseconds, tree": "0.0100",
             "seeds": "1,000",
             "passed": "yes",
             "products": "-",
@@ -197,6 +199,12 @@ def test_the_ratio_is_that_of_seeds_with_which_both_passed() -> None:
     failed = [one(OURS, 3, 1.0), one(THEIRS, 3, 90.0, passed=False)]
     assert ratio([*pairs, *failed]) == 4.0
     assert ratio(failed) is None
+
+
+def test_a_peer_is_refused_before_the_first_training() -> None:
+    refused = CliRunner().invoke(cli, ["bench", "peer", "goto"], standalone_mode=False)
+    assert "env: must be a Gymnasium environment" in str(refused.exception)
+    assert refused.stderr == ""
 
 
 def test_the_command_reports_both_and_their_ratio(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_both_sides_are_trained_once_and_compared(
     assert zoo.bench_zoo(["tiny"], seeds=2, kept_in=kept, say=lines.append).document["rows"] == [
         found
     ]
-    with pytest.raises(ConfigurationError, match="--row big: the rows are tiny"):
+    with pytest.raises(ConfigurationError, match="--row big: there is no such row; there are tiny"):
         zoo.bench_zoo(["big"], seeds=1, kept_in=kept, say=lines.append)
 
 

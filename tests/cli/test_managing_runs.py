@@ -11,13 +11,13 @@ from tiny_runs import invoke, train, write
 from aimbot_lab.experiment.analysis.learning_curve import read_curves
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking import history
+from aimbot_lab.tracking import history, mlflow_store
 from aimbot_lab.tracking.data_folder import DataFolder, StoreRefusedError
 from aimbot_lab.tracking.history import find_run, list_own_trainings, list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.run_folder import create_run_folder, running_run, this_process, write_owner
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.tracking.tracker import NOTE_TAG, PARENT, RunSummary, parse_filter, selected
+from aimbot_lab.tracking.tracker import NOTE_TAG, PARENT, RunSummary, parse_filter, run_filter
 
 
 def summary(name: str, **tags: str) -> RunSummary:
@@ -40,7 +40,8 @@ RUNS = [summary("walker one", why="baseline"), summary("walker two"), summary("s
     ],
 )
 def test_a_filter_takes_what_has_all_of_it(filters: list[str], names: list[str]) -> None:
-    assert [run.name for run in selected(RUNS, filters, with_trials=False)] == names
+    takes = run_filter(filters, with_trials=False).takes
+    assert [run.name for run in RUNS if takes(run)] == names
 
 
 @pytest.mark.parametrize("text", ["name", "=x", "name="])
@@ -51,8 +52,8 @@ def test_what_is_no_filter_is_told(text: str) -> None:
 
 def test_runs_of_a_sweeps_trials_are_shown_where_asked_for() -> None:
     trial = replace(summary("trial"), tags={PARENT: "x"})
-    assert selected([trial], [], with_trials=False) == []
-    assert selected([trial], [], with_trials=True) == [trial]
+    assert not run_filter([], with_trials=False).takes(trial)
+    assert run_filter([], with_trials=True).takes(trial)
 
 
 def opened(data: Path, name: str, **tags: str) -> str:
@@ -85,13 +86,15 @@ def test_latest_is_the_newest_training_whatever_sweeps_came_later(
         found = list_own_trainings(DataFolder(tmp_path), max_results=1)
         return [run.run_id for run in found]
 
-    def of_an_old_server(*given: Any, condition: str = "", **named: Any) -> list[RunSummary]:
+    pages = mlflow_store.MlflowStore.pages
+
+    def of_an_old_server(store: Any, size: int, condition: str = "", **named: Any) -> Any:
         if condition:
             raise StoreRefusedError("Invalid clause(s) in filter string")
-        return list_runs(*given, **named)
+        return pages(store, size, **named)
 
     assert own_trainings() == [own]
-    monkeypatch.setattr(history, "list_runs", of_an_old_server)
+    monkeypatch.setattr(mlflow_store.MlflowStore, "pages", of_an_old_server)
     assert own_trainings() == [own]
 
 

@@ -17,12 +17,13 @@ from aimbot_lab.cli.commands.judging import _explained
 from aimbot_lab.cli.commands.record import _show_summary
 from aimbot_lab.cli.commands.runs import _weights_text
 from aimbot_lab.cli.options import ONE, Span, SpanType
-from aimbot_lab.cli.text import Fit, cut, duration, shortened_number, table
+from aimbot_lab.cli.text import Fit, cut, duration, shortened_number, stacked_table, table
 from aimbot_lab.curriculum.reports import LessonReport
 from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, draw_curves
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.result import RunResult, note
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import shown_number, shown_return
 from aimbot_lab.replay.episode import EpisodeSummary
 from aimbot_lab.tracking.tracker import checked_run_name
 
@@ -61,6 +62,25 @@ def test_at_60_columns_a_name_is_cut_and_no_number() -> None:
     assert "a rather long …" in lines[-1]
 
 
+def test_columns_that_do_not_fit_stand_below_beside_what_tells_rows_apart() -> None:
+    head = ("name", "threads", "engine", "steps per second", "simulator", "policy")
+    rows = [
+        ("ours", 1, "fused", "5,882", "3.1 %", "11 %"),
+        ("ours", 2, "fused", "9,001", "9 %", "-"),
+    ]
+    assert stacked_table(head, rows, None) == stacked_table(head, rows, 70) == table(head, rows)
+    assert stacked_table(head, rows, 35).splitlines() == [
+        "                       steps per",
+        "name  threads  engine  second",
+        "ours  1        fused   5,882",
+        "ours  2        fused   9,001",
+        "",
+        "name  threads  simulator  policy",
+        "ours  1        3.1 %      11 %",
+        "ours  2        9 %        -",
+    ]
+
+
 def test_a_table_without_rows_has_its_heads() -> None:
     assert table(("a", "b"), []) == "a  b"
 
@@ -89,6 +109,14 @@ def test_a_number_of_any_size_keeps_three_digits() -> None:
         "999",
         "1,234",
     ]
+
+
+def test_a_return_keeps_four_digits_and_all_whole_ones() -> None:
+    assert [*map(shown_return, (None, -12.346, 999.94, 999.96, -1308.4, 1234567.0))] == [
+        *("-", "-12.35", "999.9", "1,000", "-1,308", "1,234,567")
+    ]
+    assert shown_return(1000.4, 998.46, 1002.0) == "1,000 [998.5, 1,002]"
+    assert (shown_number(1308, "+"), shown_number(-0.5, "+")) == ("+1,308", "-0.5")
 
 
 HOSTILE = "x\x1b]0;owned\x07\r\ny\u202e"

@@ -1,7 +1,9 @@
 """Lists of runs: what they hold, the win rate they show, and what is added after the end."""
 
+import random
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import nan
 from pathlib import Path
 
 import pytest
@@ -10,20 +12,22 @@ from click.testing import CliRunner
 from aimbot_lab.cli.commands.runs import runs as runs_command
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking import history, mlflow_store
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking import mlflow_store
+from aimbot_lab.tracking.data_folder import DataFolder, choose_address
 from aimbot_lab.tracking.history import (
     Addition,
     add_to_run,
     download_artifact,
     find_run,
     list_runs,
+    matching_runs,
     metric_history,
     read_run,
 )
+from aimbot_lab.tracking.journal import MetricsEntry
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.tracking.tracker import RunSummary
+from aimbot_lab.tracking.tracker import PARENT, RunSummary, run_filter
 from aimbot_lab.tracking.ui import ui_command
 
 
@@ -122,19 +126,89 @@ def test_two_runs_that_begin_so_are_not_guessed_between(data_folder):
         find_run(data_folder, common)
 
 
+def counted_runs(monkeypatch):
+    """A list of the runs that are read from now on."""
+    read, summary = [], mlflow_store._summary
+
+    def counted(run, experiment):
+        read.append(run.info.run_id)
+        return summary(run, experiment)
+
+    monkeypatch.setattr(mlflow_store, "_summary", counted)
+    return read
+
+
 def test_a_run_is_read_by_its_whole_id_without_a_look_at_the_others(data_folder, monkeypatch):
     run_id = finished_run(data_folder, "one")
     finished_run(data_folder, "other")
-    search, found = mlflow_store.MlflowStore._search, []
-
-    def counted(self, condition, *, max_results):
-        found.extend(search(self, condition, max_results=max_results))
-        return found
-
-    listed = list_runs(data_folder)
-    monkeypatch.setattr(mlflow_store.MlflowStore, "_search", counted)
+    listed, read = list_runs(data_folder), counted_runs(monkeypatch)
     assert read_run(data_folder, run_id) == listed[1]
-    assert len(found) == 1
+    assert len(read) == 1
+
+
+RUN_NAMES = ("walker", "Walker", "50%_a'b\"c", "a\\b [x] ö;--", "walker 2")
+
+
+@pytest.fixture(scope="module")
+def many_runs(tmp_path_factory):
+    """A data folder whose runs differ in all that a filter reads, and have equal win rates, too."""
+    folder, rng = DataFolder(tmp_path_factory.mktemp("many")), random.Random(1)
+    store = mlflow_store.connect(folder, choose_address(folder))
+    experiments = [store.experiment_id(name) for name in ("goto", "go[t]o")]
+    for _ in range(80):
+        tags = {"why": rng.choice(RUN_NAMES)} if rng.random() < 0.8 else {}
+        tags |= {PARENT: "x"} if rng.random() < 0.2 else {}
+        run_id = store.create_run(rng.choice(experiments), rng.choice(RUN_NAMES), tags=tags)
+        metrics = {}
+        for measure in ("eval/win_rate", "learning/win_rate"):
+            if rng.random() < 0.7:
+                metrics[measure] = rng.choice((nan, *(k / 20 for k in range(21))))
+                half = rng.random()
+                metrics[f"{measure}_lower"] = metrics[measure] - half
+                metrics[f"{measure}_upper"] = metrics[measure] + half
+        if metrics:
+            store.run(run_id, folder.root).send([MetricsEntry(1, 1, metrics)])
+    return folder
+
+
+@pytest.mark.parametrize("best", [False, True])
+@pytest.mark.parametrize(
+    "filters",
+    [
+        (),
+        ("name=walker",),
+        ("name=walker*",),
+        ("name=*_a'b\"*",),
+        ("name=50%_?'b*",),
+        ("name=a\\b [[]x] ö;--",),
+        ("name=[wW]alker", "why=*"),
+        ("why=walker", "experiment=goto"),
+        ("experiment=go[[]t]o", "status=running"),
+        ("status=FINISHED",),
+        ("no such tag=*",),
+        ("no`such`key='",),
+    ],
+)
+def test_the_store_finds_what_a_look_at_every_run_finds(many_runs, filters, best):
+    for with_trials in (False, True):
+        wanted = run_filter(filters, with_trials=with_trials)
+        every = [*filter(wanted.takes, list_runs(many_runs, max_results=1000))]
+        if best:
+            rated = [run for run in every if run.win_rate]
+            every = sorted(rated, key=lambda run: -run.win_rate.value)
+        ids = [run.run_id for run in every]
+        for count in (1, 3, 1000):
+            found = matching_runs(many_runs, wanted, max_results=count, best=best)
+            assert [run.run_id for run in found] == ids[:count], count
+
+
+def test_few_runs_are_read_of_many(many_runs, monkeypatch):
+    read = counted_runs(monkeypatch)
+    for filters, best, most in ((("name=walker",), False, 3), ((), True, 40)):
+        wanted = run_filter(filters, with_trials=True)
+        assert len(matching_runs(many_runs, wanted, max_results=3, best=best)) == 3
+        assert len(read) <= most
+        read.clear()
 
 
 @pytest.mark.parametrize("run_id", ["0" * 32, "' OR 1", ""])
@@ -179,20 +253,21 @@ def test_a_handful_of_a_lessons_episodes_makes_no_listed_win_rate() -> None:
     assert replace(RUN, metrics=HANDFUL).win_rate is None
 
 
-def test_the_list_and_its_top_say_what_each_win_rate_is_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stored = [
-        replace(RUN, metrics={**EVAL, **HANDFUL}),
-        replace(RUN, run_id="b" * 32, name="two", metrics=LEARNING),
-        replace(RUN, run_id="c" * 32, name="three", metrics=HANDFUL),
-    ]
-    monkeypatch.setattr(history, "list_runs", lambda *_, **__: stored)
-    listed = CliRunner().invoke(runs_command, ["--data-dir", str(tmp_path)]).stdout.splitlines()
+def test_the_list_and_its_top_say_what_each_win_rate_is_of(data_folder):
+    def run(*words):
+        return CliRunner().invoke(runs_command, [*words, "--data-dir", str(data_folder.root)])
+
+    for name, metrics in (("three", HANDFUL), ("two", LEARNING), ("one", {**EVAL, **HANDFUL})):
+        tracker = open_run(data_folder, TrackingSettings(), RunDescription(name))
+        tracker.log_metrics(1, metrics)
+        tracker.finish("FINISHED")
+        if name == "three":
+            assert run("--top", "3").stderr.startswith("none of these runs has a win rate")
+            assert "no run matches" in run("--top", "3", "--filter", "name=x").stderr
+    listed = run().stdout.splitlines()
     assert [line.split()[-3::2] for line in listed[1:3]] == [["60.0", "eval"], ["90.0", "learning"]]
     assert listed[3].split()[-2:] == ["-", "-"]
-    top = CliRunner().invoke(runs_command, ["--top", "3", "--data-dir", str(tmp_path)])
-    assert [line.split()[1] for line in top.stdout.splitlines()[1:]] == ["two", "one"]
+    assert [line.split()[1] for line in run("--top", "3").stdout.splitlines()[1:]] == ["two", "one"]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -296,6 +297,8 @@ def player(
             png=told["png"],
             describes=describes,
         )
+        if log_file is None and not describes and sys.stderr.isatty():  # started by hand
+            click.echo(f"waiting for a trainer on port {port}; Ctrl-C ends", err=True)
         with closing(session):
             play(session, port, wait_s=WAIT)
 

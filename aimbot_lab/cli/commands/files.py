@@ -1,7 +1,6 @@
 """Commands about files: check, schema, new, convert, presets, maps, layouts."""
 
 import json
-import multiprocessing
 import os
 import re
 import shlex
@@ -257,6 +256,8 @@ def _made(
 
     It runs in a process of its own, which it may end or hold up without harm.
     """
+    import multiprocessing  # which takes as long to import as the rest of this file
+
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_make, args=(read, codes, theirs))

@@ -23,7 +23,6 @@ from aimbot_lab.cli.text import (
 from aimbot_lab.cli.view import progress
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import one_line, percent, shown_rate, shown_return
-from aimbot_lab.tracking.history import Addition, add_to_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
 
 if TYPE_CHECKING:
@@ -82,6 +81,8 @@ def evaluate(
     from aimbot_lab.worlds.registry import spec_of
 
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    from aimbot_lab.tracking.history import add_to_run
+
     found = _evaluated(fetched, request, place)
     if as_json:
         print_json(found.as_json())
@@ -330,6 +331,8 @@ def _keep(
     place: options.StorePlace,
 ) -> None:
     """Save the page, and leave a copy and the numbers with every run."""
+    from aimbot_lab.tracking.history import Addition, add_to_run
+
     ids = list(dict.fromkeys(runs))
     more = f"-and-{len(ids) - IDS_IN_A_NAME}-more" if len(ids) > IDS_IN_A_NAME else ""
     name = f"{ARTIFACT_FOLDER}/" + "-".join(run_id[:8] for run_id in ids[:IDS_IN_A_NAME]) + more
@@ -426,6 +429,7 @@ def league(
       aimbot-lab league 3f2a 9c01 --games 400 -o league.html
     """
     from aimbot_lab.league.league import LeagueRequest, league_page, plan_league
+    from aimbot_lab.tracking.history import Addition, add_to_run
 
     if output is not None:
         check_output(output)

@@ -26,7 +26,6 @@ from aimbot_lab.cli.stopping import handled_signals, tied
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened, terminal_lines
 from aimbot_lab.tracking.tracker import RunSummary
-from aimbot_lab.tracking.ui import page_of, page_of_experiment
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # variables that say there is a browser
 REDIRECT = """<!doctype html>
@@ -222,6 +221,7 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
 
 def _part(runs: Sequence[RunSummary], place: options.StorePlace) -> str:
     from aimbot_lab.tracking.history import list_runs
+    from aimbot_lab.tracking.ui import page_of, page_of_experiment
 
     if runs:
         return page_of(runs)

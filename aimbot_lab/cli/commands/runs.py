@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,16 +15,12 @@ from aimbot_lab.cli.text import SHORT_ID, duration, print_json, print_table, tab
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line, percent, shown_return
-from aimbot_lab.tracking.control_channel import ControlChannel
 from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
-from aimbot_lab.tracking.history import Deletion, delete_run, plan_deletion
-from aimbot_lab.tracking.run_folder import (
-    WaitingRun,
-    damaged_owner_files,
-    running_run,
-    waiting_runs,
-)
-from aimbot_lab.tracking.tracker import NO_TRIAL, RunSummary, is_no_trial, selected
+from aimbot_lab.tracking.tracker import RunSummary, run_filter
+
+if TYPE_CHECKING:
+    from aimbot_lab.tracking.history import Deletion
+    from aimbot_lab.tracking.run_folder import WaitingRun
 
 STATUSES = ("RUNNING", "FINISHED", "FAILED", "KILLED")
 MAX_WAITING = 5  # runs that are reported one by one
@@ -87,7 +84,8 @@ def runs(
       aimbot-lab runs --experiment goto --filter "name=walker*" --top 5
     """
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
-    from aimbot_lab.tracking.history import MAX_RUNS, list_runs, newest_runs
+    from aimbot_lab.tracking.history import list_runs, matching_runs
+    from aimbot_lab.tracking.run_folder import damaged_owner_files, waiting_runs
 
     folder = place.folder
     faults: dict[str, str] = {}
@@ -96,16 +94,15 @@ def runs(
     _report(waiting := waiting_runs(folder), faults)
     for file in damaged_owner_files(folder):
         click.echo(f"{file}: is damaged; aimbot-lab resume {file.parent.name} says more", err=True)
-    filters, at = _filters(**wanted), place.tracking_uri
-    most = MAX_RUNS if top or filters else limit
-    condition, fits = ("", lambda _run: True) if every else (NO_TRIAL, is_no_trial)
-    there = newest_runs(folder, condition, fits, tracking_uri=at, max_results=most)
-    found = selected(there, filters, with_trials=every)
-    found = _best(found)[:top] if top else found[:limit]
+    kind, at = run_filter(_filters(**wanted), with_trials=every), place.tracking_uri
+    listed = partial(matching_runs, folder, kind, tracking_uri=at)
+    found = listed(max_results=top or limit, best=top is not None)
     if as_json:
         print_json([_document(run) for run in found])
     elif found:
         print_table(HEAD, [_row(run) for run in found], cut="name", spare=["experiment"])
+    elif top and listed(max_results=1):
+        click.echo("none of these runs has a win rate; without --top they are listed", err=True)
     elif list_runs(folder, tracking_uri=at, max_results=1):
         click.echo("no run matches; --all lists the runs of sweep trials too", err=True)
     elif not waiting:
@@ -120,12 +117,6 @@ def _filters(
     return (*filters, *(f"{key}={escape(value)}" for key, value in named.items() if value))
 
 
-def _best(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """Those that have a win rate, the highest first."""
-    known = [(rate.value, run) for run in runs if (rate := run.win_rate)]
-    return [run for _, run in sorted(known, key=lambda pair: -pair[0])]
-
-
 def _report_closed(folder: DataFolder, run_id: str) -> None:
     from aimbot_lab.experiment.runs.run_record import resumable_runs
 
@@ -138,7 +129,7 @@ def _report_closed(folder: DataFolder, run_id: str) -> None:
     click.echo(f"closed the run of a dead process: {run_id}{way}", err=True)
 
 
-def _report(waiting: Sequence[WaitingRun], faults: Mapping[str, str]) -> None:
+def _report(waiting: "Sequence[WaitingRun]", faults: Mapping[str, str]) -> None:
     """Say what of which runs has not reached its store, and why, as far as that is known."""
     for run in waiting[:MAX_WAITING]:
         noun = "entry" if run.entries == 1 else "entries"
@@ -205,6 +196,7 @@ def delete(runs: tuple[str, ...], yes: bool, place: options.StorePlace) -> None:
       aimbot-lab delete 3f2a 9c01
     """
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
+    from aimbot_lab.tracking.history import delete_run, plan_deletion
 
     folder = place.folder
     close_orphan_runs(folder)  # with the status that each of them has
@@ -218,7 +210,7 @@ def delete(runs: tuple[str, ...], yes: bool, place: options.StorePlace) -> None:
     click.echo(f"deleted {count} {'run' if count == 1 else 'runs'}")
 
 
-def _deleted_text(deletion: Deletion) -> str:
+def _deleted_text(deletion: "Deletion") -> str:
     """What goes."""
     rows = [(run.run_id[:12], run.name, run.experiment, run.status) for run in deletion.named]
     text = table(("run", "name", "experiment", "status"), rows)
@@ -273,6 +265,8 @@ def weights(
       aimbot-lab weights 3f2a goto 3=0.5 --lock 1,2
     """
     from aimbot_lab.curriculum.settings import WeightChange
+    from aimbot_lab.tracking.control_channel import ControlChannel
+    from aimbot_lab.tracking.run_folder import running_run
 
     change = WeightChange(target, tuple(map(_move, moves)), lock, unlock)
     folder = running_run(locate_data_folder(data_dir), run)

@@ -23,7 +23,13 @@ from aimbot_lab.experiment.analysis.matches import HEAD as MATCH_HEAD
 from aimbot_lab.experiment.analysis.matches import match_rows
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.shown_text import one_line, percent, shown_difference, shown_return
+from aimbot_lab.foundation.shown_text import (
+    one_line,
+    percent,
+    shown_difference,
+    shown_number,
+    shown_return,
+)
 
 Rows = list[tuple[str, ...]]
 
@@ -102,8 +108,8 @@ def _difference(row: Difference) -> str:
     """A difference with its interval."""
     if not row.by_return:
         return shown_difference(row.difference, row.lower, row.upper)
-    ends = f" [{row.lower:+.4g}, {row.upper:+.4g}]" if isfinite(row.lower) else ""
-    return f"{row.difference:+.4g}{ends}"
+    difference, *ends = (shown_number(one, "+") for one in (row.difference, row.lower, row.upper))
+    return f"{difference} [{', '.join(ends)}]" if isfinite(row.lower) else difference
 
 
 def difference_rows(rows: tuple[Difference, ...]) -> Rows:
