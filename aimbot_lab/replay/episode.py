@@ -7,7 +7,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -255,13 +255,17 @@ def _line(spec: WorldSpec, batch: EpisodeBatch) -> str:
     return result_line(batch, int(np.flatnonzero(batch.agent == 0)[0]), spec.result_columns)
 
 
-def trajectory_sha256(episode: RecordedEpisode) -> str:
+def trajectory_sha256(
+    episode: RecordedEpisode, note: Callable[[ReplayStep], None] = lambda _: None
+) -> str:
     """The hash of all that happens: poses, observations, rewards, the result.
 
-    Raises ReplayError where the episode does not end as it was recorded.
+    `note` is called with each moment. Raises ReplayError where the episode does not end as it was
+    recorded.
     """
     digest = hashlib.sha256()
     for step in replay_steps(episode, drawn=False):
+        note(step)
         for array in step.scene.trajectory:
             digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
         digest.update(observation_bytes(step.observations))
@@ -286,32 +290,42 @@ def as_replay(episode: RecordedEpisode, about: About, judge: Judge | None = None
 
     Raises ReplayError where it plays otherwise.
     """
-    found = Replay(episode, about, trajectory_sha256(episode))
-    return found if judge is None else replace(found, mind=_judged(episode, judge))
+    numbers = len(episode.actions) * (1 + sum(episode.spec.branches))
+    if judge is None or episode.seen is None or numbers > MAX_JUDGED:
+        return Replay(episode, about, trajectory_sha256(episode))
+    judging = _Judging(judge, episode.seen)
+    found = trajectory_sha256(episode, judging.note)
+    return Replay(episode, about, found, judging.mind())
 
 
-def _judged(episode: RecordedEpisode, judge: Judge) -> Mind | None:
-    """What `judge` thinks of each decision; None where it can't, or what was seen is not known."""
-    spec = episode.spec
-    if episode.seen is None or len(episode.actions) * (1 + sum(spec.branches)) > MAX_JUDGED:
-        return None
-    seen, masks, minds = [episode.seen], list[BoolArray](), list[Mind | None]()
-    for number, step in enumerate(replay_steps(episode, drawn=False)):
-        if number:
-            seen.append(step.observations[:1].copy())
-        if len(masks) == JUDGED_AT_ONCE or (masks and step.line is not None):
-            minds.append(judge(np.concatenate(seen[: len(masks)]), np.concatenate(masks)))
-            del seen[: len(masks)], masks[:]
-        allowed = np.ones((spec.agents, sum(spec.branches)), np.bool_)
-        if step.world.spec.can("masks"):
-            step.world.action_masks(allowed)
-        masks.append(allowed[:1])
-    known = [one for one in minds if one is not None]
-    if not known:
-        return None
-    values = [one.values for one in known if one.values is not None]
-    branches = zip(*(one.choices for one in known), strict=True)
-    return Mind(np.concatenate(values) if values else None, tuple(map(np.concatenate, branches)))
+class _Judging:
+    """Collects what `judge` thinks of an episode while it is played, which began with `seen`."""
+
+    def __init__(self, judge: Judge, seen: Observations) -> None:
+        self._judge, self._first = judge, seen
+        self._seen: list[Observations] = []  # of decisions that are not judged yet
+        self._masks: list[BoolArray] = []
+        self._minds: list[Mind | None] = []
+
+    def note(self, step: ReplayStep) -> None:
+        """Take what the first agent sees after `step`, unless that ended the episode."""
+        if len(self._seen) == JUDGED_AT_ONCE or step.line is not None:
+            self._minds.append(self._judge(np.concatenate(self._seen), np.concatenate(self._masks)))
+            self._seen, self._masks = [], []
+        spec = step.world.spec
+        masks = np.ones((spec.agents, sum(spec.branches)), np.bool_)
+        if spec.can("masks"):
+            step.world.action_masks(masks)
+        self._seen.append(self._first if step.action is None else step.observations[:1].copy())
+        self._masks.append(masks[:1])
+
+    def mind(self) -> Mind | None:
+        """Of all decisions; None where the agent thinks nothing that can be shown."""
+        minds = [one for one in self._minds if one is not None]
+        values = [one.values for one in minds if one.values is not None]
+        branches = zip(*(one.choices for one in minds), strict=True)
+        choices = tuple(np.concatenate(shares) for shares in branches)
+        return Mind(np.concatenate(values) if values else None, choices) if minds else None
 
 
 def verify(replay: Replay) -> None:
