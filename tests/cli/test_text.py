@@ -146,7 +146,13 @@ def test_what_a_replay_says_about_itself_is_escaped(capsys: pytest.CaptureFixtur
 
 def test_evaluate_says_the_name_of_the_stores_run_escaped() -> None:
     found: Any = SimpleNamespace(
-        agent="best", run_id="a" * 32, name=HOSTILE, step=1, seed=2, advised=1.0
+        agent="best",
+        run_id="a" * 32,
+        name=HOSTILE,
+        step=1,
+        seed=2,
+        advised=1.0,
+        clearly_better=lambda: None,
     )
     told = _explained(found, ())
     assert is_harmless(told)

@@ -289,6 +289,20 @@ EVALUATED = Evaluated(
 )
 
 
+def test_a_temperature_is_better_where_its_interval_lies_above_that_of_the_advised_one() -> None:
+    assert EVALUATED.clearly_better() is None  # the advised one was not played
+
+    def better(sampled: float, cooler: float, likeliest: float, **also: Any) -> Any:
+        rates = {"sampled": sampled, "temperature 0.5": cooler, "likeliest action": likeliest}
+        players = {name: scores(rate) for name, rate in rates.items()}
+        return replace(EVALUATED, players=players, **also).clearly_better()
+
+    assert better(0.5, 0.6, 0.69) is None
+    assert better(0.5, 0.6, 0.71) == 0.0
+    assert better(0.5, 0.8, 0.71) == 0.5
+    assert better(0.5, 0.8, 0.71, has_wins=False) is None  # no interval of returns is known
+
+
 def test_the_first_player_gives_the_numbers_and_the_others_their_win_rate() -> None:
     record = evaluation_record(EVALUATED, "")
     assert record.step == 0

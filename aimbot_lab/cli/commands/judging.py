@@ -191,8 +191,18 @@ def _explained(found: "Evaluated", measures: "Sequence[Measure]") -> str:
     return one_line(
         f"{found.agent} agent of run {found.run_id} ({found.name}), saved at step {found.step:,}; "
         f"seed {found.seed}. {over}"
-        f"Deploy it with --temperature {found.advised:g}, as record, compare and export do."
+        f"{_deployed(found)}"
     )
+
+
+def _deployed(found: "Evaluated") -> str:
+    """At which temperature the agent should play elsewhere."""
+    if (better := found.clearly_better()) is not None:
+        return (
+            f"It was clearly better at temperature {better:g}: deploy it with --temperature "
+            f"{better:g}, and give that to record, compare and export."
+        )
+    return f"Deploy it with --temperature {found.advised:g}, as record, compare and export do."
 
 
 ARTIFACT_FOLDER = "comparisons"

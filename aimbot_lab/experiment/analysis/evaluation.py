@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from aimbot_lab.curriculum.settings import lesson_cells
@@ -182,6 +183,23 @@ class Evaluated:
     content: Mapping[str, str] | None = None  # what the world's settings name, such as a map
     matches: tuple[MatchScore, ...] = ()  # of the first player, in a run by self-play
     left_out: tuple[str, ...] = ()  # opponents that could not be read, each with the reason
+
+    def clearly_better(self) -> Temperature | None:
+        """At which the agent did better than as advised, their intervals apart; None: at none."""
+        ways = {way.label: way for way in (COOLER, LIKELIEST) if way.label in self.players}
+        known = {way: self._interval(label) for label, way in ways.items()}
+        best = max(known, key=lambda way: known[way][0], default=None)
+        if best is None or self.advised.label not in self.players:
+            return None
+        return best if known[best][0] > self._interval(self.advised.label)[1] else None
+
+    def _interval(self, player: str) -> tuple[float, float]:
+        """Of its win rate, or of its mean return; of all numbers where that is not known."""
+        score = self.players[player].overall
+        lower, upper = score.return_lower, score.return_upper
+        if self.has_wins:
+            lower, upper = score.lower, score.upper
+        return (-inf if lower is None else lower, inf if upper is None else upper)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
