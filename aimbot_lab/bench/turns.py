@@ -53,7 +53,8 @@ class Table(NamedTuple):
             if isinstance(value, Mapping) and {"lower", "lowest"} & value.keys():
                 mean, *ends = ("never" if a is None else cell(a, share) for a in value.values())
                 ends = [end.removesuffix(" %") for end in ends]
-                yield head, mean if ends == ["never"] * 2 else f"{mean} [{', '.join(ends)}]"
+                known = set(ends) not in ({"never"}, {"-"})
+                yield head, f"{mean} [{', '.join(ends)}]" if known else mean
             elif isinstance(value, Mapping):
                 for name, one in value.items():
                     yield name if share else f"{head}, {name}", cell(one, share)
@@ -63,8 +64,10 @@ class Table(NamedTuple):
 
 def cell(value: Any, share: bool = False) -> str:
     """A value of a table, as a person reads it."""
-    if value is None or isinstance(value, bool):
-        return {None: "-", True: "yes", False: "no"}[value]
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if share:
         return format(100 * value, ".1f" if abs(value) >= 0.1 else ".2f") + " %"
     if isinstance(value, float):

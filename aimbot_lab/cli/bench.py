@@ -1,6 +1,7 @@
 """`aimbot-lab bench`: benchmarks, each of which shows the report of one of `aimbot_lab.bench`."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,7 +47,7 @@ def show(report: "Report", *, as_json: bool, markdown: bool = False) -> None:
     machine = this_machine()
     if as_json:
         about = {"schema": 1, "version": aimbot_lab.__version__, "machine": machine}
-        print_json({**about, **report.document})
+        print_json(_finite({**about, **report.document}))
         return
     for words in filter(None, (not markdown and machine, report.document.get("settings"))):
         line = ", ".join(f"{key} {cell(one)}" for key, one in words.items())
@@ -66,6 +67,15 @@ def show(report: "Report", *, as_json: bool, markdown: bool = False) -> None:
         else:
             click.echo(wrapped(part.title, most=WIDTH))
             click.echo(stacked_table(head, body, terminal_width()))
+
+
+def _finite(value: Any) -> Any:
+    """`value` for a JSON document, which has null where a number is NaN or infinite."""
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @click.group(short_help="Measure speed on this machine.")

@@ -22,7 +22,8 @@ from aimbot_lab.bench.simulations import (
 )
 from aimbot_lab.bench.train import CURRICULUM as OURS
 from aimbot_lab.bench.train import THEIRS, Stopwatch, ratio
-from aimbot_lab.bench.turns import Table, by_turns, group, mean_ratio, printed_number, turns
+from aimbot_lab.bench.turns import Report, Table, by_turns, group, mean_ratio, printed_number, turns
+from aimbot_lab.cli.bench import show
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import LabError
@@ -61,6 +62,7 @@ def test_a_table_has_the_values_of_the_document_under_their_keys() -> None:
         "ratio": {"mean": 1.5, "lower": 1.25, "upper": 1.75},
         "share": {"mean": 0.125, "lower": 0.05, "upper": 0.2},
         "steps": {"median": None, "lowest": 3, "highest": None},
+        "single": mean_ratio([3.0]),
         "milliseconds": {"tree": 0.01},
         "seeds": 1000,
         "passed": True,
@@ -74,6 +76,7 @@ def test_a_table_has_the_values_of_the_document_under_their_keys() -> None:
             "ratio": "1.50 [1.25, 1.75]",
             "share": "12.5 % [5.00, 20.0]",
             "steps": "never [3, never]",
+            "single": "3.00",
             "milliseconds, tree": "0.0100",
             "seeds": "1,000",
             "passed": "yes",
@@ -199,6 +202,15 @@ def test_the_ratio_is_that_of_seeds_with_which_both_passed() -> None:
     failed = [one(OURS, 3, 1.0), one(THEIRS, 3, 90.0, passed=False)]
     assert ratio([*pairs, *failed]) == 4.0
     assert ratio(failed) is None
+
+
+def test_a_document_has_null_where_a_single_pair_has_no_interval(
+    capsys: pytest.CaptureFixture,
+) -> None:
+    show(Report({"ratio": mean_ratio([3.0]), "rows": [{"a": math.inf}]}, []), as_json=True)
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found["ratio"]["lower"] is None
+    assert found["rows"] == [{"a": None}]
 
 
 def test_a_peer_is_refused_before_the_first_training() -> None:
