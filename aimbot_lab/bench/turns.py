@@ -220,7 +220,12 @@ def group(
             ours, theirs = context.Pipe()
             arguments = (work, theirs, environment, given)
             member = context.Process(target=_work, args=arguments, daemon=True)
-            member.start()
+            # Inherited from the first moment: Ctrl-C ends the parent, and the pipes with it.
+            usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+            try:
+                member.start()
+            finally:
+                signal.signal(signal.SIGINT, usual)
             theirs.close()
             stack.callback(member.kill)
             stack.callback(member.join, SECONDS_TO_END)
@@ -233,7 +238,6 @@ def group(
 def _work(
     work: Callable[..., None], end: Connection, environment: Mapping[str, str], given: Sequence[Any]
 ) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the parent, and the pipe with it
     os.environ.update(environment)
     try:
         work(end, *given)
