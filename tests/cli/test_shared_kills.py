@@ -1,7 +1,7 @@
 """A training of several processes that are killed and stopped ends as an undisturbed one.
 
 Processes strike themselves at chosen places (`struck_program.py`), and their launcher is struck at
-any moment. `make kills` sets AIMBOT_LAB_KILLS=4: fifty runs, struck so often each, and one in 2, 1,
+any moment. `make kills` sets AIMBOT_LAB_KILLS=4: twenty runs, struck so often each, and one in 2, 1,
 3 and 2 processes; it prints the time from each kill to the next checkpoint beside that of a cold
 start. Without it, one run is struck once.
 """
@@ -28,7 +28,7 @@ __all__ = ["alone", "project", "store"]  # fixtures
 
 PROGRAM = [sys.executable, str(Path(__file__).with_name("struck_program.py"))]
 KILLS = int(os.environ.get("AIMBOT_LAB_KILLS", "0"))
-RUNS = 50
+RUNS = 20
 ROLLOUT = 2048  # steps
 LONG = "--set", "train.total_steps=327680"  # longer than any four strikes take
 
