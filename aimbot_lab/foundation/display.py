@@ -338,8 +338,13 @@ class FilmPainter(Protocol):
     def shape(self, size: int) -> tuple[int, int]:
         """Height and width of a frame in which the picture from above has `size` pixels a side."""
 
-    def frame(self, scene: Scene, *, size: int, ended: bool) -> Picture:
-        """`scene`, of that shape; `ended`: it is how the episode ended."""
+    def frame(
+        self, scene: Scene, *, size: int, ended: bool, thought: Thought | None = None
+    ) -> Picture:
+        """`scene`, of that shape; `ended`: it is how the episode ended.
+
+        `thought` is what the first agent thought in the decision that led to it, where known.
+        """
 
 
 class WorldReplays(ABC):

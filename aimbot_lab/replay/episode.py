@@ -23,6 +23,7 @@ from aimbot_lab.foundation.display import (
     RestoredRow,
     RowArrays,
     Scene,
+    Thought,
     WorldReplays,
 )
 from aimbot_lab.foundation.episodes import (
@@ -125,6 +126,12 @@ class Replay:
     about: About
     trajectory_sha256: str
     mind: Mind | None = None  # of the first agent; None: not known
+
+    def thought(self, decision: int) -> Thought | None:
+        """What the first agent thought in a decision, by its number; None: not known."""
+        if self.mind is None or decision < 0:
+            return None
+        return self.mind.at(decision, self.episode.actions[decision], self.episode.spec)
 
 
 class RowRecorder:

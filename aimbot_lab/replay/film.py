@@ -326,8 +326,9 @@ def frames(replay: Replay, style: FrameStyle) -> Iterator[Picture]:
     """
     painter = style.painter(replay)
     if painter is not None:
-        for step in replay_steps(replay.episode):
-            yield painter.frame(step.scene, size=style.size, ended=step.line is not None)
+        for decision, step in enumerate(replay_steps(replay.episode), -1):
+            known = {"ended": step.line is not None, "thought": replay.thought(decision)}
+            yield painter.frame(step.scene, size=style.size, **known)
         return
     renderer = _FrameRenderer(replay, style, term_scale(replay))
     for number, step in enumerate(replay_steps(replay.episode), -1):
@@ -370,16 +371,13 @@ class _FrameRenderer:
         result, world, scene = self._replay.episode.result, self._world, step.scene
         names, ended = self._spec.reward_terms, step.line is not None
         ending = world.result_terms.get(result.outcome)
-        mind, action = self._replay.mind, step.action
         return PanelText(
             title=lesson_title(self._replay),
             cell=cell_words(self._replay),
             goal=scene.goal,
             player=player_words(self._replay),
-            thinks=mind is not None,
-            thought=None
-            if mind is None or action is None
-            else mind.at(decision, action, self._spec),
+            thinks=self._replay.mind is not None,
+            thought=self._replay.thought(decision),
             controls=world.controls(self._spec, step.action, scene),
             names=names,
             terms=scene.terms,

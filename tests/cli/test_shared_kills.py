@@ -1,8 +1,8 @@
 """A training of several processes that are killed and stopped ends as an undisturbed one.
 
 Processes strike themselves at chosen places (`struck_program.py`), and their launcher is struck at
-any moment. `make kills` sets AIMBOT_LAB_KILLS=4: twenty runs, struck so often each, and one in 2, 1,
-3 and 2 processes; it prints the time from each kill to the next checkpoint beside that of a cold
+any moment. `make kills` sets AIMBOT_LAB_KILLS=4: twenty runs, struck so often each, and one in 2,
+1, 3 and 2 processes; it prints the time from each kill to the next checkpoint beside that of a cold
 start. Without it, one run is struck once.
 """
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.display import Fighter
+from aimbot_lab.foundation.display import Fighter, Mind
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay.episode import (
     Replay,
@@ -158,6 +158,19 @@ def won() -> Replay:
 @pytest.fixture(scope="module")
 def drawn() -> Replay:
     return shot_down(time_limit=0.2)
+
+
+def test_the_foot_of_a_film_says_what_home_thought(won: Replay) -> None:
+    decisions = len(won.episode.actions)
+    choices = tuple(np.full((decisions, count), 1 / count) for count in (3, 3, 2))
+    thoughtful = replace(won, mind=Mind(np.linspace(0.0, 2.0, decisions), choices))
+    pairs = list(zip(frames(won, SMALL), frames(thoughtful, SMALL), strict=True))
+    other = [(one != two).any(axis=2) for one, two in pairs]
+    rows = sorted({int(row) for one in other for row in np.flatnonzero(one.any(axis=1))})
+    assert not other[0].any()  # before the first decision
+    assert all(one.any() for one in other[1:-1])
+    assert not other[-1].any()  # which tells who won
+    assert rows[0] > 0.85 * len(other[0])
 
 
 def test_a_ray_meets_the_nearest_wall_where_it_stands() -> None:

@@ -272,11 +272,8 @@ class PlayedReplay:
         before: dict[str, Any] = {}
         for number, step in enumerate(replay_steps(self.replay.episode)):
             document, scene = self._moment(step, show)
-            mind, spec = self.replay.mind, self.replay.episode.spec
-            if mind is not None and step.action is not None:
-                document["mind"] = thought_document(
-                    mind.at(number - 1, step.action, spec), self.replay.episode.settings
-                )
+            if (thought := self.replay.thought(number - 1)) is not None:
+                document["mind"] = thought_document(thought, self.replay.episode.settings)
             is_whole = number % PORTION == 0
             document["scene"] = scene if is_whole else _changed(scene, before)
             before = scene

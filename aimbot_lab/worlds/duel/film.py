@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from aimbot_lab.foundation.display import Fighter, Scene, SceneView
+from aimbot_lab.foundation.display import Fighter, Scene, SceneView, Thought
 from aimbot_lab.foundation.episodes import DRAW
 from aimbot_lab.foundation.world import Float32Array, Picture
 from aimbot_lab.worlds import canvas as paint
-from aimbot_lab.worlds.arena.core.state import BODY_HEIGHT, EYE_HEIGHT, WALL_HEIGHT
+from aimbot_lab.worlds.arena.core.state import BODY_HEIGHT, CHOICE_WORDS, EYE_HEIGHT, WALL_HEIGHT
 from aimbot_lab.worlds.canvas import Opaque, blended, fitted
 from aimbot_lab.worlds.duel.core.state import AGENTS, HORIZONTAL, KINDS, VERTICAL, DuelState
 from aimbot_lab.worlds.duel.draw import MatchRenderer, match_view
@@ -405,8 +405,10 @@ class MatchFrames:
         bar, eyes, foot = _heights(size)
         return bar + eyes + size + foot, 2 * size
 
-    def frame(self, scene: Scene, *, size: int, ended: bool) -> Picture:
-        """The match at one moment."""
+    def frame(
+        self, scene: Scene, *, size: int, ended: bool, thought: Thought | None = None
+    ) -> Picture:
+        """The match at one moment, with what home thought."""
         state: DuelState = scene.state
         view = match_view(state, 0, rays=self._settings.rays.count)
         self._names = seat_names(self._about, KINDS[int(state.kind[0])])
@@ -429,7 +431,7 @@ class MatchFrames:
             whole.paste(Image.fromarray(panel), (left, bar + eyes))
         middle = Image.fromarray(self._above.picture(scene, size=size))
         whole.paste(middle, (size // 2, bar + eyes))
-        whole.paste(self._foot(state, scene, (foot, width), ended=ended), (0, height - foot))
+        whole.paste(self._foot(state, scene, (foot, width), ended, thought), (0, height - foot))
         return np.array(whole)
 
     def _note(self, view: SceneView, seconds: float) -> None:
@@ -488,14 +490,19 @@ class MatchFrames:
         return draw_hud(picture, me, wounded=other.hit)
 
     def _foot(
-        self, state: DuelState, scene: Scene, shape: tuple[int, int], *, ended: bool
+        self,
+        state: DuelState,
+        scene: Scene,
+        shape: tuple[int, int],
+        ended: bool,
+        thought: Thought | None,
     ) -> Image.Image:
-        """What is what; at the end who won, and why."""
+        """What home thought, and what is what; at the end who won, and why."""
         height, width = shape
         names = (self._named(0), self._named(1))
         if not ended:
             limit = scene.time_limit or 0.0
-            first = f"{scene.seconds:.1f} s of {limit:g} s"
+            first = f"{scene.seconds:.1f} s of {limit:g} s{_thought_words(thought)}"
             return _lines(shape, first, LEGEND, ground=PAPER, ink=(INK, QUIET))
         decides = self._settings.on_timeout == "health"
         outcome, who, why = verdict(state, names=names, decides=decides)
@@ -506,6 +513,18 @@ class MatchFrames:
     def _named(self, agent: int) -> str:
         name = self._names[agent]
         return SEATS[agent] if name == SEATS[agent] else f"{SEATS[agent]} ({name})"
+
+
+def _thought_words(thought: Thought | None) -> str:
+    """The value that home's critic expects, and how likely its choices were."""
+    if thought is None:
+        return ""
+    value = "" if thought.value is None else f", home expects {thought.value:+.1f}"
+    taken = zip(CHOICE_WORDS, thought.branches, strict=False)
+    likely = [
+        f"{words[number]} {100 * shares[number]:.0f} %" for words, (_, shares, number) in taken
+    ]
+    return value + (f": {', '.join(likely)}" if likely else "")
 
 
 def _heights(size: int) -> tuple[int, int, int]:
