@@ -327,8 +327,8 @@ def frames(replay: Replay, style: FrameStyle) -> Iterator[Picture]:
     painter = style.painter(replay)
     if painter is not None:
         for decision, step in enumerate(replay_steps(replay.episode), -1):
-            known = {"ended": step.line is not None, "thought": replay.thought(decision)}
-            yield painter.frame(step.scene, size=style.size, **known)
+            ended, thought = step.line is not None, replay.thought(decision)
+            yield painter.frame(step.scene, size=style.size, ended=ended, thought=thought)
         return
     renderer = _FrameRenderer(replay, style, term_scale(replay))
     for number, step in enumerate(replay_steps(replay.episode), -1):
