@@ -327,12 +327,16 @@ class _Judging:
         self._masks.append(masks[:1])
 
     def mind(self) -> Mind | None:
-        """Of all decisions; None where the agent thinks nothing that can be shown."""
+        """Of all decisions; None where the agent thinks nothing that can be shown.
+
+        As after a training that diverged, whose network outputs NaN.
+        """
         minds = [one for one in self._minds if one is not None]
         values = [one.values for one in minds if one.values is not None]
         branches = zip(*(one.choices for one in minds), strict=True)
         choices = tuple(np.concatenate(shares) for shares in branches)
-        return Mind(np.concatenate(values) if values else None, choices) if minds else None
+        mind = Mind(np.concatenate(values) if values else None, choices)
+        return mind if minds and _is_sound(mind) else None
 
 
 def verify(replay: Replay) -> None:
@@ -596,6 +600,14 @@ def _mind(given: dict[str, str], episode: RecordedEpisode) -> Mind:
     if "choices" in given:
         whole = _array(given["choices"], decisions, sum(branches), SHARES).astype(np.float64)
         choices = tuple(np.split(whole, np.cumsum(branches)[:-1], axis=1))
-    if not all(np.isfinite(one).all() for one in (values, *choices) if one is not None):
-        raise ReplayError("the replay's mind holds values that are not finite")
-    return Mind(None if values is None else values.astype(np.float64), choices)
+    mind = Mind(None if values is None else values.astype(np.float64), choices)
+    if not _is_sound(mind):
+        raise ReplayError("the critic's values must be finite, and probabilities from 0 to 1")
+    return mind
+
+
+def _is_sound(mind: Mind) -> bool:
+    """Whether `mind` holds something, values are finite and shares lie from 0 to 1."""
+    values = np.zeros(0) if mind.values is None else mind.values
+    shares = all(((one >= 0.0) & (one <= 1.0)).all() for one in mind.choices)
+    return bool(np.isfinite(values).all() and shares and (len(values) or len(mind.choices)))

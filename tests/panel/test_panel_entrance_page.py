@@ -288,9 +288,14 @@ def test_replays_begin_with_the_newest_run_that_has_any(browser: Browser, tmp_pa
     data = DataFolder(tmp_path / "data")
     for name, texts in (("older", [recorded()]), ("newer", [])):
         tracker = open_run(data, TrackingSettings(), RunDescription(name))
+        newest = tracker.run_id
         for text in texts:
             tracker.log_text(text, "replays/lesson-01-first.json")
         tracker.finish("FINISHED")
-    with running_panel(data.root, here=tmp_path) as panel, browser.page(panel, "replays") as page:
-        wait_for_text(page, "aside ul", "^Lesson 1, its first episode$")
-        assert page.locator("#replay-run option:checked").text_content() == "older"
+    with running_panel(data.root, here=tmp_path) as panel:
+        with browser.page(panel, "replays") as page:
+            wait_for_text(page, "aside ul", "^Lesson 1, its first episode$")
+            assert page.locator("#replay-run option:checked").text_content() == "older"
+        with browser.page(panel, f"replays/{newest}") as page:  # a link to a run shows that one
+            wait_for_text(page, "aside ul", "^There is no replay here yet")
+            assert page.locator("#replay-run option:checked").text_content() == "newer"

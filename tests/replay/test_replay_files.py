@@ -77,6 +77,13 @@ def test_a_file_holds_what_the_agent_thought_of_every_decision(tmp_path: Path) -
     )
 
 
+def test_a_mind_of_a_network_that_diverged_is_left_out(tmp_path: Path) -> None:
+    seen = played("goto", rows=1, time_limit=0.8)[0]
+    episode = replace(seen.episode, seen=seen.observations[:1])
+    replay = as_replay(episode, ABOUT, lambda shown, _: Mind(np.full(len(shown), np.nan), ()))
+    assert load_replay(file_of(tmp_path, replay_text(replay))).mind is None
+
+
 @pytest.mark.parametrize(
     "mind",
     [
@@ -86,6 +93,9 @@ def test_a_file_holds_what_the_agent_thought_of_every_decision(tmp_path: Path) -
         {"values": ["x"]},
         {"choices": base64.b64encode(zlib.compress(bytes(12))).decode()},
         {"values": base64.b64encode(zlib.compress(np.full(8, np.nan, "<f4").tobytes())).decode()},
+        {"choices": base64.b64encode(zlib.compress(np.full(64, -1, "<f2").tobytes())).decode()},
+        {"choices": base64.b64encode(zlib.compress(np.full(64, 2, "<f2").tobytes())).decode()},
+        {},
     ],
 )
 def test_a_mind_that_does_not_fit_is_refused_in_a_line(tmp_path: Path, mind: Any) -> None:

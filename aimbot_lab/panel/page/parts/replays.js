@@ -64,7 +64,7 @@ export function open(place, panel, rest) {
       el("option", { value: run.run_id }, run.name || run.run_id.slice(0, 8))));
     const first = !body.complete || own === null || own.length ? "" : body.runs[0]?.run_id ?? "";
     runs.value = before || rest || first;
-    if (runs.value !== before) listOf(runs.value, runs.value === first);
+    if (runs.value !== before) listOf(runs.value, !rest);
   });
 
   /** Lists the replays of a run; where `seeks`, those of the first run from there on that has any. */

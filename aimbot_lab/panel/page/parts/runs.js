@@ -21,7 +21,10 @@ const ORDERS = {
 };
 
 // Kept while other parts are looked at, and when the page is loaded again.
-const kept = JSON.parse(sessionStorage.getItem(name) ?? "{}");
+let kept = {};
+try {
+  kept = JSON.parse(sessionStorage.getItem(name) ?? "{}");
+} catch { /* this browser keeps nothing */ }
 const chosen = new Map(kept.chosen); // run id -> its number among the colours
 const sought = { words: "", order: "newest", ...kept.sought };
 
@@ -79,7 +82,9 @@ export function open(place, panel) {
 
   function draw() {
     Object.assign(sought, { words: search.value, order: order.value });
-    sessionStorage.setItem(name, JSON.stringify({ sought, chosen: [...chosen] }));
+    try {
+      sessionStorage.setItem(name, JSON.stringify({ sought, chosen: [...chosen] }));
+    } catch { /* it is kept until the page is loaded again */ }
     const shown = listed();
     all.checked = shown.length > 0 && shown.every((run) => chosen.has(run.run_id));
     say(number, !complete && !runs.length ? "Loading runs …" : shown.length === runs.length
