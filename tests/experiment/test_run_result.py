@@ -295,7 +295,9 @@ def test_a_temperature_is_better_where_its_interval_lies_above_that_of_the_advis
     def better(sampled: float, cooler: float, likeliest: float, **also: Any) -> Any:
         rates = {"sampled": sampled, "temperature 0.5": cooler, "likeliest action": likeliest}
         players = {name: scores(rate) for name, rate in rates.items()}
-        return replace(EVALUATED, players=players, **also).clearly_better()
+        found = replace(EVALUATED, players=players, **also)
+        assert found.as_json().get("clearly_better") == found.clearly_better()
+        return found.clearly_better()
 
     assert better(0.5, 0.6, 0.69) is None
     assert better(0.5, 0.6, 0.71) == 0.0

@@ -213,6 +213,8 @@ class Evaluated:
         for name in ("matches", "left_out"):
             if not document[name]:
                 del document[name]
+        if (better := self.clearly_better()) is not None:
+            document["clearly_better"] = float(better)
         return document
 
 
