@@ -332,11 +332,13 @@ class _Judging:
         As after a training that diverged, whose network outputs NaN.
         """
         minds = [one for one in self._minds if one is not None]
+        if not minds or len(minds) < len(self._minds):
+            return None
         values = [one.values for one in minds if one.values is not None]
         branches = zip(*(one.choices for one in minds), strict=True)
         choices = tuple(np.concatenate(shares) for shares in branches)
         mind = Mind(np.concatenate(values) if values else None, choices)
-        return mind if minds and _is_sound(mind) else None
+        return mind if _is_sound(mind) else None
 
 
 def verify(replay: Replay) -> None:
@@ -609,5 +611,7 @@ def _mind(given: dict[str, str], episode: RecordedEpisode) -> Mind:
 def _is_sound(mind: Mind) -> bool:
     """Whether `mind` holds something, values are finite and shares lie from 0 to 1."""
     values = np.zeros(0) if mind.values is None else mind.values
+    with np.errstate(over="ignore"):
+        values = values.astype(np.float32)  # as a file keeps them
     shares = all(((one >= 0.0) & (one <= 1.0)).all() for one in mind.choices)
     return bool(np.isfinite(values).all() and shares and (len(values) or len(mind.choices)))

@@ -281,8 +281,8 @@ class Agent:
     def mind(self, observations: Observations, branch_masks: BoolArray) -> Mind | None:
         """What it expects of raw observations [B, D], and how likely its choices are there.
 
-        Each is taken for the first of its episode. None for an agent that remembers, and for one
-        that neither judges states nor draws actions.
+        Each is taken for the first of its episode. None for an agent that remembers, for one that
+        neither judges states nor draws actions, and where its network has no answer.
         """
         if self.recurrent:
             return None
@@ -290,7 +290,11 @@ class Agent:
         choices: tuple[Float64Array, ...] = ()
         if self.samples:
             count = len(self.spec.branches)
-            choices = self.probabilities(observations, branch_masks=branch_masks).choices[:count]
+            try:
+                likely = self.probabilities(observations, branch_masks=branch_masks)
+            except ValueError:  # torch refuses a distribution of NaN
+                return None
+            choices = likely.choices[:count]
             if tuple(shares.shape[1] for shares in choices) != tuple(self.spec.branches):
                 choices = ()  # of actions that the agent joins or splits
         return None if values is None and not choices else Mind(values, choices)
