@@ -13,10 +13,11 @@ export const name = "replays";
 export const title = "Replays";
 
 const PATH_SECONDS = 10;
+const SOUGHT = 8; // of the newest runs, for one that has replays
 
 export function open(place, panel, rest) {
   const waiting = el("option", { value: "" }, "this folder");
-  const runs = el("select", { id: "replay-run", on: { change: () => listOf(runs.value, false) } },
+  const runs = el("select", { id: "replay-run", on: { change: () => listOf(runs.value) } },
     waiting);
   const list = el("ul", { className: "runs", aria: { label: "Replays" } });
   const file = el("input", { type: "file", id: "replay-file", accept: ".json", on: { change: give } });
@@ -64,16 +65,16 @@ export function open(place, panel, rest) {
       el("option", { value: run.run_id }, run.name || run.run_id.slice(0, 8))));
     const first = !body.complete || own === null || own.length ? "" : body.runs[0]?.run_id ?? "";
     runs.value = before || rest || first;
-    if (runs.value !== before) listOf(runs.value, !rest);
+    if (runs.value !== before) listOf(runs.value, rest ? 0 : SOUGHT);
   });
 
-  /** Lists the replays of a run; where `seeks`, those of the first run from there on that has any. */
-  async function listOf(run, seeks) {
+  /** Lists the replays of a run; where it has none, those of the first of the next few that has. */
+  async function listOf(run, more = 0) {
     const found = run === "" ? own ?? [] : (await panel.act("of_run", { run }))?.replays ?? [];
     if (run !== runs.value) return;
-    if (seeks && run !== "" && !found.length) {
-      runs.value = runs.options[runs.selectedIndex + 1]?.value ?? "";
-      listOf(runs.value, true);
+    if (more > 0 && run !== "" && !found.length) {
+      runs.value = more > 1 ? runs.options[runs.selectedIndex + 1]?.value ?? "" : "";
+      listOf(runs.value, more - 1);
       return;
     }
     fill(list, found.length === 0 && el("li", { className: "quiet" }, "There is no replay here yet. " +
@@ -159,13 +160,13 @@ export function open(place, panel, rest) {
   panel.whenOpen(async () => {
     own = (await panel.act("of_folder"))?.replays ?? [];
     panel.act("list");
-    if (runs.value === "") listOf("", false);
+    if (runs.value === "") listOf("");
     if (chosen && told && moments.length < told.moments) load(chosen);
   });
   return { go(run) {
     if (run && run !== runs.value) {
       runs.value = run;
-      listOf(run, false);
+      listOf(run);
     }
   } };
 }
