@@ -9,7 +9,7 @@ import pytest
 from test_shared_training import ROLLOUT, Record, learned, plan
 
 from aimbot_lab.cluster.connection import connected
-from aimbot_lab.cluster.places import RayActors
+from aimbot_lab.cluster.places import RayActors, RayHost
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import ActorSettings
@@ -28,7 +28,7 @@ def kill_one() -> bool:
     """Kill an actor's process that has begun; whether there was one."""
     for one in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # zombies are among these
-            if "ray::RayPlayer" in "".join(one.cmdline()[:1]):
+            if f"ray::{RayHost.__name__}" in "".join(one.cmdline()[:1]):
                 one.kill()
                 return True
     return False
@@ -53,12 +53,12 @@ def test_an_actor_on_ray_that_is_killed_begins_again(ray: Any, by: str) -> None:
 
     def should_stop() -> bool:
         counts = training.env.world.counts  # type: ignore[attr-defined]
-        if not killed and counts.taken >= 4:
-            killed.append(kill())
+        if not killed and counts.taken >= 4 and kill():
+            killed.append(True)
         return counts.restarts == 1 and counts.taken >= 40
 
     actors = ActorSettings(number=2, lag=2, correction="vtrace")
-    training = Training(plan(actors=actors, total_steps=10**5 * ROLLOUT), group=group)
+    training = Training(plan(actors=actors, total_steps=10**4 * ROLLOUT), group=group)
     ended = training.learn(Record(), SilentObserver(), should_stop)
     assert ended.stopped
     assert training.env.world.counts.restarts == 1  # type: ignore[attr-defined]
