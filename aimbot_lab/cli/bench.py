@@ -1,7 +1,6 @@
 """`aimbot-lab bench`: benchmarks, each of which shows the report of one of `aimbot_lab.bench`."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +14,7 @@ from aimbot_lab.cli.options import complete_files
 from aimbot_lab.cli.text import print_json, stacked_table, terminal_width, wrapped
 from aimbot_lab.cli.view import progress
 from aimbot_lab.foundation.named_code import always
+from aimbot_lab.foundation.shown_text import finite_numbers
 
 if TYPE_CHECKING:
     from aimbot_lab.bench.turns import Report
@@ -47,7 +47,7 @@ def show(report: "Report", *, as_json: bool, markdown: bool = False) -> None:
     machine = this_machine()
     if as_json:
         about = {"schema": 1, "version": aimbot_lab.__version__, "machine": machine}
-        print_json(_finite({**about, **report.document}))
+        print_json(finite_numbers({**about, **report.document}))
         return
     for words in filter(None, (not markdown and machine, report.document.get("settings"))):
         line = ", ".join(f"{key} {cell(one)}" for key, one in words.items())
@@ -67,15 +67,6 @@ def show(report: "Report", *, as_json: bool, markdown: bool = False) -> None:
         else:
             click.echo(wrapped(part.title, most=WIDTH))
             click.echo(stacked_table(head, body, terminal_width()))
-
-
-def _finite(value: Any) -> Any:
-    """`value` for a JSON document, which has null where a number is NaN or infinite."""
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @click.group(short_help="Measure speed on this machine.")

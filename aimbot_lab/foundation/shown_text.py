@@ -9,6 +9,8 @@ import html
 import math
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories
 _JOINERS = "\u200c\u200d"  # of letters and emoji: they are invisible, and change no direction
@@ -150,3 +152,12 @@ def log_odds_text(log_evidence: float) -> str:
     if log_evidence < MAX_LOG:
         return odds_text(odds(log_evidence))
     return f"1e+{log_evidence / math.log(10):.0f}"
+
+
+def finite_numbers(value: Any) -> Any:
+    """`value` for a JSON document, with None for NaN and infinity, which JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: finite_numbers(one) for key, one in value.items()}
+    return [finite_numbers(one) for one in value] if isinstance(value, list | tuple) else value

@@ -78,11 +78,10 @@ def evaluate(
     """
     from aimbot_lab.experiment.analysis.evaluation import evaluation_record
     from aimbot_lab.experiment.runs.agents import fetch_agent
+    from aimbot_lab.tracking.history import add_to_run
     from aimbot_lab.worlds.registry import spec_of
 
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
-    from aimbot_lab.tracking.history import add_to_run
-
     found = _evaluated(fetched, request, place)
     if as_json:
         print_json(found.as_json())

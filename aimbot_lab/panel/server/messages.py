@@ -16,7 +16,6 @@ import json
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import asdict, is_dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, ParamSpec, TypeVar
 
@@ -25,7 +24,7 @@ from pydantic.dataclasses import dataclass
 
 from aimbot_lab.foundation.errors import LabError, reason_and_place
 from aimbot_lab.foundation.files import read_bounded
-from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.foundation.shown_text import finite_numbers, one_line, shortened
 
 MAX_BYTES = 2**22
 MAX_WORDS = 200  # characters of what is wrong
@@ -116,7 +115,7 @@ def written(part: str, kind: str, body: Any, *, reply: int | None = None) -> str
     try:
         return json.dumps(document, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(document), allow_nan=False)
+        return json.dumps(finite_numbers(document), allow_nan=False)
 
 
 def plain(body: Any) -> Any:
@@ -127,15 +126,6 @@ def plain(body: Any) -> Any:
 def schema_of(form: type[Any]) -> dict[str, Any]:
     """The JSON schema of a body."""
     return TypeAdapter(form).json_schema(mode="serialization")
-
-
-def _finite(value: Any) -> Any:
-    """`value` with null for NaN and infinity, which JSON does not have."""
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 _ASKED: TypeAdapter[Asked] = TypeAdapter(Asked)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
-from math import inf, isfinite
+from math import inf
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +24,7 @@ from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.files import swap_file
-from aimbot_lab.foundation.shown_text import speed
+from aimbot_lab.foundation.shown_text import finite_numbers, speed
 from aimbot_lab.foundation.world import Observations
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.replay.episode import (
@@ -239,7 +239,7 @@ class LivePublication:
         }
         with suppress(OSError):
             self._live.path.mkdir(exist_ok=True)
-            swap_file(self._live.status, json.dumps(_finite(document)).encode())
+            swap_file(self._live.status, json.dumps(finite_numbers(document)).encode())
 
 
 def status(progress: CurriculumProgress) -> dict[str, Any]:
@@ -265,17 +265,6 @@ def status(progress: CurriculumProgress) -> dict[str, Any]:
         "difficulty": {target: mix.document(target) for target in mix.with_difficulties},
         "moved": mix.moved,
     }
-
-
-def _finite(value: Any) -> Any:
-    """`value` with None for NaN and infinity, which JSON does not have."""
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return value
 
 
 def self_play_callbacks(
