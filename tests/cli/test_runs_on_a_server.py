@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -178,17 +179,18 @@ def test_self_play_on_a_server_has_its_snapshots_and_replays(server: str, tmp_pa
 def test_what_a_server_refuses_of_a_deleted_experiment_arrives_once_that_is_restored(
     lab: Lab,
 ) -> None:
-    folder, told = DataFolder(lab.data), list[str]()
+    folder, told = DataFolder(lab.data), Queue[str]()
     store = connect(folder, choose_address(folder, explicit=lab.uri))
     settings, description = TrackingSettings(experiment="to delete"), RunDescription("n")
-    tracker = open_run(folder, settings, description, tracking_uri=lab.uri, on_outage=told.append)
+    tracker = open_run(folder, settings, description, tracking_uri=lab.uri, on_outage=told.put)
     store.client.delete_experiment(tracker.experiment_id)
     tracker.log_metrics(1, {"a": 1.0})
     tracker.log_text("x", "a.txt")
+    outage = told.get(timeout=60)
     assert tracker.finish("FINISHED", wait_seconds=0.5).waiting
     way = f"mlflow experiments restore --experiment-id {tracker.experiment_id}"
-    assert f"experiment 'to delete' is deleted in {lab.uri}; restore it: " in told[0]
-    assert way in told[0]
+    assert f"experiment 'to delete' is deleted in {lab.uri}; restore it: " in outage
+    assert way in outage
     assert way in lab("runs").said
     store.client.restore_experiment(tracker.experiment_id)
     assert "could not be delivered" not in lab("runs").said
