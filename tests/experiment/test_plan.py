@@ -9,6 +9,7 @@ from broken_curriculum import GOOD
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import CurriculumPlan, cell_shares, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import spec_of
@@ -29,12 +30,12 @@ def planned(text: str, *overrides: str) -> CurriculumPlan:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_nothing_is_doubtful_about_the_shipped_curricula(path: Path) -> None:
-    assert plan_curriculum(load_curriculum(path)).warnings == ()
+    assert plan_curriculum(load_curriculum(path, may_run=always)).warnings == ()
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_the_shares_of_a_mix_sum_to_one(path: Path) -> None:
-    config = load_curriculum(path).config
+    config = load_curriculum(path, may_run=always).config
     for lesson in config.lessons:
         shares = [cell.share for cell in cell_shares(lesson, spec_of(config.env).difficulties)]
         assert sum(shares) == pytest.approx(1)
@@ -42,7 +43,7 @@ def test_the_shares_of_a_mix_sum_to_one(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_a_training_of_each_shipped_curriculum_can_begin(path: Path) -> None:
-    config = load_curriculum(path).config
+    config = load_curriculum(path, may_run=always).config
     parts = config.seed, config.env, config.lessons, config.train
     Training(TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)).close()
 

@@ -40,6 +40,12 @@ def refused(tmp_path: Path, old: str, new: str) -> list[str]:
     [
         ("CartPole-v1", "CartPole-v99", "5:7: env.id: CartPole-v99 can't be made: "),
         (
+            "CartPole-v1",
+            "Mars-v1",
+            "5:7: env.id: Mars-v1 can't be made: NameNotFound: Environment `Mars` doesn't exist. "
+            "If a module registers it, name that in env.module.",
+        ),
+        (
             "gymnasium",
             "gymnasum",
             "4:10: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium', 'pettingzoo' or ",

@@ -44,7 +44,11 @@ def new_environment(settings: GymnasiumSettings) -> Env:
     if settings.max_episode_steps is not None:
         given["max_episode_steps"] = settings.max_episode_steps
     with blamed(f"env.id: {settings.id} can't be made:", ConfigurationError):
-        env: Env = gymnasium.make(settings.id, disable_env_checker=True, **given)
+        try:
+            env: Env = gymnasium.make(settings.id, disable_env_checker=True, **given)
+        except gymnasium.error.NameNotFound as error:
+            hint = "" if settings.module else " If a module registers it, name that in env.module."
+            raise type(error)(f"{error}{hint}") from error
         if settings.atari:
             env = _named_wrapper(ATARI_WRAPPER)(Game(env))
     for place, one in enumerate(settings.wrappers):
