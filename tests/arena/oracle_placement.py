@@ -53,7 +53,7 @@ def check_placement(
     assert abs(math.remainder(pose[2] - last[2], 2 * math.pi)) < 1e-6, "the yaw is kept"
     if episode.target == FREE:
         check_free_places(rules, episode)
-        return episode
+        return replace(episode, targets=(False,) * len(episode.enemies))
     assert math.dist(pose[:2], last[:2]) < EXACT, "the place is kept"
     if episode.target == STAY:
         assert not episode.boxes
