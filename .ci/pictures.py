@@ -1,4 +1,4 @@
-"""The pictures of the README and of the pages on evaluation and the panel.
+"""The pictures of the README and of the pages on evaluation, benchmarks and the panel.
 
 `python .ci/pictures.py` trains goto in a data folder of its own, by the commands that the README
 shows, films the agent, plots the run, and takes a picture of the panel with a Chromium of the
@@ -30,6 +30,12 @@ def main() -> None:
         curve = ["-o", str(PACKAGE / "evaluation" / "win_rate.png"), *place]
         subprocess.run([*LAB, "plot", "latest", *curve], check=True)
         watched(place, PACKAGE / "panel" / "watch.png")
+        seeds = ["run", "doorkey", "--seeds", "3", *place]
+        alone = ["--name", "8x8 alone", "--set", "lessons=[{name: 8x8}]"]
+        subprocess.run([*LAB, *seeds], check=True)
+        subprocess.run([*LAB, *seeds, *alone, "--set", "train.total_steps=150000"], check=True)
+        curves = ["-o", str(PACKAGE / "bench" / "doorkey.png"), *place]
+        subprocess.run([*LAB, "plot", "--filter", "experiment=doorkey", *curves], check=True)
 
 
 def watched(place: list[str], file: Path) -> None:

@@ -115,7 +115,6 @@ def _of_seeds(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _mean(wins: Sequence[float]) -> dict[str, float | None]:
-    """With Student's interval, which knows nothing of the bounds of a rate."""
-    found = student_interval(wins)
-    upper = None if found.upper is None else min(found.upper, 1.0)
-    return {**found._asdict(), "upper": upper}
+    """With Student's interval, within the bounds of a rate, of which it knows nothing."""
+    found = student_interval(wins)._asdict()
+    return {key: None if one is None else min(max(one, 0.0), 1.0) for key, one in found.items()}

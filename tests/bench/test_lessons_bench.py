@@ -32,3 +32,10 @@ def test_both_ways_take_as_many_steps_and_are_kept(
     monkeypatch.setattr(lessons, "_learned", pytest.fail)  # nothing is trained again
     assert lessons.bench_lessons(["cartpole"], TINY, **given).document == found.document
     assert found.parts[0].cells()[0]["steps"] == "never"
+
+
+def test_the_interval_of_win_rates_stays_within_their_bounds() -> None:
+    assert lessons._mean([0.0, 0.0, 0.1])["lower"] == 0.0
+    assert lessons._mean([1.0, 1.0, 0.9])["upper"] == 1.0
+    inside = lessons._mean([0.4, 0.5, 0.6])
+    assert 0 < (inside["lower"] or 0) < 0.5 < (inside["upper"] or 0) < 1
