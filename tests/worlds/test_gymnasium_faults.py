@@ -46,6 +46,12 @@ def refused(tmp_path: Path, old: str, new: str) -> list[str]:
             "If a module registers it, name that in env.module.",
         ),
         (
+            "CartPole-v1",
+            "mars/Rover-v1",
+            "5:7: env.id: mars/Rover-v1 can't be made: NamespaceNotFound: Namespace mars not "
+            "found. Have you installed the proper package for mars? If a module registers it, name",
+        ),
+        (
             "gymnasium",
             "gymnasum",
             "4:10: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium', 'pettingzoo' or ",

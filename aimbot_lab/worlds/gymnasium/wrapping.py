@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import NameNotFound, NamespaceNotFound
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, blamed
 from aimbot_lab.foundation.named_code import imported
@@ -46,8 +47,9 @@ def new_environment(settings: GymnasiumSettings) -> Env:
     with blamed(f"env.id: {settings.id} can't be made:", ConfigurationError):
         try:
             env: Env = gymnasium.make(settings.id, disable_env_checker=True, **given)
-        except gymnasium.error.NameNotFound as error:
-            hint = "" if settings.module else " If a module registers it, name that in env.module."
+        except (NameNotFound, NamespaceNotFound) as error:
+            known = settings.module or ":" in settings.id
+            hint = "" if known else " If a module registers it, name that in env.module."
             raise type(error)(f"{error}{hint}") from error
         if settings.atari:
             env = _named_wrapper(ATARI_WRAPPER)(Game(env))
