@@ -110,6 +110,25 @@ def test_a_slow_page_gets_the_newest_frame_and_skips_the_others(tmp_path: Path) 
     assert last == 999
 
 
+def test_an_answer_comes_after_what_was_shown_before_it(tmp_path: Path) -> None:
+    """Else a frame of the game before would stand in the place of the game that has begun."""
+
+    async def run() -> list[str]:
+        socket: Any = StuckSocket()
+        session = Session(socket, Lab(DataFolder(tmp_path), here=tmp_path), nothing)
+        serving = asyncio.create_task(session.serve())
+        session.show("play", "frame", {})
+        session.tell("play", "begin", {}, reply=1)
+        session.show("play", "frame", {})
+        socket.goes_on.set()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        serving.cancel()
+        return [message["kind"] for message in socket.sent]
+
+    assert asyncio.run(run()) == ["frame", "begin", "frame"]
+
+
 def test_a_page_that_reads_no_answers_is_cut_off(tmp_path: Path) -> None:
     async def run() -> int | None:
         socket: Any = StuckSocket()

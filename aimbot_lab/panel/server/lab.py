@@ -75,7 +75,8 @@ class Session:
         self._at_work: set[asyncio.Task[None]] = set()
 
     def tell(self, part: str, kind: str, body: Any, *, reply: int | None = None) -> None:
-        """Send a message, after those before it."""
+        """Send a message, after those before it and after what was shown of its part."""
+        self._waiting.extend(self._newest.pop(key) for key in [*self._newest] if key[0] == part)
         self._waiting.append(written(part, kind, body, reply=reply))
         self._too_slow = len(self._waiting) > MAX_WAITING
         self._ready.set()
