@@ -107,7 +107,15 @@ def imported(module: str, where: str) -> ModuleType:
     if "" not in sys.path:
         sys.path.insert(0, "")
     with blamed(f"{where}{module} can't be imported:", ConfigurationError):
-        return import_module(module)
+        try:
+            return import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module.partition(".")[0]:
+                raise  # what the module itself misses
+            raise ConfigurationError(
+                f"{where}there is no module {error.name}: install its package, or call this in the "
+                "folder that holds it"
+            ) from error
 
 
 def _hash(value: Any) -> str:

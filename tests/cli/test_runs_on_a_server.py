@@ -91,11 +91,16 @@ def lab(server: str, tmp_path_factory: pytest.TempPathFactory) -> Lab:
     "words",
     [
         ("evaluate", "RUN", "--episodes", 4),
-        ("evaluate", "RUN", "--episodes", 4, "--agent", "best"),
-        ("compare", "RUN", "RUN", "--episodes", 4, "-o", "OUT/page.html"),
-        ("export", "RUN", "-o", "OUT/agent"),
-        ("plot", "RUN", "-o", "OUT/curve.png"),
-        ("explain", "RUN"),
+        *(
+            pytest.param(words, marks=pytest.mark.campaign)
+            for words in (
+                ("evaluate", "RUN", "--episodes", 4, "--agent", "best"),
+                ("compare", "RUN", "RUN", "--episodes", 4, "-o", "OUT/page.html"),
+                ("export", "RUN", "-o", "OUT/agent"),
+                ("plot", "RUN", "-o", "OUT/curve.png"),
+                ("explain", "RUN"),
+            )
+        ),
         ("runs",),
     ],
     ids=lambda words: "-".join(map(str, words[:1])),
@@ -132,7 +137,7 @@ def test_a_server_is_asked_by_a_name_that_it_knows(lab: Lab, tmp_path: Path) -> 
     )
 
 
-@pytest.mark.parametrize("where", ["served", "in place"])
+@pytest.mark.parametrize("where", ["served", pytest.param("in place", marks=pytest.mark.campaign)])
 def test_a_run_begins_with_the_agent_of_a_run_on_a_server_and_is_resumed_and_deleted(
     lab: Lab, tmp_path: Path, where: str
 ) -> None:
@@ -150,6 +155,7 @@ def test_a_run_begins_with_the_agent_of_a_run_on_a_server_and_is_resumed_and_del
     assert begun not in {run.run_id for run in listed}
 
 
+@pytest.mark.campaign
 def test_a_copy_of_an_artifact_is_gone_when_the_command_has_ended(lab: Lab, tmp_path: Path) -> None:
     words = ["export", lab.run, "-o", tmp_path / "agent", "--tracking-uri", lab.uri]
     subprocess.run(
@@ -166,6 +172,7 @@ def test_an_artifact_that_is_read_again_is_one_copy(lab: Lab) -> None:
     assert {path.name for path in first.iterdir()} == {"agent.json", "agent.safetensors"}
 
 
+@pytest.mark.campaign
 def test_self_play_on_a_server_has_its_snapshots_and_replays(server: str, tmp_path: Path) -> None:
     lab = Lab(tmp_path, server, DUEL)
     words = (lab.run, "--games", 4, "--snapshots", 2, "--difficulty", 1, "--json")
@@ -321,6 +328,7 @@ def refuse_all(_: object) -> None:
     raise StoreError("the store is down")
 
 
+@pytest.mark.campaign
 def test_a_sweep_tracks_its_trials_on_a_server_and_keeps_no_password_of_it(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,7 +102,7 @@ def test_wrappers_are_put_on_in_their_order() -> None:
             "env.wrappers: gymnasium.wrappers has no RescaleActoin; did you",
         ),
         ("RescaleAction", "env.wrappers.0: RescaleAction can't be used: TypeError"),
-        ("nowhere:Wrapper", "env.wrappers: nowhere can't be imported: ModuleNotFoundError"),
+        ("nowhere:Wrapper", "env.wrappers: there is no module nowhere: install its package"),
         (f"{__name__}:Nothing", "env.wrappers.0: "),
         (f"{__name__}:camera", "env.wrappers.0: "),
     ],

@@ -7,6 +7,11 @@ export function count(value) {
   return isNumber(value) ? whole.format(Math.round(value)) : "–";
 }
 
+/** "1 run", "2 runs". */
+export function counted(number, noun) {
+  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
 /** 412 k, 3.2 M; 0.5. */
 export function brief(value) {
   if (!isNumber(value)) return "–";

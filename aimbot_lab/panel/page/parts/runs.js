@@ -2,7 +2,7 @@
 
 import { curveView } from "../chart.js";
 import { el, fill, say } from "../dom.js";
-import { brief, clock, count, isNumber, rate } from "../format.js";
+import { brief, clock, count, counted, isNumber, rate } from "../format.js";
 import { NAME_LETTERS } from "../run/sheet.js";
 import { stateWords } from "./training.js";
 
@@ -88,7 +88,7 @@ export function open(place, panel) {
     const shown = listed();
     all.checked = shown.length > 0 && shown.every((run) => chosen.has(run.run_id));
     say(number, !complete && !runs.length ? "Loading runs …" : shown.length === runs.length
-      ? `${count(runs.length)} runs` : `${count(shown.length)} of ${count(runs.length)} runs`);
+      ? counted(runs.length, "run") : `${count(shown.length)} of ${counted(runs.length, "run")}`);
     const nodes = shown.map(rowOf);
     const isSame = nodes.length === table.children.length && nodes.every((node, k) => table.children[k] === node);
     if (!isSame) fill(table, nodes); // else a row keeps the focus that it has
@@ -212,7 +212,7 @@ export function open(place, panel) {
 
   function ask(ids) {
     const names = ids.map((id) => nameOf(runs.find((one) => one.run_id === id)));
-    show(ids.length === 1 ? `Delete ${names[0]}?` : `Delete ${count(ids.length)} runs?`, "Delete for good", [
+    show(ids.length === 1 ? `Delete ${names[0]}?` : `Delete ${counted(ids.length, "run")}?`, "Delete for good", [
       ids.length > 1 && el("p", {}, names.join(", ")),
       el("p", {}, "Agents, replays, curves and checkpoints are deleted. This can't be undone."),
     ], () => panel.act("delete", { runs: ids }), "danger");

@@ -1,7 +1,7 @@
 // Start: choose what to train. A choice holds until that training ends.
 
 import { el, fill, say } from "../dom.js";
-import { brief, clock, count } from "../format.js";
+import { brief, clock, count, counted } from "../format.js";
 import { sheetView } from "../run/sheet.js";
 
 export const name = "start";
@@ -66,7 +66,7 @@ export function open(place, panel) {
 
   function card(choice, isHeld) {
     if (choice.faults.length) return faulty(choice);
-    const lessons = choice.lessons.length === 1 ? "1 lesson" : `${choice.lessons.length} lessons`;
+    const lessons = counted(choice.lessons.length, "lesson");
     const isMine = state.asked === choice.key;
     return el("button", {
       className: "card", type: "button", disabled: isHeld || state.asked !== "",
