@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from math import isfinite
-from operator import mul
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin
 
@@ -25,8 +24,8 @@ from aimbot_lab.training.algorithms.algorithm import (
     POLICY_NAMES,
     REPLAY,
     Algorithm,
-    named_layers,
     policy_faults,
+    stack_weights,
     with_named_encoder,
 )
 from aimbot_lab.training.algorithms.registry import (
@@ -39,7 +38,7 @@ from aimbot_lab.training.algorithms.registry import (
     surely_fused,
     transition_bytes,
 )
-from aimbot_lab.training.networks.network import MLP, network_of
+from aimbot_lab.training.networks.network import MLP
 from aimbot_lab.training.networks.network_parts import (
     divisors,
     memory_shape,
@@ -586,9 +585,7 @@ def _of_network(train: TrainSettings, env: WorldSettings) -> tuple[int, int]:
         parts = network_summary(train, spec_of(env))
         return sum(one.weights for one in parts), sum(one.weights * one.times for one in parts)
     inputs = type_of(env).observation_size(env)
-    weights = network_of(train.network).weights(train.network, inputs, 0)
-    if stacks := named_layers(train):
-        weights = max(sum(map(mul, (inputs, *one), one)) for one in stacks)
+    weights = stack_weights(train, inputs, 0)
     return weights, NETWORKS * weights
 
 

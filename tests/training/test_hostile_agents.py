@@ -189,6 +189,8 @@ def describe(agent: Path, **parts: Any) -> None:
         {"algo": "recurrent_ppo", "options": {"n_lstm_layers": 10**9}},
         {"algo": "qrdqn", "options": {"n_quantiles": 10**12}},
         {"aim_bins": [k / 1e4 for k in range(-10_000, 10_000)]},
+        {"options": {"policy_kwargs": {"net_arch": [4096] * 8}}},
+        {"algo": "sac", "options": {"policy_kwargs": {"net_arch": [8], "n_critics": 10**6}}},
     ],
     ids=lambda train: str(train)[:50],
 )
@@ -202,6 +204,7 @@ def test_a_network_larger_than_its_weights_is_never_built(train: Any, agent: Pat
     [
         {"train": {"network": {"layers": [1] * 100_000}}},
         {"train": {"network": {"layers": [10**18]}}},
+        {"train": {"options": {"policy_kwargs": {"net_arch": [10**9]}}}},
         {"train": {"algo": "os.system"}},
         {"train": {"learning_rate": float("nan")}},
         {"train": {"torch_threads": 10**9}},

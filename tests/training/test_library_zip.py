@@ -126,6 +126,19 @@ def pickled(path: Path) -> dict[str, bytes]:
     return {name: base64.b64decode(text) for name, text in parts.items()}
 
 
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_an_agent_whose_net_arch_is_smaller_than_its_layers_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    algo, seen, taken, given = case
+    picture = PictureSettings(encoder="nature", size=16) if seen in (PICTURE, BESIDE) else None
+    network = NetworkSettings(layers=() if seen == PICTURE else (4096,), picture=picture)
+    options = {**given.get("options", {}), "policy_kwargs": {"net_arch": (4,)}}
+    given = {**given, "network": network, "options": options}
+    saved = unlearned(tmp_path, algo, taken, monkeypatch, seen=seen, **given)
+    assert max(one.numel() for one in saved.agent.policy.state_dict().values()) < 40_000
+
+
 @pytest.mark.parametrize(
     ("algo", "seen", "taken", "network", "what"),
     [

@@ -21,9 +21,14 @@ from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.algorithms.algorithm import (
+    POLICY_KWARGS,
+    named_layers,
+    stack_weights,
+)
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain, algorithm_of
-from aimbot_lab.training.networks.network import NETWORKS, network_of
+from aimbot_lab.training.networks.network import NETWORKS
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.version import full_version
 from aimbot_lab.worlds.registry import (
@@ -218,9 +223,15 @@ def _least_weights(train: TrainSettings, spec: WorldSpec) -> int:
     bins = spec.continuous * len(train.aim_bins) if algorithm.chooses_bins(train, spec) else 0
     quantiles = train.options.get("n_quantiles")
     outputs = max(bins, quantiles if isinstance(quantiles, int) else 0)
-    memory = algorithm.memory(train, len(spec.observation_names))
-    network = network_of(train.network)
-    return memory.weights + network.weights(train.network, memory.outputs, outputs)
+    inputs = len(spec.observation_names)
+    memory, given = algorithm.memory(train, inputs), train.options.get(POLICY_KWARGS)
+    critics = 0
+    if isinstance(given, Mapping):
+        if "net_arch" in given and not named_layers(train):
+            raise ValueError("its net_arch names no layers")
+        critics = given.get("n_critics", 0)
+    least = memory.weights + stack_weights(train, memory.outputs, outputs)
+    return max(least, critics * inputs if isinstance(critics, int) else 0)
 
 
 def check_weights(weights: Mapping[str, th.Tensor], wanted: Mapping[str, th.Tensor]) -> None:

@@ -8,11 +8,13 @@ that files are checked fast.
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import mul
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.training.networks.network import network_of
 from aimbot_lab.training.networks.settings import (
     MAX_LAYERS,
     MAX_UNITS,
@@ -306,6 +308,15 @@ def named_layers(settings: TrainSettings) -> tuple[tuple[int, ...], ...]:
     given: Any = _policy_kwargs(settings).get("net_arch")
     stacks = tuple(given.values()) if isinstance(given, Mapping) else (given,)
     return () if list(_layer_faults(given, STACKS)) else stacks
+
+
+def stack_weights(settings: TrainSettings, inputs: int, outputs: int) -> int:
+    """Weights that the largest of its networks has at least, by `net_arch` or its own layers."""
+    stacks = named_layers(settings)
+    if not stacks:
+        return network_of(settings.network).weights(settings.network, inputs, outputs)
+    ends = outputs if len(stacks) == 1 else 0  # of which of several is not known
+    return max(sum(map(mul, (inputs, *one), (*one, ends))) for one in stacks)
 
 
 def _policy_kwargs(settings: TrainSettings) -> Mapping[str, Any]:
