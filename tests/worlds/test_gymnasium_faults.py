@@ -228,7 +228,7 @@ def test_an_info_that_never_comes_is_reported_once() -> None:
     results(world, 10 * 50)
     (notice,) = new_notices(world)
     assert notice == (
-        "env.win.info: none of the first 100 episodes ended with 'is_sucess' in its info, so none "
+        "env.win.info: none of the first 20 episodes ended with 'is_sucess' in its info, so none "
         "was won; there was is_success"
     )
     results(world, 10 * 60)

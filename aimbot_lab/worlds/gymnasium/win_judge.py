@@ -10,7 +10,7 @@ from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.worlds.gymnasium.settings import WinRule
 from aimbot_lab.worlds.gymnasium.spaces import MisfitError
 
-EPISODES_WITHOUT_INFO = 100  # after which a key that has not come is reported
+EPISODES_WITHOUT_INFO = 20  # after which a key that has not come is reported
 SHOWN = 10  # keys that a message names
 
 
