@@ -450,8 +450,8 @@ agent = click.option(
 temperature = click.option(
     "--temperature",
     type=TemperatureType(),
-    help="How actions are drawn: logits are divided by this, the standard deviation of a "
-    "continuous mouse is multiplied by it. 1: as in training; 0: the likeliest action. "
+    help="How actions are drawn: logits are divided by this, the standard deviation of "
+    "continuous actions is multiplied by it. 1: as in training; 0: the likeliest action. "
     "[default: 1; 0 for algorithms that only rank actions]",
 )
 episodes = click.option(

@@ -419,6 +419,8 @@ def show_result(result: "RunResult", data_dir: Path | None, *, as_json: bool) ->
     click.echo(f"{LOOK}{view_command(result.tracking_uri, data_dir)}", err=as_json)
     if not as_json:
         for purpose, (word, *more) in NEXT_COMMANDS.items():
+            if word == "explain" and not any(lesson.asked for lesson in result.lessons):
+                continue  # without lessons there is nothing to explain
             way = _command([word, result.run_id[:SHORT_ID], *more], data_dir)
             click.echo(f"{purpose}: {way}")
 

@@ -110,6 +110,11 @@ def imported(module: str, where: str) -> ModuleType:
         try:
             return import_module(module)
         except ModuleNotFoundError as error:
+            if module.endswith(".py"):
+                name = module.removesuffix(".py")
+                raise ConfigurationError(
+                    f"{where}a module is written without .py: {name}, not {module}"
+                ) from error
             if error.name != module.partition(".")[0]:
                 raise  # what the module itself misses
             raise ConfigurationError(

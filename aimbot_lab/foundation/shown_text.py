@@ -9,13 +9,15 @@ import html
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories
 _JOINERS = "\u200c\u200d"  # of letters and emoji: they are invisible, and change no direction
 _MARKDOWN = re.compile(r"[^\w ,()/%='.-]|_|(?<=[wW]{3})\.")
 MAX_LINE = 1_000  # characters of a refusal
+MANY_NAMES = 8  # above which a refusal names the nearest alone
 
 
 def is_seen(text: str) -> bool:
@@ -54,6 +56,15 @@ def shortened(text: str, most: int) -> str:
         return text
     kept = (most - 5) // 2
     return f"{text[:kept]} ... {text[-kept:]}"
+
+
+def allowed_names(wrong: str, names: Sequence[str], listed: str) -> str:
+    """What is allowed in the place of `wrong`: `names`, as they are `listed`.
+
+    Of many the nearest alone, whatever the case of `wrong`; all are listed where none is near.
+    """
+    near = get_close_matches(wrong.lower(), names, n=1) if len(names) > MANY_NAMES else []
+    return f"one of {len(names)} names, the nearest is {near[0]}" if near else listed
 
 
 def markdown_text(text: str) -> str:

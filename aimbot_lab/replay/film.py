@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from math import floor, log10
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from tempfile import TemporaryFile
@@ -61,6 +62,7 @@ MAX_CONTROLS = 6  # that are shown then
 NAME_SHARE = 0.45  # of the width that a name has beside a bar
 MAX_PER_TERM = 1.9  # lines
 BAR_BELOW = 0.45  # of a term's room is from its name down to its bar
+WHOLE_FROM, MAX_DECIMALS = 10.0, 6  # of sums of rewards
 BAR_HALF, BAR_TICK = 0.2, 0.4  # lines that a bar and its zero reach up and down
 
 
@@ -226,7 +228,7 @@ class Panel:
         name = content.names[term].replace("_", " ")
         # A term that was just earned is drawn in full ink.
         self._text((self._left, top), name, fill=INK if content.earned[term] else FAINT)
-        self._text((self._right, top), f"{value:+.0f}", fill=colour, anchor="rm")
+        self._text((self._right, top), self._sum(value), fill=colour, anchor="rm")
         middle = (self._left + self._right) / 2
         reach = (self._right - self._left) / 2
         share = max(-1.0, min(1.0, value / float(content.scale[term])))
@@ -242,7 +244,7 @@ class Panel:
     def _result(self) -> None:
         content, top = self._content, RESULT_TOP
         self._rule(top)
-        total = f"total {content.terms.sum():+,.0f}"
+        total = f"total {self._sum(content.terms.sum())}"
         if content.result is None:
             self._text((self._left, top + 1.4), total, fill=FAINT)
             return
@@ -251,8 +253,11 @@ class Panel:
         self._text((self._left, top + 1.0), content.result, size=0.95, fill=PAPER)
         if content.ending is not None:
             earned = float(content.terms[content.ending])
-            total = f"{content.names[content.ending]} {earned:+,.0f}, {total}"
+            total = f"{content.names[content.ending]} {self._sum(earned)}, {total}"
         self._text((self._left, top + 2.1), total, size=0.7, fill=PAPER)
+
+    def _sum(self, value: float) -> str:
+        return shown_sum(value, float(self._content.scale.max(initial=0.0)))
 
     def _rule(self, top: float) -> None:
         y = top * self._line
@@ -284,6 +289,16 @@ def bar_scale(totals: npt.NDArray[np.float64], endings: Sequence[int]) -> npt.ND
     sizes = np.abs(totals)
     sizes[list(endings)] = 0.0
     return np.where(sizes > 0, sizes.max(initial=0.0), 0.0)
+
+
+def shown_sum(value: float, scale: float) -> str:
+    """A sum of rewards beside bars of which a full one is worth `scale`: whole from 10 on.
+
+    Below that `scale` has three digits, and all sums of an episode have as many decimals.
+    """
+    worth = scale or abs(value)
+    decimals = min(2 - floor(log10(worth)), MAX_DECIMALS) if 0 < worth < WHOLE_FROM else 0
+    return f"{value:+,.{decimals}f}"
 
 
 PANEL_SHARE = 0.5  # width of the panel over that of the picture

@@ -22,7 +22,7 @@ from aimbot_lab.replay.episode import (
     player_words,
     replay_steps,
 )
-from aimbot_lab.replay.film import term_scale
+from aimbot_lab.replay.film import shown_sum, term_scale
 from aimbot_lab.worlds.registry import make_world, world_types
 
 UPPER_HALF = "▀"
@@ -71,7 +71,8 @@ def screens(replay: Replay, screen: Screen) -> Iterator[str]:
         ]
         for term in np.flatnonzero(scale):
             words += _bar(spec.reward_terms[term], float(scene.terms[term]), float(scale[term]))
-        words += ["", f"total {scene.terms.sum():+,.0f}"]
+        total = shown_sum(float(scene.terms.sum()), float(scale.max(initial=0.0)))
+        words += ["", f"total {total}"]
         if step.line is not None:
             result = replay.episode.result
             ending = world.ending_words(result.outcome, scene.seconds)
@@ -110,7 +111,8 @@ def _time(scene: Scene, unit: str) -> str:
 def _bar(term: str, value: float, scale: float) -> Sequence[str]:
     full = round(BAR * min(abs(value) / scale, 1.0))
     colour = GREEN if value >= 0 else RED
-    return f"{term.replace('_', ' '):15} {value:+8.0f}", f"{colour}{'█' * full}{RESET}"
+    words = f"{term.replace('_', ' '):15} {shown_sum(value, scale):>8}"
+    return words, f"{colour}{'█' * full}{RESET}"
 
 
 def _beside(picture: Sequence[str], words: Sequence[str]) -> str:

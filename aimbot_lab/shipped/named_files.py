@@ -85,14 +85,19 @@ def _candidates(named: str, kinds: tuple[Kind, ...]) -> Iterator[str]:
 
 
 def _unknown(named: str, kinds: tuple[Kind, ...]) -> str:
-    """What was looked for, and the shipped name that is nearest, or all of them."""
+    """What was looked for, and the name that is nearest, or all shipped ones."""
     shown = shortened(named, MAX_NAME)
     noun = " or ".join(kind.noun for kind in kinds)
-    files = " or ".join(os.path.join(kind.folder, f"{shown}.yaml") for kind in kinds)
+    files = ", ".join(os.path.join(kind.folder, f"{shown}.yaml") for kind in kinds)
     names = [name for kind in kinds for name in shipped_names(kind)]
-    nearest = get_close_matches(named[:MAX_NAME], names, n=1)
-    known = f"nearest shipped one: {nearest[0]}" if nearest else f"shipped: {', '.join(names)}"
-    return f"no {noun} {shown!r}: there is no file {files} here ({known}); a path works, too"
+    folders = (Path(), *(Path(kind.folder) for kind in kinds))
+    own = [path.stem for folder in folders for path in folder.glob("*.yaml")]
+    nearest = get_close_matches(named[:MAX_NAME], [*own, *names], n=1)
+    known = f"nearest: {nearest[0]}" if nearest else f"shipped: {', '.join(names)}"
+    return (
+        f"no {noun} {shown!r}: there is no {files} or {shown}.yaml in the working directory, and "
+        f"no shipped one ({known}); a path works, too"
+    )
 
 
 FILES: Mapping[str, str] = MappingProxyType(

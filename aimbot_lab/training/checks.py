@@ -104,8 +104,6 @@ HYPER_PARAMETERS = {field.name for field in fields(TrainSettings)} - EVERY
 OF_POLICY = "net_arch", "activation_fn", "log_std_init", "ortho_init"
 SAID_HERE: Mapping[str, tuple[str, ...]] = {
     "train.total_steps": ("n_timesteps", "total_timesteps"),
-    "network: {scaling: running} and reward_scale: running": ("normalize", "normalize_kwargs"),
-    "what the world shows, and train.network": ("policy",),
     "train.options.action_noise: [normal, 0.1]": ("noise_type", "noise_std"),
     "train.options.replay_buffer: her": ("replay_buffer_class",),
     "seed, at the top of the file,": ("seed",),
@@ -128,8 +126,11 @@ NEEDLESS: Mapping[str, tuple[str, ...]] = {
         *("verbose", "log_interval", "progress_bar", "stats_window_size"),
     ),
 }
+RUNNING = "network: {scaling: running} and reward_scale: running"
 ELSEWHERE: Mapping[str, str] = {
     **{name: f"{way} says it here" for way, names in SAID_HERE.items() for name in names},
+    **dict.fromkeys(("normalize", "normalize_kwargs"), f"{RUNNING} say it here"),
+    "policy": "what the world shows and train.network say it here",
     **{name: f"{why}: leave it out" for why, names in NEEDLESS.items() for name in names},
     **{name: f"train.options.policy_kwargs.{name} says it here" for name in OF_POLICY},
 }
@@ -138,14 +139,47 @@ ELSEWHERE: Mapping[str, str] = {
 
 def elsewhere(key: str, train: Mapping[str, Any]) -> str | None:
     """What an unknown `key` of a file's section `train` may mean elsewhere; None: nothing does."""
-    try:
-        options = known_options(ALGORITHMS[train.get("algo", DEFAULT)])
-    except (LookupError, TypeError, ConfigurationError):
-        options = {}
+    algorithm, options = _options_in(train)
     own = [field.name for field in fields(TrainSettings)]
-    ways = {name: way for name, way in ELSEWHERE.items() if name not in own}
+    others = {}
+    if algorithm is not None:
+        lacks = f"and {algorithm.name} has no such option"
+        others = {
+            name: f"it is an option of {able}, {lacks}"
+            for name, able in _options_of_others(options).items()
+        }
+    ways = {name: way for name, way in {**others, **ELSEWHERE}.items() if name not in own}
     ways |= {name: f"it is an option: train.options.{name}" for name in options}
     return _nearest_way(key, own, ways)
+
+
+def as_option(key: str, train: Mapping[str, Any]) -> str | None:
+    """That a `key` of a file's section `train` is an option of its algorithm; None: it is not."""
+    algorithm, options = _options_in(train)
+    if algorithm is None or key in algorithm.takes or key not in options:
+        return None
+    return f"is an option of {algorithm.name}: write train.options.{key}"
+
+
+def _options_in(train: Mapping[str, Any]) -> tuple[Algorithm | None, dict[str, tuple[Any, ...]]]:
+    """The algorithm that a file's section `train` names, and what its options are."""
+    try:
+        algorithm = ALGORITHMS[train.get("algo", DEFAULT)]
+        return algorithm, known_options(algorithm)
+    except (LookupError, TypeError, ConfigurationError):  # which the settings themselves report
+        return None, {}
+
+
+def _options_of_others(own: Iterable[str]) -> dict[str, str]:
+    """The options of all algorithms but those of one, its `own`, and which algorithms have each."""
+    able: dict[str, list[str]] = {}
+    for algo, algorithm in ALGORITHMS.own.items():
+        for name in known_options(algorithm).keys() - own:
+            able.setdefault(name, []).append(algo)
+    return {
+        name: f"{', '.join(algos[:2])} and others" if len(algos) > 2 else " and ".join(algos)
+        for name, algos in able.items()
+    }
 
 
 def _nearest_way(key: str, known: Iterable[str], ways: Mapping[str, str]) -> str | None:
@@ -352,8 +386,9 @@ def with_scaling(train: TrainSettings, *, bounds_are_ranges: bool) -> TrainSetti
 
 def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[SettingFault]:
     known = known_options(algorithm)
-    own = {name: f"train.{name} is a setting of its own" for name in algorithm.shared}
-    ways = {name: way for name, way in {**own, **ELSEWHERE}.items() if name not in known}
+    ways = {name: f"{able} have it" for name, able in _options_of_others(known).items()}
+    ways |= {name: f"train.{name} is a setting of its own" for name in algorithm.shared}
+    ways = {name: way for name, way in {**ways, **ELSEWHERE}.items() if name not in known}
     ours = settings.algo in ALGORITHMS.own
     for name, value in settings.options.items():
         if name in algorithm.shared:

@@ -32,6 +32,17 @@ def test_it_tells_each_lesson_and_creates_nothing(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize(("steps", "rest"), [(512, ""), (500, " and the rest of the last rollout")])
+def test_steps_that_end_within_a_rollout_are_told_with_its_rest(
+    folder: Path, steps: int, rest: str
+) -> None:
+    train = f"train: {{algo: ppo, total_steps: {steps}, n_steps: 64, batch_size: 64}}"
+    lines = "name: c", "env: {world: gymnasium, id: CartPole-v1}", train
+    (folder / "c.yaml").write_text("\n".join(lines), "utf-8")
+    said = CliRunner().invoke(cli, ["run", "c", "--dry-run"]).stdout
+    assert f"at most {steps} steps{rest}, seed 1;" in said
+
+
 def test_the_json_document_is_the_plan(folder: Path) -> None:
     arguments = ["run", str(GOTO), "--dry-run", "--json", "--seed", "5"]
     document = json.loads(CliRunner().invoke(cli, arguments).stdout)

@@ -26,6 +26,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert "FINISHED" in told.output
     assert "mean return" in told.output
     assert "win" not in told.output.replace("window", "")
+    assert "explain" not in told.output  # which has nothing to say without lessons
     return folder
 
 
@@ -71,6 +72,8 @@ def test_runs_are_compared_by_mean_returns_in_the_same_episodes(data: Path) -> N
     assert "win_rate" not in json.dumps([found["runs"], found["differences"]])
     shown = invoke(data, "compare", *runs, "--episodes", 20)
     assert "win" not in shown.output.replace("window", "").split("Settings that differ")[0]
+    assert "esson" not in shown.output
+    assert [run["lessons"] for run in found["runs"]] == [[], []]
     by_seed = invoke(data, "compare", *runs, "--by", "config", "--episodes", 20, "--json").document
     values = {one["label"]: one["mean"]["value"] for one in by_seed["configurations"]}
     assert [*values.values()] == pytest.approx(means)
@@ -83,7 +86,9 @@ def test_the_curve_of_such_a_run_is_its_mean_return_and_its_lesson_is_explained(
     picture = data / "curve.svg"
     invoke(data, "plot", "latest", "-o", picture)
     assert "mean return" in picture.read_text(encoding="utf-8")
-    assert "win" not in invoke(data, "explain", "latest").output.replace("window", "")
+    explained = invoke(data, "explain", "latest").output
+    assert "win" not in explained.replace("window", "")
+    assert "\nno lessons: ends when all steps are taken; " in explained
 
 
 @pytest.mark.parametrize("measure", ["measure: win_rate", "measure: score"])
@@ -116,4 +121,5 @@ def test_a_sweep_by_win_rate_needs_wins(tmp_path: Path) -> None:
 
 def test_a_world_of_several_targets_needs_lessons(tmp_path: Path) -> None:
     told = invoke_plainly("check", write(tmp_path, text="name: a\n"), wanted=2)
-    assert "lessons: is missing" in told.said
+    needs = "is missing (without env.world the arena is trained, which needs lessons)"
+    assert f"lessons: {needs}" in told.said

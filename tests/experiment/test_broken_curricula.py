@@ -46,7 +46,12 @@ REPLACED = [
     ("name: good", "name: 5", "1:7: name: must be text (got 5)"),
     ("name: good", "name: ''", "1:7: name: must not be empty"),
     ("name: good", f"name: {'x' * 101}", "1:7: name: must have at most 100 characters"),
-    ("batch_size: 1024", "algo: pp0", f"14:9: train.algo: must be {ALGORITHMS} (got 'pp0')"),
+    ("batch_size: 1024", "algo: xyz", f"14:9: train.algo: must be {ALGORITHMS} (got 'xyz')"),
+    (
+        "batch_size: 1024",
+        "algo: pp0",
+        "14:9: train.algo: must be one of 15 names, the nearest is ppo (got 'pp0')",
+    ),
     ("batch_size: 1024", "algo: duel_ppo", "14:9: train.algo: duel_ppo is called hybrid_ppo now"),
     # lessons
     (

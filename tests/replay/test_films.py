@@ -27,6 +27,7 @@ from aimbot_lab.replay.film import (
     frames,
     frames_held,
     grid_frames,
+    shown_sum,
     write_film,
 )
 from aimbot_lab.replay.terminal import Screen, half_blocks, screens
@@ -91,6 +92,22 @@ def test_bars_share_one_scale_and_leave_the_result_out() -> None:
     scale = bar_scale(totals, [AT.rewards_win, AT.rewards_lose])
     assert scale[AT.rewards_distance] == scale[AT.rewards_move_penalty] == 80.0
     assert scale[AT.rewards_win] == scale[AT.rewards_in_area] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "shown"),
+    [
+        (0.953, 0.953, "+0.953"),
+        (-0.04, 1.5, "-0.04"),
+        (1.0, 0.0, "+1.00"),
+        (0.0, 0.0, "+0"),
+        (1e-9, 1e-9, "+0.000000"),
+        (40.4, 80.0, "+40"),
+        (-1234.5, 1234.5, "-1,234"),
+    ],
+)
+def test_small_sums_of_rewards_have_decimals(value: float, scale: float, shown: str) -> None:
+    assert shown_sum(value, scale) == shown
 
 
 @pytest.mark.parametrize("grid", [Grid(), Grid(2, 1), Grid(2, 2), Grid(1, 3)])

@@ -55,14 +55,22 @@ def test_an_unknown_name_is_refused_in_one_line_with_the_nearest_or_all_shipped_
     with pytest.raises(ConfigurationError) as caught:
         load_curriculum("gotto")
     assert str(caught.value) == (
-        "no curriculum 'gotto': there is no file curricula/gotto.yaml here (nearest shipped one: "
-        "goto); a path works, too"
+        "no curriculum 'gotto': there is no curricula/gotto.yaml or gotto.yaml in the working "
+        "directory, and no shipped one (nearest: goto); a path works, too"
     )
     with pytest.raises(ConfigurationError, match=r"\(shipped: .*goto, .*short\);"):
         load_curriculum("zzz")
-    with pytest.raises(ConfigurationError, match=r"^no sweep 'reward': .*nearest .*: rewards\)"):
+    with pytest.raises(ConfigurationError, match=r"^no sweep 'reward': .*nearest: rewards\)"):
         load_sweep("reward")
     assert len(call("run", "\x1b" + "z" * 10_000).exception.args[0]) < 600
+
+
+@pytest.mark.parametrize("place", ["point_ppo.yaml", "curricula/point_ppo.yaml"])
+def test_a_name_that_is_nearly_that_of_an_own_file_is_told_it(elsewhere: Path, place: str) -> None:
+    (elsewhere / "curricula").mkdir()
+    (elsewhere / place).write_text(OWN, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"or point_pp\.yaml in .*\(nearest: point_ppo\)"):
+        load_curriculum("point_pp")
 
 
 def test_names_do_for_run_and_check_and_nothing_is_created(elsewhere: Path) -> None:

@@ -532,7 +532,7 @@ def test_every_argument_of_a_class_is_checked_by_name_and_type(algo: str) -> Non
     for name in signature(algorithm.classes().model).parameters:
         if algorithm.one_row and name not in {*known, "_init_setup_model"}:
             (wrong,) = settings_faults(algorithm.settings(algo=algo, options={name: 1}))
-            way = ("is a setting of its own: train.", "says it here)", ": leave it out)")
+            way = ("is a setting of its own: train.", " it here)", ": leave it out)")
             assert any(one in wrong.what for one in way), name
 
 
@@ -558,7 +558,7 @@ def test_every_argument_of_a_policy_is_checked_by_name_and_type(algo: str) -> No
         ((place, what),) = faults(**{name: {"a": "b"} if name != "optimizer_kwargs" else 3.5})
         assert place.startswith(f"policy_kwargs.{name}")
         assert what.startswith("must be") or name == "net_arch"
-    ((_, what),) = faults(activation_fn="rely")
+    ((_, what),) = faults(activation_fn="step")
     assert what.startswith("must be tanh or relu")
     ((_, what),) = faults(net_arch=(0, 16))
     assert what == "must hold whole numbers from 1 to 4096"
@@ -643,12 +643,20 @@ train: {algo: sac, total_steps: 100OPTIONS}
         (BOX, ", options: {buffer_size: 1e12}", "must be smaller: the replay buffer would take"),
         (BOX, ", ent_coef: 0.3", "is an option of sac: write train.options.ent_coef"),
         (BOX, ", tau: 0.1", r"unknown key \(it is an option: train.options.tau\)"),
+        (BOX, ", ent_coef: auto", r"ent_coef: is an option of sac: write train.options.ent_coef$"),
+        (BOX, ", n_quantiles: 7", r"\(it is an option of qrdqn and tqc, and sac has no such"),
+        (BOX, ", options: {n_quantiles: 7}", r"sac has no such option \(qrdqn and tqc have it\)"),
         (BOX, ", n_timesteps: 7", r"unknown key \(train.total_steps says it here\)"),
-        (BOX, ", normalize: true", "reward_scale: running says it here"),
+        (BOX, ", normalize: true", "reward_scale: running say it here"),
         (BOX, ", net_arch: [8]", "train.options.policy_kwargs.net_arch says it here"),
         (BOX, ", options: {policy_kwargs: {net_arh: [8]}}", "nearest valid key: net_arch"),
         (BOX, ", options: {policy_kwargs: {net_arch: [x]}}", r"4096 \(got a list\)"),
         (BOX, ", options: {policy_kwargs: {features_extractor: small}}", "shows pictures"),
+        (
+            BOX,
+            ", options: {policy_kwargs: {activation_fn: LeakyReLU}}",
+            r"must be one of 10 names, the nearest is leaky_relu \(got 'LeakyReLU'\)$",
+        ),
         (BOX, ", options: {replay_buffer: her}", "her needs an environment of goals"),
         (BOX, ", options: {replay_buffer: him}", "must be her"),
         (BOX, ", options: {replay_buffer_kwargs: {}}", "has no effect without replay_buffer: her"),
@@ -682,6 +690,10 @@ def test_what_an_algorithm_does_not_take_is_told_in_a_line(
         (spaces.MultiDiscrete([2, 3]), "ars", "ars needs [^\\n]* one choice [^\\n]*ppo"),
         (spaces.Box(-np.inf, np.inf, (2,)), "ars", "ars needs two bounds"),
         (BOX, "td3, options: {target_policy_noise: -1.0}", "must be at least 0 "),
+        (BOX, "PPO", r"must be one of 15 names, the nearest is ppo \(got 'PPO'\)"),
+        (BOX, "ppo, train_freq: 4", "is an option of dqn, qrdqn and others, and ppo has no such"),
+        (BOX, "maskable_ppo", "without choices to mask: use ppo"),
+        (BOX, "hybrid_ppo, masks: true", "without choices to mask: leave this out"),
     ],
 )
 def test_what_an_algorithm_can_not_do_is_told_before_it_starts(

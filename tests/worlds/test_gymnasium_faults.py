@@ -60,6 +60,7 @@ def refused(tmp_path: Path, old: str, new: str) -> list[str]:
         ("return_above: 100", "return_over: 9", "7:9: env.win.return_over: unknown key (nearest"),
         ("length:", "lenght:", "10:26: lessons.0.parameters.lenght: CartPoleEnv has no number"),
         ("num_envs: 8", "module: nowhere.at_all", "6:11: env.module: there is no module nowhere: "),
+        ("num_envs: 8", "module: at.py", "6:11: env.module: a module is written without .py: at, "),
         ("num_envs: 8", "kwargs: {x: 1}", "5:7: env.id: CartPole-v1 can't be made: "),
     ],
 )

@@ -83,7 +83,8 @@ def _lesson(explanation: "Explanation", replayed: "Replayed", *, every: bool) ->
 
     attempt = replayed.attempt
     lesson = explanation.world.lessons[attempt.lesson]
-    yield f"lesson {attempt.lesson + 1} {lesson.name!r}: {_ending(replayed)}"
+    named = f"lesson {attempt.lesson + 1} {lesson.name!r}"
+    yield f"{named if explanation.has_lessons else 'no lessons'}: {_ending(replayed)}"
     if replayed.own is not None:
         yield f"  asks for {replayed.own.criteria.question}"
     if lacking := _lacking(replayed.own):
@@ -111,7 +112,7 @@ def _ending(replayed: "Replayed") -> str:
             return f"left for an earlier lesson {where}"
         return f"passed {where}{_proof(replayed.own)}"
     if replayed.own is None:
-        return f"asks for nothing; {counted:,} episodes counted"
+        return f"ends when all steps are taken; {counted:,} episodes counted"
     return f"not passed; {counted:,} episodes counted"
 
 

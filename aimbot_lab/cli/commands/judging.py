@@ -320,9 +320,9 @@ def _show(found: "Comparison") -> None:
         click.echo(f"\n{heading}")
         if matches:
             print_table(MATCH_HEAD, matches, cut="against")
-    click.echo("\nLessons")
-    head, *lessons = tables.lesson_rows(found)
-    print_table(head, lessons, cut="lesson")
+    if lessons := tables.lesson_rows(found):
+        click.echo("\nLessons")
+        print_table(lessons[0], lessons[1:], cut="lesson")
     click.echo("\nSettings that differ" + ("" if found.settings else ": none"))
     if found.settings:
         settings = [(key, *values) for key, values in found.settings.items()]

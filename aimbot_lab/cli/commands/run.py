@@ -316,11 +316,11 @@ def resume(
     """Resume RUN (its id, the beginning of it, or "latest") from its last checkpoint.
 
     It ends as if it had never been interrupted: with the same weights to the bit, and each number
-    tracked once. Only train.total_steps, which gives it more steps, train.learning_rate and numbers
-    of threads can be changed. A run that passed its last lesson is refused, and so is one that a
-    process still trains: on this machine, in any container, until that process has ended; on
-    another machine until it has not renewed its lease for 60 seconds. Exit codes are those of
-    `aimbot-lab run`.
+    tracked once. Only train.total_steps, which gives it more steps, train.learning_rate,
+    train.callbacks and what can't change the result, such as env.threads, can be changed. A run
+    that passed its last lesson is refused, and so is one that a process still trains: on this
+    machine, in any container, until that process has ended; on another machine until it has not
+    renewed its lease for 60 seconds. Exit codes are those of `aimbot-lab run`.
 
     \b
     Example:
@@ -396,10 +396,11 @@ WIDEST = 100
 def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
     """Head, lessons and the whole configuration, in lines of at most `width` characters."""
     config = plan.curriculum.config
-    count = len(plan.lessons)
+    count, total = len(plan.lessons), config.train.total_steps
+    rest = " and the rest of the last rollout" if total % plan.rollout_steps else ""
     yield (
         f"{config.name}: {count} {'lesson' if count == 1 else 'lessons'}, at most "
-        f"{config.train.total_steps:,} steps, seed {config.seed}; nothing was created"
+        f"{total:,} steps{rest}, seed {config.seed}; nothing was created"
     )
     if plan.speed is not None:
         longest = duration(config.train.total_steps / plan.speed)

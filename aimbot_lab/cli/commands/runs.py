@@ -58,7 +58,7 @@ Levels = tuple[int, ...]
 @click.option(
     "--top",
     type=click.IntRange(min=1),
-    help="Only this many, those with the highest win rate (column `from`: of eval or learning).",
+    help="Only this many, those with the highest win rate, the highest first.",
 )
 @click.option("--all", "every", is_flag=True, help="Also list the runs of sweep trials.")
 @options.as_json
@@ -71,13 +71,13 @@ def runs(
     place: options.StorePlace,
     **wanted: Any,
 ) -> None:
-    """List runs, newest first; those of sweeps' trials only with --all.
+    """List runs, newest first (with --top by win rate); those of sweeps' trials only with --all.
 
     A --filter is KEY=VALUE: KEY is name, experiment, status or a tag, * in VALUE matches any
-    characters, and all filters must match. The win rate is that of evaluation (eval) or of training
-    episodes (learning), whichever has the narrower interval; where nothing can be won, it is a mean
-    return (eval, rollout). Runs whose process died are closed, and can be resumed; waiting metrics
-    are delivered.
+    characters, and all filters must match. Column `from` says of which episodes the win rate is:
+    eval (the evaluation's) or learning (the training's), whichever has the narrower interval; where
+    nothing can be won, it is a mean return (eval, rollout). Runs whose process died are closed, and
+    can be resumed; waiting metrics are delivered.
 
     \b
     Example:

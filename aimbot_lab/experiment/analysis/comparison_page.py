@@ -142,10 +142,12 @@ def match_parts(found: Comparison) -> list[tuple[str, Rows]]:
 
 
 def lesson_rows(found: Comparison) -> Rows:
-    """When each run passed each lesson; first a row of heads."""
+    """When each run passed each lesson; first a row of heads. Empty where no run has lessons."""
     head = ("lesson", *(label(run) for run in found.runs))
     shared = min(len(run.curve.lessons) for run in found.runs)
     most = max(len(run.curve.lessons) for run in found.runs)
+    if not most:
+        return []
     rows = [tuple(_lesson_row(found, number)) for number in range(shared)]
     return [head, *rows, *([tuple(_lacking_row(found, shared, most))] if most > shared else [])]
 
@@ -260,8 +262,7 @@ def comparison_page(found: Comparison) -> str:
             heading(f"{'Win rate' if found.has_wins else 'Mean return'} while learning"),
             curve_chart(_curves(found), is_rate=found.has_wins),
             paragraph(curve_note(found), quiet=True),
-            heading("Lessons"),
-            html_table(lesson_rows(found)[0], lesson_rows(found)[1:]),
+            *_lessons(found),
             heading("Settings that differ"),
             *_settings(found),
         ],
@@ -301,6 +302,11 @@ def _curves(found: Comparison) -> list[StepCurve]:
         )
         for run, colour in zip(found.runs, cycle(COLOURS), strict=False)
     ]
+
+
+def _lessons(found: Comparison) -> list[str]:
+    rows = lesson_rows(found)
+    return [heading("Lessons"), html_table(rows[0], rows[1:])] if rows else []
 
 
 def _settings(found: Comparison) -> list[str]:

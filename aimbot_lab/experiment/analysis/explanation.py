@@ -27,6 +27,7 @@ class Explanation:
     name: str
     world: RecordedRun
     replayed: tuple[Replayed, ...]
+    has_lessons: bool = True  # else all steps are one, which asks for nothing
 
 
 def explain_run(
@@ -61,7 +62,7 @@ def explain_run(
     refusals = [one.refused for one in replayed if one.refused]
     if refusals and not any(one.other for one in replayed):
         raise ConfigurationError(f"--threshold {threshold:g}: {refusals[0]}")
-    return Explanation(run_id, config.name, world, replayed)
+    return Explanation(run_id, config.name, world, replayed, config.has_lessons)
 
 
 def _record(run: RunSummary, run_folder: Path, fetch: Callable[[str], Path]) -> KeptRecord:

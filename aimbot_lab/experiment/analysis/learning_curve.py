@@ -284,7 +284,7 @@ class LearningCurve:
     """A run's way through its lessons."""
 
     points: tuple[tuple[int, float], ...]  # environment steps, win rate or mean return then
-    lessons: tuple[LessonPassed, ...]  # of the whole curriculum
+    lessons: tuple[LessonPassed, ...]  # of the whole curriculum, which may have none
     measure: str = names.LEARNING_WIN_RATE  # what the points are of, by its tracked name
 
 
@@ -315,7 +315,7 @@ def read_curves(
     return tuple(
         LearningCurve(
             tuple((point.step, point.value) for point in rates if isfinite(point.value)),
-            lessons_passed(run, config, lesson_numbers),
+            lessons_passed(run, config, lesson_numbers) if config.has_lessons else (),
             measure,
         )
         for (run, config), rates, lesson_numbers in zip(runs, curves, numbers, strict=True)

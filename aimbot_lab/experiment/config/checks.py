@@ -39,6 +39,7 @@ from aimbot_lab.training.checks import (
     MAX_MULTIPLY_ADDS,
     MAX_WEIGHTS,
     actor_faults,
+    as_option,
     callback_code,
     callback_faults,
     elsewhere,
@@ -60,6 +61,7 @@ from aimbot_lab.training.settings import (
 from aimbot_lab.worlds.registry import (
     AnyWorld,
     code_of,
+    default_type,
     knows_spec,
     named_type,
     seats_in,
@@ -126,10 +128,15 @@ def validate(
 
 
 def _with_way(fault: Diagnostic, train: Any) -> Diagnostic:
-    """`fault`; that of a key of `train` which other tools have, with what says the same here."""
-    unknown = fault.about_key and len(fault.path) == 2 and fault.path[0] == "train"
-    way = elsewhere(str(fault.path[1]), train) if unknown and isinstance(train, Mapping) else None
-    return fault if way is None else fault._replace(what=f"unknown key ({way})")
+    """`fault`; that of a key of `train` that other tools have, with what says the same here."""
+    if len(fault.path) != 2 or fault.path[0] != "train" or not isinstance(train, Mapping):
+        return fault
+    key, what = str(fault.path[1]), None
+    if not fault.about_key:
+        what = as_option(key, train)
+    elif (way := elsewhere(key, train)) is not None:
+        what = f"unknown key ({way})"
+    return fault if what is None else fault._replace(what=what)
 
 
 def formed(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnostic]]:
@@ -304,7 +311,10 @@ def lesson_diagnostics(
     if lessons is None:
         return
     if lessons == [ONLY_LESSON] and world is not None and len(world.targets(env)) > 1:
-        yield Diagnostic(("lessons",), "is missing")
+        which = f"world {world.name}"
+        if world.name == default_type().name:
+            which = f"without env.world the {world.name} is trained, which"
+        yield Diagnostic(("lessons",), f"is missing ({which} needs lessons)")
         return
     for path, what in chain_faults(lessons):
         yield Diagnostic(("lessons", *path), what)
@@ -461,10 +471,11 @@ def mask_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagn
     if not spec.branches:
         there = "actions are numbers here, without choices to mask"
     what = f"needs action masks, and {there}"
+    joined = ", or " if spec.branches else ": "
     if train.masks:
-        yield Diagnostic(("train", "masks"), f"{what}, or leave this out")
+        yield Diagnostic(("train", "masks"), f"{what}{joined}leave this out")
     elif algorithm_of(train).masked:
-        yield Diagnostic(("train", "algo"), f"{train.algo} {what}, or use ppo")
+        yield Diagnostic(("train", "algo"), f"{train.algo} {what}{joined}use ppo")
 
 
 def option_diagnostics(env: WorldSettings | None, train: TrainSettings) -> Iterator[Diagnostic]:

@@ -7,6 +7,7 @@ the descriptions.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
@@ -21,6 +22,7 @@ from pydantic_core import ErrorDetails
 from aimbot_lab.curriculum.rules import MEASURES, RULES, Bounds, rule_class
 from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, shown_value
 from aimbot_lab.foundation.registry import BROKEN, SettingsByName
+from aimbot_lab.foundation.shown_text import allowed_names
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.network import NETWORKS
 from aimbot_lab.worlds.registry import WORLDS, default_type, world_types
@@ -354,6 +356,9 @@ def describe(error: ErrorDetails) -> str:
     if sentence is None:
         return f"{error['msg'].lower()} (got {shown_value(error['input'])})"
     known = {name: _as_written(value) for name, value in error.get("ctx", {}).items()}
+    if error["type"] == "literal_error" and isinstance(value, str):
+        listed = str(known["expected"])
+        known["expected"] = allowed_names(value, re.findall("'(.*?)'", listed), listed)
     return sentence.format(got=shown_value(error["input"]), **known)
 
 

@@ -364,6 +364,11 @@ class CurriculumFile:
         return tuple(one for one in found if one is not None)
 
     @property
+    def has_lessons(self) -> bool:
+        """Whether it has other lessons than the one of a file without lessons."""
+        return [one.name for one in self.lessons] != [ONLY_LESSON.name]
+
+    @property
     def one_core(self) -> tuple[str, ...]:
         """KEY=VALUE as `--set` takes them, so that a training keeps to one core beside others.
 

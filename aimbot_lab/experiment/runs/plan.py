@@ -219,11 +219,15 @@ class CurriculumPlan:
         return network_summary(config.train, spec_of(config.env))
 
     @property
+    def rollout_steps(self) -> int:
+        """Steps of all environments between two updates; the last ones are taken to their end."""
+        config = self.curriculum.config
+        return seats_in(config.env) * algorithm_of(config.train).rollout_steps(config.train)
+
+    @property
     def epoch_samples(self) -> int:
         """Samples that an epoch passes over, once as many rollouts are there as are kept."""
-        config = self.curriculum.config
-        steps = algorithm_of(config.train).rollout_steps(config.train)
-        return seats_in(config.env) * steps * config.train.samples.keep
+        return self.rollout_steps * self.curriculum.config.train.samples.keep
 
     @property
     def engine(self) -> str:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from aimbot_lab.foundation.errors import ConfigurationError, blamed
+from aimbot_lab.foundation.shown_text import allowed_names
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.network import network_of
 from aimbot_lab.training.networks.settings import (
@@ -240,7 +241,9 @@ def policy_faults(
         elif (fault := type_fault(value, known[name])) is not None:
             yield SettingFault((name,), fault)
         elif name in POLICY_NAMES and value not in POLICY_NAMES[name]:
-            yield SettingFault((name,), f"must be {' or '.join(POLICY_NAMES[name])}")
+            names = POLICY_NAMES[name]
+            allowed = allowed_names(value, names, " or ".join(names))
+            yield SettingFault((name,), f"must be {allowed}")
         elif name == "net_arch":
             yield from _layer_faults(value, stacks)
         elif name == "optimizer_kwargs":
@@ -316,7 +319,8 @@ def stack_weights(settings: TrainSettings, inputs: int, outputs: int) -> int:
     if not stacks:
         return network_of(settings.network).weights(settings.network, inputs, outputs)
     ends = outputs if len(stacks) == 1 else 0  # of which of several is not known
-    return max(sum(map(mul, (inputs, *one), (*one, ends))) for one in stacks)
+    each: list[int] = [sum(map(mul, (inputs, *one), (*one, ends))) for one in stacks]
+    return max(each)
 
 
 def _policy_kwargs(settings: TrainSettings) -> Mapping[str, Any]:
