@@ -319,8 +319,8 @@ def stack_weights(settings: TrainSettings, inputs: int, outputs: int) -> int:
     if not stacks:
         return network_of(settings.network).weights(settings.network, inputs, outputs)
     ends = outputs if len(stacks) == 1 else 0  # of which of several is not known
-    each: list[int] = [sum(map(mul, (inputs, *one), (*one, ends))) for one in stacks]
-    return max(each)
+    largest: int = max(sum(map(mul, (inputs, *one), (*one, ends))) for one in stacks)
+    return largest
 
 
 def _policy_kwargs(settings: TrainSettings) -> Mapping[str, Any]:
