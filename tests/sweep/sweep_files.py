@@ -1,7 +1,11 @@
 """A small sweep and its curriculum, as files, for tests."""
 
+import uuid
 from pathlib import Path
 from typing import Any
+
+from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
+from aimbot_lab.tracking.run_folder import this_process
 
 CURRICULUM = """
 name: tiny
@@ -89,3 +93,20 @@ def changed(text: str, *pairs: tuple[str, str]) -> str:
 def params(**values: Any) -> dict[str, Any]:
     """Values by short names of rewards."""
     return {f"env.rewards.{name}": value for name, value in values.items()}
+
+
+class Watcher:
+    """Never stops a worker."""
+
+    def should_stop(self) -> bool:
+        return False
+
+    def progress(self, *_: Any) -> None:
+        pass
+
+
+def taken(queue: TrialQueue) -> Claim:
+    """The next trial, taken by a worker of its own."""
+    claim = queue.take(this_process(uuid.uuid4().hex, None))
+    assert claim is not None
+    return claim

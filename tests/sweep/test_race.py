@@ -1,13 +1,11 @@
 """Trials race to the goal: who has taken too many steps is given up, whoever died on the way."""
 
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from optuna.trial import TrialState
-from sweep_files import RACE, changed, write_sweep
+from sweep_files import RACE, Watcher, changed, taken, write_sweep
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep import trial as trial_module
@@ -18,7 +16,7 @@ from aimbot_lab.sweep.schedules import steps_allowed
 from aimbot_lab.sweep.space import view
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
-from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
+from aimbot_lab.sweep.trial_queue import TrialQueue
 from aimbot_lab.sweep.trial_runs import (
     TrainingMonitor,
     TrialScore,
@@ -26,19 +24,8 @@ from aimbot_lab.sweep.trial_runs import (
     WorkerContext,
 )
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.run_folder import this_process
 
 ALL_STEPS = 3000
-
-
-class Watcher:
-    """Never stops anything."""
-
-    def should_stop(self) -> bool:
-        return False
-
-    def progress(self, *_: Any) -> None:
-        pass
 
 
 class Trainings:
@@ -72,12 +59,6 @@ def record(tmp_path: Path) -> SweepRecord:
     storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "small", None))
     text = changed(RACE, ("best: 1, seeds: 2", "best: 1, seeds: 8"))
     return begin(storage, load_sweep(write_sweep(tmp_path, text)), resume=False)
-
-
-def taken(queue: TrialQueue) -> Claim:
-    claim = queue.take(this_process(uuid.uuid4().hex, None))
-    assert claim is not None
-    return claim
 
 
 @pytest.fixture
@@ -125,14 +106,13 @@ def test_a_later_training_is_stopped_by_all_steps_so_far(
     assert (trainings.begun, trainings.last_look) == (2, 1700)
 
 
-@pytest.mark.parametrize("dies_at", [500, 1600])
 def test_a_worker_that_dies_on_the_way_changes_nothing(
-    context: WorkerContext, monkeypatch: pytest.MonkeyPatch, dies_at: int
+    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever goes on from a checkpoint looks at other steps than the one before."""
     queue = context.record.search_queue()
     claim = taken(queue)
-    monkeypatch.setattr(trial_module, "measure", Trainings(None, dies_at=dies_at))
+    monkeypatch.setattr(trial_module, "measure", Trainings(None, dies_at=1600))
     with pytest.raises(SystemExit):
         run_trial(context, queue, claim, "search")
     queue.give_back(claim)

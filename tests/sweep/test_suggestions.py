@@ -123,7 +123,7 @@ def test_the_planted_rate_is_greatest_at_the_optimum(planted: LoadedSweep) -> No
 
 
 def test_a_sweep_finds_a_planted_optimum_better_than_chance(planted: LoadedSweep) -> None:
-    """True win rates at the best trial of 30, over ten sweeps of each sampler."""
+    """True win rates at the best trial of 30, over six sweeps of each sampler."""
 
     def found(sampler: str, seed: int) -> float:
         config = replace(planted.config, sampler=sampler, seed=seed, startup_trials=10)
@@ -132,10 +132,10 @@ def test_a_sweep_finds_a_planted_optimum_better_than_chance(planted: LoadedSweep
         return planted_rate(config, best.params)
 
     by_tpe, by_chance = (
-        [found(sampler, seed) for seed in range(10)] for sampler in ("tpe", "random")
+        [found(sampler, seed) for seed in range(6)] for sampler in ("tpe", "random")
     )
     assert statistics.fmean(by_tpe) > statistics.fmean(by_chance) + 0.1
-    assert sum(a > b for a, b in zip(by_tpe, by_chance, strict=True)) >= 8
+    assert sum(a > b for a, b in zip(by_tpe, by_chance, strict=True)) >= 5
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     (folder / "sweeps").mkdir()
     also = ("{best: 1,", "{best: 1, also: {greedy: {env.rewards.in_area: 50}},")
-    write_sweep(folder / "sweeps", changed(SWEEP, also)).rename(folder / "sweeps" / "small.yaml")
+    short = ("trials: 3", "trials: 3\noverrides: {train.total_steps: 512}")
+    write_sweep(folder / "sweeps", changed(SWEEP, also, short)).rename(
+        folder / "sweeps" / "small.yaml"
+    )
     return folder
 
 

@@ -16,7 +16,7 @@ CURRICULUM = """
 name: pole
 env: {world: gymnasium, id: CartPole-v1, num_envs: 4, win: {length_above: 30}}
 lessons: [{name: up, completion_criteria: {threshold: 0.99}}]
-train: {total_steps: 1024, n_steps: 32, batch_size: 64, n_epochs: 1, network: {layers: [8]}}
+train: {total_steps: 512, n_steps: 32, batch_size: 64, n_epochs: 1, network: {layers: [8]}}
 """
 SWEEP = """
 name: pole
@@ -63,7 +63,7 @@ def test_a_stopped_training_without_snapshots_begins_again_and_is_worth_the_same
     values = {"train.learning_rate": 1e-3}
     whole = measure(task_of(sweep, tmp_path / "whole", None, values), Watch())
     task = task_of(sweep, tmp_path / "broken", "sweep 1 search 0", values)
-    assert measure(task, Watch(stop_at=512)) is None
+    assert measure(task, Watch(stop_at=256)) is None
     again = measure(task, Watch())
     assert whole is not None
     assert again is not None
@@ -76,7 +76,7 @@ def test_a_stopped_training_without_snapshots_begins_again_and_is_worth_the_same
 FREE = """
 name: free
 env: {world: gymnasium, id: CartPole-v1, num_envs: 4}
-train: {total_steps: 3072, n_steps: 64, batch_size: 64, n_epochs: 4, network: {layers: [16]}}
+train: {total_steps: 2048, n_steps: 64, batch_size: 64, n_epochs: 4, network: {layers: [16]}}
 """
 RATES = """
 name: rates

@@ -50,7 +50,7 @@ def task_of(
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> LoadedSweep:
-    longer = changed(SWEEP, ("trials: 3", "trials: 3\noverrides: {train.total_steps: 4096}"))
+    longer = changed(SWEEP, ("trials: 3", "trials: 3\noverrides: {train.total_steps: 2048}"))
     return load_sweep(write_sweep(tmp_path, longer))
 
 
@@ -60,7 +60,7 @@ def test_a_stopped_training_goes_on_and_is_worth_the_same(
     unbroken = Watch()
     whole = measure(task_of(sweep, tmp_path / "whole", None), unbroken)
     task = task_of(sweep, tmp_path / "broken", "sweep 1 search 0")
-    assert measure(task, Watch(stop_at=2048)) is None
+    assert measure(task, Watch(stop_at=1024)) is None
     assert [run.record.key for run in resumable_runs(task.data_folder)] == [task.key]
     rest = Watch()
     again = measure(task, rest)
@@ -94,36 +94,24 @@ def test_rewards_change_the_training_and_not_what_it_is_scored_by(
 def test_steps_to_goal_says_whether_the_goal_was_reached(tmp_path: Path) -> None:
     scores = []
     for threshold in (0.01, 0.999):
-        given = f"4096, lessons.0.completion_criteria.threshold: {threshold}"
+        # Its last rollout reaches beyond the steps, which must not look like a difference.
+        given = f"2000, lessons.0.completion_criteria.threshold: {threshold}"
         sweep = load_sweep(write_sweep(tmp_path, changed(RACE, ("4096", given))))
         assert not sweep.config.maximizes
         scores.append(measure(task_of(sweep, tmp_path / "data", None), Watch()))
     passed, spent = scores
     assert passed is not None
     assert spent is not None
-    assert passed.value == passed.steps < 4096
-    assert spent.value == spent.steps == 4096
+    assert passed.value == passed.steps < 2000
+    assert spent.value == 2000
     assert (passed.censored, spent.censored) == (False, True)
-
-
-@pytest.mark.parametrize("n_steps", [32, 96])
-def test_trainings_that_never_pass_are_worth_the_same_whatever_their_rollouts(
-    tmp_path: Path, n_steps: int
-) -> None:
-    """The last rollout reaches beyond the steps, which must not look like a difference."""
-    given = "4096, lessons.0.completion_criteria.threshold: 0.999"
-    text = changed(RACE, ("4096", f"{given}, train.n_steps: {n_steps}"))
-    sweep = load_sweep(write_sweep(tmp_path, text))
-    score = measure(task_of(sweep, tmp_path / "data", None), Watch())
-    assert score is not None
-    assert (score.value, score.censored) == (4096, True)
 
 
 def test_a_training_that_is_given_up_leaves_no_checkpoints(
     sweep: LoadedSweep, tmp_path: Path
 ) -> None:
     task = task_of(sweep, tmp_path / "data", "sweep 1 search 0")
-    assert measure(task, Watch(stop_at=2048)) is None
+    assert measure(task, Watch(stop_at=1024)) is None
     assert resumable_runs(task.data_folder)
     delete_checkpoints(task)
     assert not resumable_runs(task.data_folder)

@@ -1,19 +1,16 @@
 """A trial that is given up is given up once, whoever died on the way, and trains no more."""
 
-import uuid
 from pathlib import Path
-from typing import Any
 
 import pytest
 from optuna.trial import TrialState
-from sweep_files import SWEEP, changed, write_sweep
+from sweep_files import SWEEP, Watcher, changed, taken, write_sweep
 
 from aimbot_lab.sweep import trial as trial_module
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import SweepRecord, begin
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
-from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_runs import (
     TrainingMonitor,
     TrialScore,
@@ -21,22 +18,11 @@ from aimbot_lab.sweep.trial_runs import (
     WorkerContext,
 )
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.run_folder import this_process
 
 HALVING = changed(
     SWEEP, ("trials: 3", "trials: 9\npruner: {kind: halving, first_steps: 500, reduction: 2}")
 )
 STEPS = 1000
-
-
-class Watcher:
-    """Never stops anything."""
-
-    def should_stop(self) -> bool:
-        return False
-
-    def progress(self, *_: Any) -> None:
-        pass
 
 
 class Trainings:
@@ -62,12 +48,6 @@ class Trainings:
 def record(tmp_path: Path) -> SweepRecord:
     storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "small", None))
     return begin(storage, load_sweep(write_sweep(tmp_path, HALVING)), resume=False)
-
-
-def taken(queue: TrialQueue) -> Claim:
-    claim = queue.take(this_process(uuid.uuid4().hex, None))
-    assert claim is not None
-    return claim
 
 
 @pytest.fixture

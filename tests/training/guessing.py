@@ -14,7 +14,7 @@ from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 from aimbot_lab.training.processes.exchange import Shards, permutations, usual_count
 
-STEPS, ROWS, UPDATES = 80, 8, 3
+STEPS, ROWS, UPDATES = 80, 8, 2
 BRANCHES = (3, 4)
 """Sizes of the choices, of those with masks too."""
 SPACES: dict[str, spaces.Space[Any]] = {
@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {
     "batch_size": 600,  # two pieces of samples; the second minibatch is smaller
     "n_epochs": 3,
     "ent_coef": 0.01,
-    "learning_rate": lambda left: 1e-3 * left,
+    "learning_rate": lambda left: 1e-3 * (0.5 + left),
     "seed": 1,
     "device": "cpu",
 }

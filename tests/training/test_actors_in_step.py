@@ -27,8 +27,9 @@ def played(number: int, *, state: bytes | None = None, **given: Any) -> tuple[An
     return ended, record
 
 
-@pytest.mark.parametrize("number", [1, 4])
-@pytest.mark.parametrize("variant", ["plain", "hybrid, masks, running statistics"])
+@pytest.mark.parametrize(
+    ("variant", "number"), [("plain", 1), ("hybrid, masks, running statistics", 4)]
+)
 def test_any_number_of_actors_in_step_ends_in_the_bits_of_one_process(
     variant: str, number: int
 ) -> None:
@@ -44,9 +45,8 @@ def test_any_number_of_actors_in_step_ends_in_the_bits_of_one_process(
 def test_actors_go_on_from_what_one_process_kept_and_it_from_theirs() -> None:
     one, kept = learned(plan(), 1)
     _, record = played(2)
-    for checkpoint in (kept.checkpoints[2], record.checkpoints[2]):
-        ended, _ = played(4, state=checkpoint.state)
-        assert {ended.state_sha256} == one.sha256
+    ended, _ = played(4, state=kept.checkpoints[2].state)
+    assert {ended.state_sha256} == one.sha256
     resumed, _ = learned(plan(), 1, state=record.checkpoints[1].state)
     assert resumed.sha256 == one.sha256
 
@@ -61,7 +61,7 @@ def test_a_stop_while_the_learner_waits_counts_nothing_of_the_rollout() -> None:
     made, record = plan(actors=ActorSettings(number=2)), Record()
     ended = Training(made, group=OwnActors()).learn(record, SilentObserver(), should_stop)
     assert ended.stopped
-    assert ended.steps in (0, 512, 1024, 1536)
+    assert ended.steps in (0, 512, 1024)
 
 
 @pytest.mark.campaign

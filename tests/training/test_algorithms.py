@@ -37,7 +37,7 @@ BY_NUMBERS = {"sac": SAC, "td3": TD3, "ddpg": DDPG, "tqc": TQC, "crossq": CrossQ
 
 
 def learned(algo: str) -> tuple[Training, Sink]:
-    training, sink = Training(plan(algo)), Sink()
+    training, sink = Training(plan(algo, total_steps=1024)), Sink()
     training.learn(sink, SilentObserver(), lambda: False)
     return training, sink
 
@@ -54,9 +54,9 @@ def test_an_algorithm_trains_reports_and_its_saved_agent_acts_the_same(
 ) -> None:
     training, sink = learned(algo)
     assert type(training.model) is CLASSES[algo]
-    assert training.model.num_timesteps == 3072
+    assert training.model.num_timesteps == 1024
     step, metrics = sink.logged[-1]
-    assert step == 3072
+    assert step == 1024
     assert any(name.startswith("train/") for name in metrics), sorted(metrics)
     assert set(training.save_agents(tmp_path)) == {"last", "best"}
     loaded = load_agent(tmp_path / "last")
@@ -67,16 +67,6 @@ def test_an_algorithm_trains_reports_and_its_saved_agent_acts_the_same(
         loaded.agent.act(observations, temperature=LIKELIEST), training.env._actions
     )
     assert loaded.train == training.plan.train
-
-
-@pytest.mark.parametrize("algo", ["ppo", "dqn", "hybrid_ppo"])
-def test_an_algorithm_repeats_itself_from_its_seed(algo: str) -> None:
-    short = plan(algo, total_steps=1024)
-    first, second = (
-        Training(short).learn(Sink(), SilentObserver(), lambda: False).state_sha256
-        for _ in range(2)
-    )
-    assert first == second
 
 
 def test_every_hyper_parameter_means_something_to_some_algorithm() -> None:
@@ -204,7 +194,7 @@ SWITCHES = [
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_a_switched_agent_plays_as_it_was_trained(switches: Any, tmp_path: Path) -> None:
-    training = Training(plan("hybrid_ppo", **switches))
+    training = Training(plan("hybrid_ppo", total_steps=1024, **switches))
     training.learn(Sink(), SilentObserver(), lambda: False)
     training.save_agents(tmp_path)
     agent = load_agent(tmp_path / "last").agent
@@ -221,7 +211,7 @@ def test_a_switched_agent_plays_as_it_was_trained(switches: Any, tmp_path: Path)
 
 def test_hybrid_ppo_with_nothing_switched_on_is_ppo() -> None:
     states = {
-        algo: Training(plan(algo, **more))
+        algo: Training(plan(algo, total_steps=1024, **more))
         .learn(Sink(), SilentObserver(), lambda: False)
         .state_sha256
         for algo, more in (("ppo", {}), ("hybrid_ppo", {"engine": "torch"}))

@@ -43,7 +43,7 @@ def test_no_gradient_crosses_the_beginning_of_a_chunk() -> None:
 def test_gradients_of_every_weight_of_a_whole_network_are_finite_differences() -> None:
     """With episodes that begin within chunks, and states that chunks begin with."""
     shape = MemoryShape(3, LENGTH, own_critic=True)
-    model = recall(2, shape, rows=ROWS, n_steps=STEPS, batch_size=ROWS * STEPS)
+    model = recall(2, shape, rows=ROWS, units=4, n_steps=STEPS, batch_size=ROWS * STEPS)
     policy: Any = first_rollout(model).policy
     policy.double()
     policy.features_extractor.register_forward_hook(lambda _, __, features: features.double())

@@ -174,12 +174,12 @@ def test_a_training_repeats_itself_whatever_the_number_of_threads(switches: Any)
         network = {"layers": (64, 64)}
         given = plan("hybrid_ppo", engine="fused", network=network, **switches, **threads)
         env = replace(given.env, num_envs=150)  # pieces that fill no workspace
-        given = replace(given, env=env, train=replace(given.train, total_steps=15_000))
+        given = replace(given, env=env, train=replace(given.train, total_steps=9600))
         return Training(given).learn(Sink(), SilentObserver(), lambda: False).state_sha256
 
     before = th.get_num_threads()
     try:
-        states = {state_after(torch_threads=threads) for threads in (1, 1, 2, 3)}
+        states = {state_after(torch_threads=threads) for threads in (1, 2, 3)}
     finally:
         th.set_num_threads(before)
     assert len(states) == 1

@@ -1,7 +1,7 @@
 """Learners that explore are judged by what they do without it."""
 
 import pytest
-from tiny_training import Sink, plan
+from tiny_training import Listener, Sink, plan
 
 from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
@@ -15,14 +15,6 @@ from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gorge.settings import GorgeRewardWeights, GorgeSettings
 
 NEAR = {"walk": (1.0, 0.0, 0.0, 0.0, 0.0)}
-
-
-class Watcher(SilentObserver):
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def notice(self, text: str) -> None:
-        self.told.append(text)
 
 
 def walking(*, finish: float = 1.0, total_steps: int = 64_000, **criteria: object) -> TrainingPlan:
@@ -40,25 +32,25 @@ def walking(*, finish: float = 1.0, total_steps: int = 64_000, **criteria: objec
     return TrainingPlan(1, env, (lesson,), train)
 
 
-def learned(plan: TrainingPlan) -> tuple[Training, Watcher, str]:
-    training, watcher = Training(plan), Watcher()
+def learned(plan: TrainingPlan) -> tuple[Training, Listener, str]:
+    training, watcher = Training(plan), Listener()
     ended = training.learn(Sink(), watcher, lambda: False)
     return training, watcher, ended.state_sha256
 
 
 def test_a_lesson_that_exploration_wins_is_not_passed_by_an_agent_that_learned_nothing() -> None:
-    training, watcher, _ = learned(walking(finish=0.0))
+    training, watcher, _ = learned(walking(finish=0.0, total_steps=16_000))
     assert not training.progress.finished
-    assert "without exploration it won" in watcher.told[0]
-    trusting, watcher, _ = learned(walking(finish=0.0, greedy_proof=False))
+    assert "without exploration it won" in watcher.notices[0]
+    trusting, watcher, _ = learned(walking(finish=0.0, total_steps=16_000, greedy_proof=False))
     assert trusting.progress.finished
-    assert watcher.told == []
+    assert watcher.notices == []
 
 
 def test_the_agent_of_a_passed_lesson_wins_without_exploration() -> None:
     training, watcher, sha = learned(walking(threshold=0.3))
     assert training.progress.finished
-    assert watcher.told[-1].endswith("which proves the lesson as well")
+    assert watcher.notices[-1].endswith("which proves the lesson as well")
     play = greedy_play(training.plan, training.model, should_stop=lambda: False)
     assert play is not None
     won = [outcome.won for outcome in play(Scenario({"walk": 1.0}, NEAR), 300)]
@@ -110,6 +102,6 @@ def test_episodes_that_never_end_are_lost_by_their_reward_as_well(
     training = Training(
         walking(measure="reward", reward_range=(0.0, 200.0), threshold=1.0, total_steps=16_000)
     )
-    training.learn(Sink(), watcher := Watcher(), lambda: False)
+    training.learn(Sink(), watcher := Listener(), lambda: False)
     assert not training.progress.finished
-    assert "without exploration it won 0 of" in watcher.told[0]
+    assert "without exploration it won 0 of" in watcher.notices[0]

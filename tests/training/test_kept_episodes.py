@@ -40,7 +40,7 @@ class Texts:
 def two_lessons(algo: str) -> TrainingPlan:
     first = Lesson(name="near", targets={"goto": 1.0}, completion_criteria=EASY)
     env = ArenaSettings(num_envs=16, goto_win_radius=12.0, time_limit=2.0)
-    tiny = plan(algo)
+    tiny = plan(algo, total_steps=2048)
     return replace(tiny, env=env, lessons=(first, replace(tiny.lessons[0], name="far")))
 
 
@@ -49,23 +49,20 @@ def learned(chosen: TrainingPlan, links: RunLinks) -> TrainingOutcome:
 
 
 @pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "dqn"])
-def test_every_lesson_leaves_replays_that_play_as_recorded(tmp_path: Path, algo: str) -> None:
-    texts = Texts()
-    learned(two_lessons(algo), RunLinks(replays=texts))
+def test_every_lesson_leaves_replays_that_play_as_recorded_and_hold_what_the_agent_thought(
+    tmp_path: Path, algo: str
+) -> None:
+    texts, training = Texts(), Training(two_lessons(algo))
+    training.learn(Sink(), SilentObserver(), lambda: False, links=RunLinks(replays=texts))
     found = texts.replays(tmp_path)
     assert {"replays/lesson-01-first.json", "replays/lesson-02-first.json"} <= found.keys()
     for name, replay in found.items():
         assert replay.about["lesson_name"] == ("near" if "-01-" in name else "far")
+        assert int(replay.episode.start["scenario"][0]) == (1 if "-01-" in name else 2)
         if "first" not in name:
             assert ("-won" in name) == replay.episode.result.won
     assert len({replay.trajectory_sha256 for replay in found.values()}) > 2
-
-
-@pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "dqn"])
-def test_a_replay_holds_what_the_agent_thought(tmp_path: Path, algo: str) -> None:
-    texts, training = Texts(), Training(two_lessons(algo))
-    training.learn(Sink(), SilentObserver(), lambda: False, links=RunLinks(replays=texts))
-    replay = texts.replays(tmp_path)["replays/lesson-02-first.json"]
+    replay = found["replays/lesson-02-first.json"]
     assert replay.about["judged_at_step"] == training.model.num_timesteps
     if algo == "dqn":
         assert replay.mind is None
@@ -100,17 +97,6 @@ def test_a_network_of_nan_thinks_nothing(algo: str) -> None:
         for weights in policy.parameters():
             weights.fill_(np.nan)
     assert agent.mind(seen, masks) is None
-
-
-def test_a_replay_of_a_later_lesson_began_in_it(tmp_path: Path) -> None:
-    texts = Texts()
-    learned(two_lessons("ppo"), RunLinks(replays=texts))
-    numbers = {
-        name: int(replay.episode.start["scenario"][0])
-        for name, replay in texts.replays(tmp_path).items()
-    }
-    assert {number for name, number in numbers.items() if "-01-" in name} == {1}
-    assert {number for name, number in numbers.items() if "-02-" in name} == {2}
 
 
 def test_replays_change_nothing_about_the_training() -> None:

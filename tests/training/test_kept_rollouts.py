@@ -119,7 +119,9 @@ def test_what_is_kept_by_itself_changes_nothing_to_the_bit() -> None:
 def test_an_update_reports_the_share_that_dual_clip_touches() -> None:
     sink = Sink()
     settings = {"dual_clip": 1.01, "learning_rate": 0.05, "samples": SamplesSettings(keep=KEEP)}
-    Training(plan("hybrid_ppo", **settings)).learn(sink, SilentObserver(), lambda: False)
+    Training(plan("hybrid_ppo", total_steps=1536, **settings)).learn(
+        sink, SilentObserver(), lambda: False
+    )
     shares = [metrics["train/dual_clip_fraction"] for _, metrics in sink.logged]
     assert 0 < max(shares) < 1
     sink = Sink()

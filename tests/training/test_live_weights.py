@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_training import Asked, Sink
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, WeightChange
@@ -112,10 +113,9 @@ def test_an_impossible_change_changes_nothing_and_says_why(
     with pytest.raises(ConfigurationError, match=fault):
         play.live.change(change)
     assert play.progress.state() == before
-    answers: dict[str, Mapping[str, Any]] = {}
-    play.live.answer(Asked([change._asdict(), 7], answers))
-    assert fault in answers["0"]["error"]
-    assert "not a change of weights" in answers["1"]["error"]
+    play.live.answer(asked := Asked(change._asdict(), 7))
+    assert fault in asked.answers["0"]["error"]
+    assert "not a change of weights" in asked.answers["1"]["error"]
 
 
 def test_locks_hold_and_moves_of_one_change_hold_each_other() -> None:
@@ -131,47 +131,9 @@ def test_locks_hold_and_moves_of_one_change_hold_each_other() -> None:
     assert play.progress.mix.weights("goto").weights[0] == 0.2
 
 
-class Asked:
-    """Requests that come all at once."""
-
-    def __init__(self, documents: Sequence[Any], answers: dict[str, Mapping[str, Any]]) -> None:
-        self._waiting = {str(number): one for number, one in enumerate(documents)}
-        self.answers = answers
-        self.kept: list[tuple[int, Any]] = []
-
-    def keep_change(self, step: int, document: Mapping[str, Any]) -> None:
-        self.kept.append((step, document))
-
-    def changes(self) -> Sequence[tuple[int, Any]]:
-        return self.kept
-
-    def requests(self) -> Sequence[tuple[str, Any]]:
-        return list(self._waiting.items())
-
-    def answer(self, key: str, document: Mapping[str, Any]) -> None:
-        self.answers[key] = document
-        del self._waiting[key]
-
-
-class Sink:
-    def __init__(self) -> None:
-        self.metrics: dict[str, float] = {}
-        self.files: dict[str, bytes] = {}
-
-    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
-        self.metrics = metrics
-
-    def grow(self, name: str, text: str, *, place: int) -> bool:
-        self.files[name] = self.files.get(name, b"")[:place] + text.encode()
-        return True
-
-    def sync(self) -> None:
-        pass
-
-
 def small_plan() -> TrainingPlan:
     train = TrainSettings(
-        total_steps=8192,
+        total_steps=4096,
         n_steps=16,
         batch_size=512,
         n_epochs=1,
@@ -182,16 +144,13 @@ def small_plan() -> TrainingPlan:
 
 def test_a_training_does_what_is_asked_and_records_it() -> None:
     training, sink = Training(small_plan()), Sink()
-    answers: dict[str, Mapping[str, Any]] = {}
-    asked = Asked([HARD._asdict()], answers)
-    training.learn(
-        sink, SilentObserver(), lambda: False, links=RunLinks(record=sink, requests=asked)
-    )
-    assert answers["0"]["weights"] == (0, 0, 0, 0, 1)
-    assert answers["0"]["step"] == 0
-    assert sink.metrics[names.cell_share("goto", 5)] == 1.0
-    assert b'"kind": "weights"' in sink.files["events.jsonl"]
-    rows = sink.files["episodes.csv"].decode().splitlines()[1:]
+    links = RunLinks(record=sink, requests=(asked := Asked(HARD._asdict())))
+    training.learn(sink, SilentObserver(), lambda: False, links=links)
+    assert asked.answers["0"]["weights"] == (0, 0, 0, 0, 1)
+    assert asked.answers["0"]["step"] == 0
+    assert sink.logged[-1][1][names.cell_share("goto", 5)] == 1.0
+    assert '"kind": "weights"' in sink.files["events.jsonl"]
+    rows = sink.files["episodes.csv"].splitlines()[1:]
     assert {row.split(",")[3] for row in rows[:ROWS]} == {"1"}
     assert {row.split(",")[3] for row in rows[ROWS:]} == {"5"}
 
@@ -214,7 +173,7 @@ def test_a_change_after_the_last_checkpoint_is_made_again_at_its_step(tmp_path: 
             begun, self.begun = self.begun, True
             return super().requests() if begun else []
 
-    def learned(training: Training) -> tuple[str, bytes]:
+    def learned(training: Training) -> tuple[str, str]:
         sink = Sink()
         links = RunLinks(record=sink, requests=Later(tmp_path), checkpoints=first)
         ended = training.learn(sink, SilentObserver(), lambda: False, links=links)
@@ -235,24 +194,23 @@ def test_a_change_after_the_last_checkpoint_is_made_again_at_its_step(tmp_path: 
 
 def test_weights_of_targets_move_and_a_target_without_weight_is_drawn_no_more() -> None:
     play = Play([lesson(targets={"goto": 3.0, "free": 1.0})])
-    answers: dict[str, Mapping[str, Any]] = {}
     play.steps(25)
-    play.live.answer(Asked([WeightChange(None, (("free", 1.0),)).as_json()], answers))
+    play.live.answer(asked := Asked(WeightChange(None, (("free", 1.0),)).as_json()))
     play.steps(60)
     first, second = (
         {cell.target for number, cell in play.ended if number == wanted and cell}
         for wanted in (1, 2)
     )
     assert (first, second) == ({"goto", "free"}, {"free"})
-    assert answers["0"] == {
+    assert asked.answers["0"] == {
         **{"step": 25 * ROWS, "lesson": 1, "targets": ("goto", "free")},
         **{"weights": (0.0, 1.0), "locked": (False, False)},
     }
     assert play.events.count('"kind": "targets"') == 1
     locking = WeightChange(None, (("goto", 0.5),), lock=("goto",))
-    play.live.answer(Asked([locking.as_json()], answers))
-    assert answers["0"]["weights"] == (0.5, 0.5)
-    assert answers["0"]["locked"] == (True, False)
+    play.live.answer(asked := Asked(locking.as_json()))
+    assert asked.answers["0"]["weights"] == (0.5, 0.5)
+    assert asked.answers["0"]["locked"] == (True, False)
     resumed = Play([lesson(targets={"goto": 3.0, "free": 1.0})])
     resumed.progress.resume(json.loads(json.dumps(play.progress.state())))
     assert resumed.progress.scenario == play.progress.scenario
@@ -275,9 +233,8 @@ def test_an_impossible_change_of_targets_changes_nothing_and_says_why(
 ) -> None:
     play = Play([lesson(targets={"goto": 3.0, "free": 1.0})])
     before = play.progress.state()
-    answers: dict[str, Mapping[str, Any]] = {}
-    play.live.answer(Asked([{"kind": "targets", **change}], answers))
-    assert fault in answers["0"]["error"]
+    play.live.answer(asked := Asked({"kind": "targets", **change}))
+    assert fault in asked.answers["0"]["error"]
     assert play.progress.state() == before
 
 

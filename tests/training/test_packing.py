@@ -67,7 +67,7 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(plain)
 def test_plain_values_come_back_to_the_bit(tree: object) -> None:
     # By text, because NaN is not equal to itself.

@@ -26,16 +26,17 @@ def evaluations(sink: Sink) -> dict[int, dict[str, float]]:
 
 @pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "dqn"])
 def test_the_training_is_the_same_to_the_bit(algo: str) -> None:
-    without, _ = learned(plan(algo))
-    with_it, sink = learned(replace(plan(algo), evaluation=WITH))
+    short = plan(algo, total_steps=1024)
+    without, _ = learned(short)
+    with_it, sink = learned(replace(short, evaluation=replace(WITH, every=512)))
     assert with_it == without
     assert len(evaluations(sink)) >= 3
 
 
 def test_points_come_before_training_every_so_many_steps_and_at_the_end() -> None:
-    _, sink = learned(replace(plan("ppo", total_steps=3584), evaluation=WITH))
+    _, sink = learned(replace(plan("ppo", total_steps=2560), evaluation=WITH))
     found = evaluations(sink)
-    assert list(found) == [0, EVERY, 2 * EVERY, 3 * EVERY, 3584]
+    assert list(found) == [0, EVERY, 2 * EVERY, 2560]
     for metrics in found.values():
         assert set(metrics) == {
             "eval/win_rate",
@@ -49,11 +50,11 @@ def test_points_come_before_training_every_so_many_steps_and_at_the_end() -> Non
 
 def test_a_resumed_training_goes_on_with_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # a checkpoint at every rollout
-    evaluated = replace(plan("ppo", total_steps=4096), evaluation=replace(WITH, every=512))
+    evaluated = replace(plan("ppo", total_steps=1536), evaluation=replace(WITH, every=512))
     kept, whole, after = Keeper(), Sink(), Sink()
     Training(evaluated).learn(whole, SilentObserver(), lambda: False, links=kept.links)
     last = kept.checkpoints[len(kept.checkpoints) // 2]
-    assert 0 < last.step < 4096
+    assert 0 < last.step < 1536
     resumed = Training(evaluated)
     resumed.resume(last.state)
     resumed.learn(after, SilentObserver(), lambda: False)

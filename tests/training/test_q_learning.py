@@ -74,7 +74,7 @@ def best_lake_values(gamma: float) -> np.ndarray:
 
 
 def test_a_table_of_a_frozen_lake_converges_to_value_iterations() -> None:
-    given = {"gamma": 0.9, "learning_rate": 1.0, "reward_scale": 1.0, "total_steps": 16_000}
+    given = {"gamma": 0.9, "learning_rate": 1.0, "reward_scale": 1.0, "total_steps": 10_000}
     training = Training(plan(LAKE, "task", **given, options={"exploration_final_eps": 1.0}))
     learned(training)
     np.testing.assert_allclose(training.model.policy.values, best_lake_values(0.9), atol=1e-6)

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,15 +37,16 @@ EVERYTHING = {
 }
 VARIANTS: Mapping[str, dict[str, Any]] = {
     "ppo": {},
-    "dqn": {"options": {"exploration_fraction": 0.9, "target_update_interval": 48 * 16}},
-    "dqn, buffer overwritten": {"algo": "dqn", "options": {"buffer_size": 1300}},
+    "dqn, buffer overwritten": {
+        "algo": "dqn",
+        "options": {
+            "exploration_fraction": 0.9,
+            "target_update_interval": 48 * 16,
+            "buffer_size": 1300,
+        },
+    },
     "qrdqn, running statistics": {"algo": "qrdqn", "network": RUNNING, "reward_scale": "running"},
     "hybrid_ppo, all switches": EVERYTHING,
-    "hybrid_ppo, target and units": {
-        **EVERYTHING,
-        "target": "attention",
-        "network": NetworkSettings(layers=(8,), units=UnitsSettings(layers=(8,))),
-    },
     "hybrid_ppo, memory and all": {
         **EVERYTHING,
         "target": "attention",
@@ -85,7 +87,7 @@ def _checkpoints_at_every_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def variant(name: str) -> TrainingPlan:
-    given = {"algo": name, **VARIANTS[name]}
+    given = {"algo": name, "total_steps": 2048, **VARIANTS[name]}
     made = plan(given.pop("algo"), **given)
     if made.train.target != "none":
         units = ObservationSettings(units=True)
@@ -115,53 +117,57 @@ def disturb() -> None:
     th.manual_seed(99)
 
 
+@cache
+def unbroken(name: str) -> tuple[Ended, Keeper]:
+    """What a variant ends in, with its checkpoints."""
+    keeper = Keeper()
+    return learn(Training(variant(name)), keeper), keeper
+
+
 @pytest.mark.parametrize("name", VARIANTS)
 def test_from_any_rollout_the_training_ends_as_the_unbroken_one(name: str) -> None:
-    keeper = Keeper()
-    unbroken = learn(Training(variant(name)), keeper)
+    ended, keeper = unbroken(name)
     steps = [checkpoint.step for checkpoint in keeper.checkpoints]
-    assert steps[:6] == list(range(0, 3072, 512))  # and of its end, where the goal is not reached
-    for checkpoint in (keeper.checkpoints[number] for number in (0, 5)):
-        training = Training(variant(name))
-        training.resume(checkpoint.state, keeper.parts.__getitem__)
+    assert steps == list(range(0, 2560, 512))  # and of its end, where the goal is not reached
+    for number in (0, 3) if name == "ppo" else (3,):
+        checkpoint = keeper.checkpoints[number]
+        training = keeper.resumed(Training(variant(name)), checkpoint)
         disturb()
         resumed = learn(training)
-        rest = [line for line in unbroken.logged if line[0] > checkpoint.step]
-        assert resumed == unbroken._replace(logged=rest)
+        rest = [line for line in ended.logged if line[0] > checkpoint.step]
+        assert resumed == ended._replace(logged=rest)
 
 
 def test_from_its_last_rollout_a_training_reaches_its_goal_as_the_unbroken_one() -> None:
+    """No checkpoint is kept of its end."""
     easy = CompletionCriteria(threshold=0.002, min_lesson_length=40)
     lesson = Lesson(name="easy", targets={"goto": 1.0}, completion_criteria=easy)
     made = replace(plan("ppo"), lessons=(lesson,))
     keeper = Keeper()
-    unbroken = learn(Training(made), keeper)
+    ended = learn(Training(made), keeper)
     last = keeper.checkpoints[-1]
-    assert 0 < last.step == unbroken.steps - 512
+    assert 0 < last.step == ended.steps - 512
     training = Training(made)
     training.resume(last.state)
-    rest = [line for line in unbroken.logged if line[0] > last.step]
-    assert learn(training) == unbroken._replace(logged=rest)
+    rest = [line for line in ended.logged if line[0] > last.step]
+    assert learn(training) == ended._replace(logged=rest)
 
 
 @pytest.mark.parametrize("part", ["env", "progress", "model", "random", "report"])
 def test_every_part_of_a_checkpoint_is_needed(part: str) -> None:
-    keeper = Keeper()
     # The kernels draw by row and step; the global generators are torch's.
-    made = variant("ppo" if part == "random" else "hybrid_ppo, all switches")
-    unbroken = learn(Training(made), keeper)
+    name = "ppo" if part == "random" else "hybrid_ppo, all switches"
+    ended, keeper = unbroken(name)
     early, late = (unpack(keeper.checkpoints[index].state) for index in (1, -2))
-    training = Training(made)
+    training = Training(variant(name))
     training.resume(pack({**late, part: early[part]}))
-    resumed = learn(training)
-    rest = [line for line in unbroken.logged if line[0] > keeper.checkpoints[-2].step]
-    assert resumed != unbroken._replace(logged=rest)
+    rest = [line for line in ended.logged if line[0] > keeper.checkpoints[-2].step]
+    assert learn(training) != ended._replace(logged=rest)
 
 
 def test_the_best_agent_so_far_is_kept_until_there_is_a_better_one() -> None:
-    keeper, made = Keeper(), plan("ppo")
-    learn(Training(made), keeper)
-    state = unpack(keeper.checkpoints[-1].state)
+    made = variant("ppo")
+    state = unpack(unbroken("ppo")[1].checkpoints[-1].state)
     for rank, expected in (((9, 1.0), {"step": -7}), ((-1, 0.0), None)):
         state["best"].update(rank=rank, about={"step": -7})
         training = Training(made)
@@ -171,20 +177,17 @@ def test_the_best_agent_so_far_is_kept_until_there_is_a_better_one() -> None:
 
 
 def test_the_best_agent_is_looked_for_as_seldom_as_before() -> None:
-    keeper, made = Keeper(), plan("ppo")
-    learn(Training(made), keeper)
-    state = unpack(keeper.checkpoints[1].state)
+    state = unpack(unbroken("ppo")[1].checkpoints[1].state)
     state["best_offers"]["last_step"] = 10_000
     state["best"].update(rank=(-1, 0.0), about={})
-    training = Training(made)
+    training = Training(variant("ppo"))
     training.resume(pack(state))
     learn(training)
-    assert training._best.about["step"] == 3072
+    assert training._best.about["step"] == 2048
 
 
 def test_a_stop_forgets_the_rollout_that_it_broke_off() -> None:
     made, keeper, sink = variant("ppo"), Keeper(), Sink()
-    unbroken = learn(Training(made))
     stopped = Training(made)
     calls = iter(range(1000))
     outcome = stopped.learn(sink, SilentObserver(), lambda: next(calls) > 75, links=keeper.links)
@@ -195,16 +198,7 @@ def test_a_stop_forgets_the_rollout_that_it_broke_off() -> None:
     assert outcome.state_sha256 == state_sha256(stopped.model, kept["progress"])
     training = Training(made)
     training.resume(keeper.checkpoints[-1].state)
-    assert learn(training).sha256 == unbroken.sha256
-
-
-def test_more_steps_bring_what_a_longer_training_would_have_had() -> None:
-    keeper, longer = Keeper(), plan("ppo", total_steps=5120)
-    learn(Training(plan("ppo")), keeper)
-    training = Training(longer)
-    training.resume(keeper.checkpoints[-1].state)
-    extended, unbroken = learn(training), learn(Training(longer))
-    assert (extended.sha256, extended.steps) == (unbroken.sha256, unbroken.steps)
+    assert learn(training).sha256 == unbroken("ppo")[0].sha256
 
 
 CONSTANT: Mapping[str, dict[str, Any]] = {
@@ -222,25 +216,18 @@ def test_more_steps_after_the_end_go_on_there_and_bring_what_a_longer_training_h
     lesson = Lesson(name="hard", targets={"goto": 1.0}, completion_criteria=goal)
     short, longer = (
         replace(plan(algo, total_steps=steps, **CONSTANT[algo]), lessons=(lesson,))
-        for steps in (1024, 2560)
+        for steps in (1024, 2048)
     )
     keeper = Keeper()
-    ended, unbroken = learn(Training(short), keeper), learn(Training(longer))
+    ended, whole = learn(Training(short), keeper), learn(Training(longer))
     last = keeper.checkpoints[-1]
     assert last.step == ended.steps == 1024
     training = Training(longer)
     training.resume(last.state, keeper.parts.__getitem__)
     disturb()
     extended = learn(training)
-    assert (extended.sha256, extended.steps) == (unbroken.sha256, unbroken.steps)
+    assert (extended.sha256, extended.steps) == (whole.sha256, whole.steps)
     assert all(step > ended.steps for step, _ in extended.logged)
-
-
-def test_a_training_that_reached_its_goal_keeps_no_checkpoint_of_its_end() -> None:
-    keeper, easy = Keeper(), CompletionCriteria(threshold=0.002, min_lesson_length=40)
-    lesson = Lesson(name="easy", targets={"goto": 1.0}, completion_criteria=easy)
-    ended = learn(Training(replace(plan("ppo"), lessons=(lesson,))), keeper)
-    assert keeper.checkpoints[-1].step < ended.steps
 
 
 def test_what_schedules_jump_to_with_more_steps_is_told() -> None:
@@ -262,22 +249,19 @@ def test_what_schedules_jump_to_with_more_steps_is_told() -> None:
 
 def test_a_larger_replay_buffer_takes_what_the_smaller_one_held() -> None:
     keeper = Keeper()
-    learn(Training(plan("dqn", options={"buffer_size": 1280})), keeper)
-    training = Training(plan("dqn", total_steps=5120, options={"buffer_size": 2560}))
+    learn(Training(plan("dqn", total_steps=1024, options={"buffer_size": 640})), keeper)
+    training = Training(plan("dqn", total_steps=2048, options={"buffer_size": 1280}))
     training.resume(keeper.checkpoints[-1].state, keeper.parts.__getitem__)
     buffer = training.model.replay_buffer
     assert buffer.pos == (keeper.checkpoints[-1].step // 16) % buffer.buffer_size
-    assert learn(training).steps == 5120
+    assert learn(training).steps == 2048
 
 
 def test_seconds_go_on_where_they_were() -> None:
-    keeper = Keeper()
-    training = Training(plan("ppo"))
-    first = training.learn(Sink(), SilentObserver(), lambda: False, links=keeper.links)
-    state = unpack(keeper.checkpoints[-1].state)
-    assert 0 < state["report"]["seconds"] <= first.seconds
+    state = unpack(unbroken("ppo")[1].checkpoints[-1].state)
+    assert 0 < state["report"]["seconds"] < 1000.0
     state["report"]["seconds"] += 1000.0
-    training = Training(plan("ppo"))
+    training = Training(variant("ppo"))
     training.resume(pack(state))
     again = training.learn(Sink(), SilentObserver(), lambda: False)
     assert again.seconds > 1000.0
@@ -294,17 +278,14 @@ def test_seconds_go_on_where_they_were() -> None:
     ],
 )
 def test_a_checkpoint_of_something_else_is_refused(spoil: Any) -> None:
-    keeper = Keeper()
-    learn(Training(plan("ppo", total_steps=512)), keeper)
+    first = unbroken("ppo")[1].checkpoints[0]
     with pytest.raises(LabError, match="the checkpoint does not fit this training: "):
-        Training(plan("ppo", total_steps=512)).resume(spoil(keeper.checkpoints[0].state))
+        Training(variant("ppo")).resume(spoil(first.state))
 
 
 def test_a_checkpoint_of_another_network_is_refused() -> None:
-    keeper = Keeper()
-    learn(Training(plan("ppo", total_steps=512)), keeper)
     with pytest.raises(LabError, match="does not fit"):
-        Training(plan("dqn", total_steps=512)).resume(keeper.checkpoints[0].state)
+        Training(plan("dqn")).resume(unbroken("ppo")[1].checkpoints[0].state)
 
 
 def test_rollouts_that_are_over_in_no_time_share_a_checkpoint(
@@ -312,8 +293,8 @@ def test_rollouts_that_are_over_in_no_time_share_a_checkpoint(
 ) -> None:
     monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1e-9)
     keeper = Keeper()
-    learn(Training(plan("ppo")), keeper)
-    assert [checkpoint.step for checkpoint in keeper.checkpoints] == [0, 3072]  # begin and end
+    learn(Training(plan("ppo", total_steps=2048)), keeper)
+    assert [checkpoint.step for checkpoint in keeper.checkpoints] == [0, 2048]  # begin and end
     often = Keeper()
-    learn(Training(plan("ppo", checkpoint_every=1000)), often)
-    assert [checkpoint.step for checkpoint in often.checkpoints] == [0, 1024, 2048, 3072]
+    learn(Training(plan("ppo", total_steps=2048, checkpoint_every=1000)), often)
+    assert [checkpoint.step for checkpoint in often.checkpoints] == [0, 1024, 2048]

@@ -1,13 +1,12 @@
 """What is decided takes effect where a rollout begins; settings at the far ends."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from test_greedy_episodes import walking
-from tiny_training import ROWS, Keeper, Sink, plan
+from tiny_training import ROWS, Asked, Keeper, Listener, Sink, plan
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.evidence import Outcome, StartOrder
@@ -30,29 +29,25 @@ ROLLOUT = 32 * ROWS
 EASY = CompletionCriteria(measure="progress", threshold=0.05, min_lesson_length=30)
 
 
-class Record:
-    """Keeps what grows, with the step of the training at which it did, and its checkpoints."""
+class Record(Sink):
+    """Notes the step of the training at which it grew, and keeps its checkpoints."""
 
     def __init__(self, training: Training) -> None:
+        super().__init__()
         self._training = training
-        self.files: dict[str, bytes] = {}
         self.grew_at: set[int] = set()
         self.checkpoints: list[Checkpoint] = []
 
     def grow(self, name: str, text: str, *, place: int) -> bool:
-        self.files[name] = self.files.get(name, b"")[:place] + text.encode()
         self.grew_at.add(self._training.model.num_timesteps)
-        return True
-
-    def sync(self) -> None:
-        pass
+        return super().grow(name, text, place=place)
 
     def keep(self, checkpoint: Checkpoint) -> None:
         self.checkpoints.append(checkpoint)
 
     @property
     def kept(self) -> KeptRecord:
-        texts = (self.files.get(name, b"").decode() for name in (EPISODES_NAME, EVENTS_NAME))
+        texts = (self.files.get(name, "") for name in (EPISODES_NAME, EVENTS_NAME))
         return read_record(*texts)
 
 
@@ -90,9 +85,9 @@ def test_a_lesson_passed_within_a_rollout_gives_way_where_the_next_begins(algo: 
 
 
 def test_the_last_rollout_counts_and_one_that_passes_the_last_lesson_is_learned_from() -> None:
-    whole = Training(plan("ppo"))
+    whole = Training(plan("ppo", total_steps=1024))
     whole.learn(Sink(), SilentObserver(), lambda: False)
-    assert whole.progress.step == whole.model.num_timesteps == 3072
+    assert whole.progress.step == whole.model.num_timesteps == 1024
     ending = replace(two_lessons("ppo"), lessons=two_lessons("ppo").lessons[:1])
     for total_steps in (ROLLOUT, 8 * ROLLOUT):
         train, sink = replace(ending.train, total_steps=total_steps), Sink()
@@ -108,32 +103,12 @@ def test_the_last_rollout_counts_and_one_that_passes_the_last_lesson_is_learned_
         assert training._best.about["step"] == ROLLOUT
 
 
-class AskedToStop:
-    """A request to stop that is there at the third look."""
-
-    def __init__(self) -> None:
-        self.looks, self.answers = 0, []
-
-    def requests(self) -> Sequence[tuple[str, Any]]:
-        self.looks += 1
-        return [("0", {"kind": "stop"})] if self.looks == 3 else []
-
-    def answer(self, key: str, document: Mapping[str, Any]) -> None:
-        self.answers.append(document)
-
-    def keep_change(self, step: int, document: Mapping[str, Any]) -> None:
-        pass
-
-    def changes(self) -> Sequence[tuple[int, Any]]:
-        return []
-
-
 def test_a_request_to_stop_ends_a_training_where_a_rollout_begins_and_loses_nothing() -> None:
-    asked, training = AskedToStop(), Training(plan("ppo"))
+    asked, training = Asked({"kind": "stop"}, call=3), Training(plan("ppo"))
     unbroken = Training(plan("ppo"))
     unbroken.learn(Sink(), SilentObserver(), lambda: unbroken.model.num_timesteps > 2 * ROLLOUT)
     ended = training.learn(Sink(), SilentObserver(), lambda: False, links=RunLinks(requests=asked))
-    assert asked.answers == [{"stopping": True}]
+    assert asked.answers == {"0": {"stopping": True}}
     assert ended.stopped
     assert ended.steps == training.progress.step == 2 * ROLLOUT
     # Where a rollout is broken off, the same is left: what came before it began.
@@ -231,15 +206,6 @@ def test_a_checkpoint_of_before_is_refused_in_a_line() -> None:
 
 
 STEPS_OF_ONE = 16 * 32  # of a tiny training: environments, steps
-ALGORITHMS = ["ppo", "recurrent_ppo", "dqn", "hybrid_ppo"]
-
-
-class Listener(SilentObserver):
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-
-    def notice(self, text: str) -> None:
-        self.notices.append(text)
 
 
 def learn(
@@ -249,9 +215,9 @@ def learn(
     return training.learn(Sink(), SilentObserver(), should_stop, links=links)
 
 
-@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize("algo", ["ppo", "dqn", "hybrid_ppo"])
 def test_a_stop_in_the_middle_of_an_update_is_heeded_and_resumed_to_the_bit(algo: str) -> None:
-    given = plan(algo, n_epochs=2, total_steps=4 * STEPS_OF_ONE)
+    given = plan(algo, n_epochs=2, total_steps=3 * STEPS_OF_ONE)
     whole = Training(given)
     expected = learn(whole, lambda: False)
     broken, keeper = Training(given), Keeper()
@@ -267,7 +233,7 @@ def test_a_stop_in_the_middle_of_an_update_is_heeded_and_resumed_to_the_bit(algo
     seen = [-1]
     ended = learn(broken, in_the_second_update, keeper)
     assert ended.stopped
-    assert ended.steps < 4 * STEPS_OF_ONE
+    assert ended.steps < 3 * STEPS_OF_ONE
     resumed = keeper.resumed(Training(given), keeper.checkpoints[-1])
     assert learn(resumed, lambda: False).state_sha256 == expected.state_sha256
 

@@ -79,7 +79,7 @@ class Watch(BaseCallback):
         self.recorded.append(dict(self.logger.name_to_value))
 
 
-@pytest.mark.parametrize("algo", ["ppo", "maskable_ppo", "recurrent_ppo", "hybrid_ppo"])
+@pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo"])
 def test_the_update_uses_the_values_of_its_progress(
     algo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +121,7 @@ def test_a_training_that_goes_on_has_the_value_of_where_it_stopped() -> None:
     assert training.model.logger.name_to_value["train/ent_coef"] == pytest.approx(0.03)
 
 
-@pytest.mark.parametrize("algo", ["trpo", "dqn", "qrdqn"])
+@pytest.mark.parametrize("algo", ["trpo", "dqn"])
 def test_other_algorithms_schedule_their_learning_rate(algo: str) -> None:
     training, sink = Training(plan(algo, total_steps=1024, learning_rate=LINE)), Sink()
     training.learn(sink, SilentObserver(), lambda: False)

@@ -1,6 +1,7 @@
 """A training by self-play: snapshots, who is met, games, every part of a network, and breaks."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 from safetensors.torch import load
+from tiny_training import Keeper
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.experiment.runs.agents import log_agents
@@ -18,7 +20,7 @@ from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.fused.actor import ActorStack
 from aimbot_lab.training.networks.settings import MemorySettings, UnitsSettings
-from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.self_play.pool import RecentScores
 from aimbot_lab.training.self_play.session import Standing, candidates, chances_of, drawn_line_up
 from aimbot_lab.training.settings import (
@@ -57,6 +59,30 @@ def plan(**changes: object) -> TrainingPlan:
     return replace(made, **changes)
 
 
+def everything() -> TrainingPlan:
+    network = NetworkSettings(
+        layers=(8,),
+        scaling="running",
+        scalars=(8,),
+        units=UnitsSettings(layers=(8,)),
+        memory=MemorySettings(size=6, sequence_length=8),
+    )
+    train = replace(
+        TRAIN,
+        total_steps=4 * ROLLOUT,
+        aim="hybrid",
+        objective="per_branch",
+        dual_clip=3.0,
+        target="attention",
+        samples=SamplesSettings(keep=2),
+        network=network,
+    )
+    env = WORLDS["duel"].settings(
+        num_envs=8, learner="home", time_limit=1.0, observation={"units": True}
+    )
+    return plan(train=train, env=env, lessons=(SECOND,))
+
+
 class Numbers:
     """Keeps the metrics that a training logs."""
 
@@ -65,22 +91,6 @@ class Numbers:
 
     def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
         self.logged.setdefault(step, {}).update(metrics)
-
-
-class Kept:
-    """Keeps every checkpoint with its parts as bytes, each part made once."""
-
-    def __init__(self) -> None:
-        self.checkpoints: list[Checkpoint] = []
-        self.parts: dict[str, bytes] = {}
-
-    def keep(self, checkpoint: Checkpoint) -> None:
-        self.checkpoints.append(checkpoint)
-        for name, make in checkpoint.parts.items():
-            if name not in self.parts:
-                self.parts[name] = make()
-            else:
-                assert self.parts[name] == make()
 
 
 def learned(training: Training, sink: Numbers, **links: object) -> Training:
@@ -93,8 +103,20 @@ def weights(training: Training) -> dict[str, np.ndarray]:
     return {name: tensor.numpy().copy() for name, tensor in state.items()}
 
 
-def test_snapshots_are_taken_when_they_are_due_and_where_a_lesson_begins() -> None:
-    training = learned(Training(plan()), Numbers())
+@pytest.fixture(scope="module")
+def sink() -> Numbers:
+    return Numbers()
+
+
+@pytest.fixture(scope="module")
+def training(sink: Numbers) -> Training:
+    """A training that has ended."""
+    return learned(Training(plan()), sink)
+
+
+def test_snapshots_are_taken_when_they_are_due_and_where_a_lesson_begins(
+    training: Training,
+) -> None:
     self_play = training.self_play
     assert self_play is not None
     passed = training.progress.lesson_reports[0].ended_at_step
@@ -127,9 +149,10 @@ def test_a_lesson_ends_by_the_running_rating_that_ml_agents_would_have() -> None
     assert running["opponents"].keys() == met | {one.name for one in self_play.pool.snapshots}
 
 
-def test_games_are_of_the_learner_between_snapshots_and_give_a_rating() -> None:
-    sink = Numbers()
-    self_play = learned(Training(plan()), sink).self_play
+def test_games_are_of_the_learner_between_snapshots_and_give_a_rating(
+    training: Training, sink: Numbers
+) -> None:
+    self_play = training.self_play
     assert self_play is not None
     rows = list(self_play.past_selves.games.rows())
     assert {row[0] for row in rows} <= {f"learner-{number:06d}" for number in range(4)}
@@ -143,18 +166,15 @@ def test_games_are_of_the_learner_between_snapshots_and_give_a_rating() -> None:
         assert one["rating/games"] > 0
 
 
-@pytest.mark.parametrize("engine", ["fused", "torch"])
+@pytest.mark.parametrize("made", [plan, everything])
 def test_a_training_that_goes_on_ends_with_the_same_pool_games_and_weights(
-    engine: str, monkeypatch: pytest.MonkeyPatch
+    made: Callable[[], TrainingPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # at each rollout
-    train = replace(TRAIN, engine=engine)
-    kept = Kept()
-    whole = learned(Training(plan(train=train)), Numbers(), checkpoints=kept)
+    kept = Keeper()
+    whole = learned(Training(made()), Numbers(), checkpoints=kept)
     for checkpoint in (kept.checkpoints[1], kept.checkpoints[-1]):
-        resumed = Training(plan(train=train))
-        resumed.resume(checkpoint.state, kept.parts.__getitem__)
-        learned(resumed, Numbers())
+        resumed = learned(kept.resumed(Training(made()), checkpoint), Numbers())
         for name, array in weights(whole).items():
             np.testing.assert_array_equal(weights(resumed)[name], array, err_msg=name)
         one, other = whole.self_play, resumed.self_play
@@ -317,46 +337,3 @@ def test_the_kernel_of_past_selves_runs_once_before_training_begins(
         assert training.self_play is not None
         training.self_play.begin(training.model.policy.state_dict(), engine="fused")
         assert ran == expected
-
-
-def everything() -> TrainingPlan:
-    network = NetworkSettings(
-        layers=(8,),
-        scaling="running",
-        scalars=(8,),
-        units=UnitsSettings(layers=(8,)),
-        memory=MemorySettings(size=6, sequence_length=8),
-    )
-    train = replace(
-        TRAIN,
-        total_steps=4 * ROLLOUT,
-        aim="hybrid",
-        objective="per_branch",
-        dual_clip=3.0,
-        target="attention",
-        samples=SamplesSettings(keep=2),
-        network=network,
-    )
-    env = WORLDS["duel"].settings(
-        num_envs=8, learner="home", time_limit=1.0, observation={"units": True}
-    )
-    return plan(train=train, env=env, lessons=(SECOND,))
-
-
-def test_it_meets_what_it_was_and_goes_on_after_a_break_to_the_same_bits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
-    kept, sink = Kept(), Numbers()
-    whole = learned(Training(everything()), sink, checkpoints=kept)
-    assert whole.self_play is not None
-    met = {row[1] for row in whole.self_play.past_selves.games.rows()}
-    assert any(name.startswith("snapshot-") for name in met)
-    resumed = Training(everything())
-    resumed.resume(kept.checkpoints[-1].state, kept.parts.__getitem__)
-    learned(resumed, Numbers())
-    before = weights(Training(everything()))
-    for name, array in weights(whole).items():
-        np.testing.assert_array_equal(weights(resumed)[name], array, err_msg=name)
-        assert np.isfinite(array).all()
-    assert any((before[name] != array).any() for name, array in weights(whole).items())

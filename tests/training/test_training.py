@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tiny_training import Sink
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation import metric_names as names
@@ -19,26 +20,6 @@ from aimbot_lab.worlds.arena.settings import ArenaSettings
 ROWS = 32
 ROLLOUT = 32 * ROWS
 EASY = {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)}
-
-
-class Sink:
-    def __init__(self) -> None:
-        self.logged: list[tuple[int, dict[str, float]]] = []
-
-    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
-        self.logged.append((step, metrics))
-
-
-class Record:
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-
-    def grow(self, name: str, text: str, *, place: int) -> bool:
-        self.texts[name] = self.texts.get(name, "")[:place] + text
-        return True
-
-    def sync(self) -> None:
-        pass
 
 
 class Watcher(SilentObserver):
@@ -89,36 +70,26 @@ def learn(training: Training, stop_after: int | None = None) -> tuple[Any, Sink,
     def should_stop() -> bool:
         return stop_after is not None and training.model.num_timesteps >= stop_after
 
-    return training.learn(sink, watcher, should_stop), sink, watcher
+    links = RunLinks(record=sink)
+    return training.learn(sink, watcher, should_stop, links=links), sink, watcher
 
 
-def test_lessons_are_passed_in_order_and_end_the_training() -> None:
+def test_lessons_are_passed_in_order_at_their_steps_and_end_the_training() -> None:
     training = Training(plan(total_steps=65_536))
     outcome, sink, watcher = learn(training)
     assert watcher.promoted == ["one", "two"]
     assert training.progress.finished
     assert not outcome.stopped
-    assert outcome.steps < 65_536
-    assert sink.logged[-1][0] == outcome.steps
-
-
-def test_the_lesson_changes_in_the_metrics_at_the_step_at_which_it_was_passed() -> None:
-    training = Training(plan(total_steps=65_536))
-    outcome, sink, watcher = learn(training)
+    assert outcome.steps == -(-watcher.promoted_at[-1] // ROLLOUT) * ROLLOUT < 65_536
     numbers = [(at, each[names.LESSON_NUMBER]) for at, each in sink.logged if len(each) == 1]
     assert numbers == [(watcher.promoted_at[0], 2.0)]
     assert [one.ended_at_step for one in training.progress.lesson_reports] == watcher.promoted_at
-    assert outcome.steps == -(-watcher.promoted_at[-1] // ROLLOUT) * ROLLOUT
     steps = [step for step, _ in sink.logged]
     assert steps == sorted(set(steps))
-
-
-def test_nothing_that_a_rollout_brings_after_a_promotion_counts_for_the_next_lesson() -> None:
-    training, record = Training(plan(total_steps=65_536)), Record()
-    training.learn(Sink(), SilentObserver(), lambda: False, links=RunLinks(record=record))
-    rows = [line.split(",") for line in record.texts["episodes.csv"].splitlines()[1:]]
-    passed = training.progress.lesson_reports[0].ended_at_step
-    assert passed is not None
+    assert steps[-1] == outcome.steps
+    # Nothing that a rollout brings after a promotion counts for the next lesson.
+    rows = [line.split(",") for line in sink.files["episodes.csv"].splitlines()[1:]]
+    passed = watcher.promoted_at[0]
     assert passed % ROLLOUT  # within a rollout, which went on
     begun = -(-passed // ROLLOUT) * ROLLOUT
     assert max(int(step) for step, number, *_ in rows if number == "1") == passed
@@ -126,11 +97,11 @@ def test_nothing_that_a_rollout_brings_after_a_promotion_counts_for_the_next_les
 
 
 def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:
-    training = Training(plan(threshold=0.9))
+    training = Training(plan(threshold=0.9, total_steps=2048))
     _, sink, watcher = learn(training)
     steps = [step for step, _ in sink.logged]
     assert steps == sorted(set(steps))
-    assert steps[-1] == 8192
+    assert steps[-1] == 2048
     last = sink.logged[-1][1]
     wanted = {
         names.LEARNING_WIN_RATE,
@@ -148,19 +119,18 @@ def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:
     assert wanted <= set(last)
     assert last["lesson/log_evidence"] == training.progress.view.log_evidence
     assert "lesson/evidence" not in last  # which reads as odds
-    assert watcher.snapshots[-1].step == 8192
+    assert watcher.snapshots[-1].step == 2048
 
 
 def test_a_long_training_is_seen_between_its_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_callback, "GLANCE_SECONDS", 0.0)
     training = Training(plan(threshold=0.9, total_steps=MAX_POINTS * 10_000))
-    _, sink, watcher = learn(training, stop_after=8000)
+    _, sink, watcher = learn(training, stop_after=3000)
     assert (sink.logged, watcher.snapshots) == ([], [])
-    assert [glance.step for glance in watcher.glances] == list(range(1024, 8000, 1024))
+    assert [glance.step for glance in watcher.glances] == [1024, 2048]
     monkeypatch.setattr(report_callback, "GLANCE_SECONDS", 1e9)
-    _, _, watcher = learn(
-        Training(plan(threshold=0.9, total_steps=MAX_POINTS * 10_000)), stop_after=8000
-    )
+    again = Training(plan(threshold=0.9, total_steps=MAX_POINTS * 10_000))
+    _, _, watcher = learn(again, stop_after=3000)
     assert watcher.glances == []
 
 
@@ -172,7 +142,7 @@ def test_nothing_is_seen_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stop_ends_at_once_and_is_told_apart() -> None:
-    outcome, _, _ = learn(Training(plan(threshold=0.9)), stop_after=1000)
+    outcome, *_ = learn(Training(plan(threshold=0.9)), stop_after=1000)
     assert outcome.stopped
     assert outcome.steps < 1000 + 2 * ROWS
 

@@ -1,8 +1,11 @@
-"""A training small enough for a test, by any algorithm."""
+"""A training small enough for a test, by any algorithm, and what takes its results."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
-from aimbot_lab.training.run_hooks import Checkpoint, RunLinks
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
@@ -17,11 +20,21 @@ OPTIONS = {
 
 
 class Sink:
+    """Keeps metrics, and as a record the files that grow."""
+
     def __init__(self) -> None:
         self.logged: list[tuple[int, dict[str, float]]] = []
+        self.files: dict[str, str] = {}
 
     def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
         self.logged.append((step, metrics))
+
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        self.files[name] = self.files.get(name, "")[:place] + text
+        return True
+
+    def sync(self) -> None:
+        pass
 
 
 class Keeper:
@@ -41,6 +54,40 @@ class Keeper:
         """`training`, which goes on from `checkpoint`."""
         training.resume(checkpoint.state, self.parts.__getitem__)
         return training
+
+
+class Asked:
+    """Requests that are there when they are asked for the `call`th time, and their answers."""
+
+    def __init__(self, *documents: Any, call: int = 1) -> None:
+        self.waiting = {str(number): one for number, one in enumerate(documents)}
+        self.answers: dict[str, Mapping[str, Any]] = {}
+        self.kept: list[tuple[int, Any]] = []
+        self.call, self.calls = call, 0
+
+    def requests(self) -> Sequence[tuple[str, Any]]:
+        self.calls += 1
+        return list(self.waiting.items()) if self.calls >= self.call else []
+
+    def answer(self, key: str, document: Mapping[str, Any]) -> None:
+        del self.waiting[key]
+        self.answers[key] = document
+
+    def keep_change(self, step: int, document: Mapping[str, Any]) -> None:
+        self.kept.append((step, document))
+
+    def changes(self) -> Sequence[tuple[int, Any]]:
+        return self.kept
+
+
+class Listener(SilentObserver):
+    """Keeps the notices."""
+
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
 
 
 def plan(algo: str, **train: object) -> TrainingPlan:
