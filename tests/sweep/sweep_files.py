@@ -1,9 +1,12 @@
 """A small sweep and its curriculum, as files, for tests."""
 
 import uuid
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.tracking.run_folder import this_process
 
@@ -80,6 +83,13 @@ def write_sweep(folder: Path, text: str = SWEEP) -> Path:
     path = folder / "sweep.yaml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+@cache
+def loaded(text: str) -> LoadedSweep:
+    """The sweep of `text`, which is read once."""
+    with TemporaryDirectory() as folder:
+        return load_sweep(write_sweep(Path(folder), text))
 
 
 def changed(text: str, *pairs: tuple[str, str]) -> str:

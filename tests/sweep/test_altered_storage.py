@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sweep_files import PLANTED, changed, write_sweep
+from sweep_files import PLANTED, changed, loaded
 
 from aimbot_lab.cli.commands.sweep import begun
 from aimbot_lab.experiment.config.document import parse_curriculum, with_overrides
@@ -28,9 +28,9 @@ train: {algo: ppo, total_steps: 256, n_steps: 32, batch_size: 64, network: {laye
 def test_a_sweep_whose_storage_was_altered_is_not_gone_on_with(tmp_path: Path) -> None:
     text = changed(PLANTED, ("trials: 8", "trials: 2"))
     address = choose_storage(DataFolder(tmp_path / "data"), "planted", None)
-    loaded = load_sweep(write_sweep(tmp_path, text))
-    record = begun(loaded, address, None, resume=False, tags={})
-    begun(loaded, address, None, resume=True, tags={})
+    sweep = loaded(text)
+    record = begun(sweep, address, None, resume=False, tags={})
+    begun(sweep, address, None, resume=True, tags={})
     stored = dict(record.study.user_attrs[RECORD])
     for altered in (
         {"base": stored["base"].replace("name: ", "name: other ", 1)},
@@ -39,7 +39,7 @@ def test_a_sweep_whose_storage_was_altered_is_not_gone_on_with(tmp_path: Path) -
     ):
         record.study.set_user_attr(RECORD, {**stored, **altered})
         with pytest.raises(ConfigurationError, match="was altered after it had begun") as caught:
-            begun(loaded, address, None, resume=True, tags={})
+            begun(sweep, address, None, resume=True, tags={})
         assert "\n" not in str(caught.value)
 
 
@@ -78,8 +78,8 @@ def test_reading_a_sweep_imports_nothing_of_its_base(
         "high: 1e-2, log: true}}\nobjective: {measure: win_rate, episodes: 4}\ntrials: 1\n"
     )
     data = DataFolder(tmp_path / "data")
-    loaded: Any = load_sweep(tmp_path / "s.yaml", may_run=always)
-    begun(loaded, choose_storage(data, "s", None), None, resume=False, tags={})
+    sweep: Any = load_sweep(tmp_path / "s.yaml", may_run=always)
+    begun(sweep, choose_storage(data, "s", None), None, resume=False, tags={})
     assert mark.exists()
     mark.unlink()
     monkeypatch.setenv(TRUST, "")

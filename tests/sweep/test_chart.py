@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 from optuna.trial import TrialState
-from sweep_files import PLANTED, write_sweep
+from sweep_files import PLANTED, loaded
 
 from aimbot_lab.sweep.coordinator import Chart, join_parent
-from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import SweepRecord, begin
 from aimbot_lab.sweep.report import Pace, confirmation_cost, report, search_cost
 from aimbot_lab.sweep.storage import choose_storage, open_storage
@@ -26,7 +25,7 @@ CONFIRMING = PLANTED.replace("best: 0", "best: 2, seeds: 6")
 @pytest.fixture
 def record(tmp_path: Path) -> SweepRecord:
     storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "planted", None))
-    return begin(storage, load_sweep(write_sweep(tmp_path, CONFIRMING)), resume=False)
+    return begin(storage, loaded(CONFIRMING), resume=False)
 
 
 def end(record: SweepRecord, value: float | None, *, seconds: float = 30.0) -> None:
@@ -76,8 +75,8 @@ def test_a_sweep_that_goes_on_draws_no_point_twice(record: SweepRecord) -> None:
 def test_the_runs_number_of_trials_follows_the_sweeps(record: SweepRecord, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path / "data")
     for trials in (None, 12):
-        sweep = load_sweep(tmp_path / "sweep.yaml")
-        parent = join_parent(begin(record.storage, sweep, resume=True, trials=trials), folder)
+        begun = begin(record.storage, loaded(CONFIRMING), resume=True, trials=trials)
+        parent = join_parent(begun, folder)
         assert parent is not None
         parent.finish("KILLED")
     with sqlite3.connect(tmp_path / "data" / "mlflow.db") as store:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from optuna.trial import TrialState
-from sweep_files import PLANTED, changed, write_sweep
+from sweep_files import PLANTED, changed, loaded
 
 from aimbot_lab.cli.commands.sweep import _shown, begun
 from aimbot_lab.cli.text import report_text, status_text
@@ -14,7 +14,7 @@ from aimbot_lab.cli.view import PlainSweepView
 from aimbot_lab.sweep import record as record_module
 from aimbot_lab.sweep.coordinator import SweepResult, SweepSnapshot, best_text
 from aimbot_lab.sweep.coordinator import note as markdown
-from aimbot_lab.sweep.document import LoadedSweep, load_sweep
+from aimbot_lab.sweep.document import LoadedSweep
 from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.report import report
 from aimbot_lab.sweep.storage import StorageAddress, choose_storage
@@ -33,7 +33,7 @@ Sweep = tuple[LoadedSweep, StorageAddress]
 def sweep(tmp_path: Path) -> Sweep:
     text = changed(PLANTED, ("trials: 8", "trials: 2"), ("best: 0", "best: 1, seeds: 2"))
     address = choose_storage(DataFolder(tmp_path / "data"), "planted", None)
-    return load_sweep(write_sweep(tmp_path, text)), address
+    return loaded(text), address
 
 
 def joined(sweep: Sweep, *, resume: bool) -> SweepRecord:

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 from optuna.trial import TrialState
-from sweep_files import RACE, Watcher, changed, taken, write_sweep
+from sweep_files import RACE, Watcher, changed, loaded, taken
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep import trial as trial_module
-from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import SweepRecord, begin
 from aimbot_lab.sweep.report import power, report
 from aimbot_lab.sweep.schedules import steps_allowed
@@ -58,7 +57,7 @@ class Trainings:
 def record(tmp_path: Path) -> SweepRecord:
     storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "small", None))
     text = changed(RACE, ("best: 1, seeds: 2", "best: 1, seeds: 8"))
-    return begin(storage, load_sweep(write_sweep(tmp_path, text)), resume=False)
+    return begin(storage, loaded(text), resume=False)
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from optuna.trial import FrozenTrial, TrialState, create_trial
-from sweep_files import PLANTED, write_sweep
+from sweep_files import PLANTED, loaded
 
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.sweep.document import LoadedSweep, load_sweep
+from aimbot_lab.sweep.document import LoadedSweep
 from aimbot_lab.sweep.schedules import SearchSchedule, should_prune
 from aimbot_lab.sweep.settings import PrunerSettings
 from aimbot_lab.sweep.space import distributions, suggest, view, visible
@@ -23,8 +23,8 @@ DEFAULTS = {KEY: 1.0, "env.rewards.facing": 1.0, "env.rewards.in_area": 5.0}
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> LoadedSweep:
-    return load_sweep(write_sweep(tmp_path_factory.mktemp("planted"), PLANTED))
+def planted() -> LoadedSweep:
+    return loaded(PLANTED)
 
 
 class NoWatch:

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sweep_files import RACE, SWEEP, changed, params, write_sweep
+from sweep_files import RACE, SWEEP, changed, loaded, params
 
 from aimbot_lab.experiment.runs.run_record import resumable_runs
-from aimbot_lab.sweep.document import LoadedSweep, load_sweep
+from aimbot_lab.sweep.document import LoadedSweep
 from aimbot_lab.sweep.space import Params
 from aimbot_lab.sweep.trial import delete_checkpoints, measure
 from aimbot_lab.sweep.trial_runs import TrialTraining
@@ -49,9 +49,9 @@ def task_of(
 
 
 @pytest.fixture
-def sweep(tmp_path: Path) -> LoadedSweep:
+def sweep() -> LoadedSweep:
     longer = changed(SWEEP, ("trials: 3", "trials: 3\noverrides: {train.total_steps: 2048}"))
-    return load_sweep(write_sweep(tmp_path, longer))
+    return loaded(longer)
 
 
 def test_a_stopped_training_goes_on_and_is_worth_the_same(
@@ -79,8 +79,7 @@ def test_rewards_change_the_training_and_not_what_it_is_scored_by(
 ) -> None:
     """An agent that is not trained at all is worth the same under any reward."""
     untrained = changed(SWEEP, ("trials: 3", "trials: 3\noverrides: {train.learning_rate: 1e-30}"))
-    still = load_sweep(write_sweep(tmp_path, untrained))
-    task = task_of(still, tmp_path / "data", None)
+    task = task_of(loaded(untrained), tmp_path / "data", None)
     worth = [
         measure(replace(task, params=values), Watch())
         for values in (VALUES, params(spin_penalty=9.0, in_area=0.6))
@@ -95,15 +94,15 @@ def test_steps_to_goal_says_whether_the_goal_was_reached(tmp_path: Path) -> None
     scores = []
     for threshold in (0.01, 0.999):
         # Its last rollout reaches beyond the steps, which must not look like a difference.
-        given = f"2000, lessons.0.completion_criteria.threshold: {threshold}"
-        sweep = load_sweep(write_sweep(tmp_path, changed(RACE, ("4096", given))))
+        given = f"3000, lessons.0.completion_criteria.threshold: {threshold}"
+        sweep = loaded(changed(RACE, ("4096", given)))
         assert not sweep.config.maximizes
         scores.append(measure(task_of(sweep, tmp_path / "data", None), Watch()))
     passed, spent = scores
     assert passed is not None
     assert spent is not None
-    assert passed.value == passed.steps < 2000
-    assert spent.value == 2000
+    assert passed.value == passed.steps < 3000
+    assert spent.value == 3000
     assert (passed.censored, spent.censored) == (False, True)
 
 

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 from optuna.trial import TrialState
-from sweep_files import SWEEP, Watcher, changed, taken, write_sweep
+from sweep_files import SWEEP, Watcher, changed, loaded, taken
 
 from aimbot_lab.sweep import trial as trial_module
-from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import SweepRecord, begin
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
@@ -47,7 +46,7 @@ class Trainings:
 @pytest.fixture
 def record(tmp_path: Path) -> SweepRecord:
     storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "small", None))
-    return begin(storage, load_sweep(write_sweep(tmp_path, HALVING)), resume=False)
+    return begin(storage, loaded(HALVING), resume=False)
 
 
 @pytest.fixture

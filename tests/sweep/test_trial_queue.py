@@ -11,7 +11,7 @@ from pathlib import Path
 import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
-from sweep_files import PLANTED, changed, write_sweep
+from sweep_files import PLANTED, changed, loaded, write_sweep
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.coordinator import join_parent
@@ -38,8 +38,8 @@ def storage(tmp_path: Path) -> Storage:
 
 
 @pytest.fixture
-def record(tmp_path: Path, storage: Storage) -> SweepRecord:
-    return begin(storage, load_sweep(write_sweep(tmp_path, PLANTED)), resume=False)
+def record(storage: Storage) -> SweepRecord:
+    return begin(storage, loaded(PLANTED), resume=False)
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(
     assert begin(storage, same, resume=True, trials=9).trials == 9
     other = changed(PLANTED, ("high: 30", "high: 31"))
     with pytest.raises(ConfigurationError, match="begun with another search: begin"):
-        begin(storage, load_sweep(write_sweep(tmp_path, other)), resume=True)
+        begin(storage, loaded(other), resume=True)
     wider = load_sweep(write_sweep(tmp_path, PLANTED), {"parallel": 4})
     with pytest.raises(ConfigurationError, match="begun with another parallel: begin"):
         begin(storage, wider, resume=True)
@@ -202,7 +202,7 @@ def test_a_coordinator_that_was_killed_is_not_at_work(
 
 
 def test_the_tags_of_a_sweep_are_kept_and_added_to(tmp_path: Path, storage: Storage) -> None:
-    sweep, folder = load_sweep(write_sweep(tmp_path, PLANTED)), DataFolder(tmp_path / "data")
+    sweep, folder = loaded(PLANTED), DataFolder(tmp_path / "data")
     for given, kept in (
         ({"a": "1"}, {"a": "1"}),
         ({}, {"a": "1"}),
@@ -220,7 +220,7 @@ def test_a_study_that_is_no_sweep_is_left_alone(tmp_path: Path, storage: Storage
     study = optuna.create_study(storage=storage.optuna, study_name="planted")
     study.add_trial(create_trial(value=1.0))
     with pytest.raises(ConfigurationError, match="is not a sweep"):
-        begin(storage, load_sweep(write_sweep(tmp_path, PLANTED)), resume=True)
+        begin(storage, loaded(PLANTED), resume=True)
     assert not study.user_attrs
 
 

@@ -59,15 +59,7 @@ class Record(Sink):
 
     def __init__(self) -> None:
         super().__init__()
-        self.files: dict[str, str] = {}
         self.checkpoints: list[tuple[int, str]] = []
-
-    def grow(self, name: str, text: str, *, place: int) -> bool:
-        self.files[name] = self.files.get(name, "")[:place] + text
-        return True
-
-    def sync(self) -> None:
-        pass
 
     def keep(self, checkpoint: Checkpoint) -> None:
         state = unpack(checkpoint.state)

@@ -35,20 +35,10 @@ from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import WORLDS, make_world, spec_of, type_of
 
 GAMES, SEED = 24, 11
-
-
 ENV = WORLDS["duel"].settings(num_envs=GAMES, learner="home", time_limit=4.0, health=1)
-
-
 SPEC: WorldSpec = spec_of(ENV)
-
-
 SMALL = NetworkSettings(layers=(8,))
-
-
 PLAIN = TrainSettings(algo="hybrid_ppo", network=SMALL, torch_threads=2)
-
-
 KINDS: Mapping[str, TrainSettings] = MappingProxyType(
     {
         "plain": PLAIN,

@@ -28,6 +28,7 @@ from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import make_world
 from tests.episode_batches import ended_batch
+from tests.training.tiny_training import Sink
 
 EASY, HARD = Cell("goto", 1), Cell("goto", 3)
 
@@ -137,11 +138,6 @@ TRAIN = TrainSettings(
 )
 
 
-class Nowhere:
-    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
-        pass
-
-
 class Watcher(SilentObserver):
     """Keeps the first win rate that is shown over a hundred episodes or more."""
 
@@ -182,7 +178,7 @@ def test_the_first_win_rate_that_is_shown_is_that_of_the_agent() -> None:
     lesson = Lesson(name="one", targets={"goto": 1.0})
     training = Training(TrainingPlan(seed=3, env=SETTINGS, lessons=(lesson,), train=TRAIN))
     watcher = Watcher()
-    training.learn(Nowhere(), watcher, lambda: False)
+    training.learn(Sink(), watcher, lambda: False)
     assert watcher.first is not None
     assert watcher.first.step == ROWS * LONGEST  # as soon as the first losses are known
     shown = watcher.first.view.win_rate

@@ -683,7 +683,7 @@ PICTURED = [name for name, one in ALGORITHMS.items() if one.one_row and one.sees
     ("algo", "alone"),
     all_of(
         *product(PICTURED, (True, False)),
-        usual=(("ppo", False), ("recurrent_ppo", True), ("dqn", True), ("sac", False)),
+        usual=(("maskable_ppo", False), ("recurrent_ppo", True), ("dqn", True), ("sac", False)),
     ),
 )
 def test_pictures_are_learned_as_by_the_library_s_own_script_and_resumed(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
-from tiny_training import Sink, plan
+from tiny_training import Keeper, Sink, plan
 
 import aimbot_lab
 from aimbot_lab.adapters.sb3_envs import make_vec_env
@@ -16,7 +16,7 @@ from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, LabError
 from aimbot_lab.foundation.named_code import TRUST
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 
 MODULE = """
@@ -141,17 +141,13 @@ class Counted(BaseCallback):
 
 def test_a_resumed_training_counts_its_calls_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
-    kept: list[Checkpoint] = []
-
-    class Keeper:
-        keep = kept.append
-
-    learned("ppo", Counted(), links=RunLinks(checkpoints=Keeper()))  # type: ignore[arg-type]
+    keeper = Keeper()
+    learned("ppo", Counted(), links=keeper.links)
     again = Counted()
     training = Training(plan("ppo", total_steps=1024), callbacks=[again])
-    training.resume(kept[1].state)
+    training.resume(keeper.checkpoints[1].state)
     training.learn(Sink(), SilentObserver(), lambda: False)
-    assert (kept[1].step, again.n_calls) == (512, 64)
+    assert (keeper.checkpoints[1].step, again.n_calls) == (512, 64)
 
 
 def test_one_that_returns_false_stops_the_run_and_its_records_are_metrics(module: str) -> None:

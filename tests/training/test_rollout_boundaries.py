@@ -131,12 +131,6 @@ def test_a_stop_within_a_proof_forgets_the_rollout_that_led_to_it() -> None:
         assert play is not None
         return play(scenario, episodes)
 
-    class Watcher(SilentObserver):
-        """Lays hold of what plays before anything is learned."""
-
-        def notice(self, text: str) -> None:
-            raise AssertionError(text)
-
     def first_step() -> bool:
         nonlocal play
         if play is None:
@@ -144,8 +138,8 @@ def test_a_stop_within_a_proof_forgets_the_rollout_that_led_to_it() -> None:
             training.progress.greedy.play = broken_off
         return should_stop()
 
-    ended = training.learn(Sink(), Watcher(), first_step, links=links)
-    assert stop == [True]
+    ended = training.learn(Sink(), listener := Listener(), first_step, links=links)
+    assert (stop, listener.notices) == ([True], [])
     assert ended.stopped
     rollout = 16 * 16
     assert ended.steps % rollout == 0
