@@ -184,7 +184,7 @@ class Asking:
         return self.training.learn(Sink(), SilentObserver(), stop, links=self.links).state_sha256
 
 
-@pytest.mark.parametrize("algo", ["hybrid_ppo", "dqn"])
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
 def test_a_training_ends_in_the_same_weights_whether_its_agent_was_saved_or_not(
     tmp_path: Path, algo: str
 ) -> None:
