@@ -386,9 +386,6 @@ def with_scaling(train: TrainSettings, *, bounds_are_ranges: bool) -> TrainSetti
 
 def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[SettingFault]:
     known = known_options(algorithm)
-    ways = {name: f"{able} have it" for name, able in _options_of_others(known).items()}
-    ways |= {name: f"train.{name} is a setting of its own" for name in algorithm.shared}
-    ways = {name: way for name, way in {**ways, **ELSEWHERE}.items() if name not in known}
     ours = settings.algo in ALGORITHMS.own
     for name, value in settings.options.items():
         if name in algorithm.shared:
@@ -398,6 +395,9 @@ def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[Se
             what = f"{settings.algo} learns nothing by hindsight: use {', '.join(able)}"
             yield SettingFault(("options", name), what)
         elif name not in known:
+            ways = {other: f"{able} have it" for other, able in _options_of_others(known).items()}
+            ways |= {other: f"train.{other} is a setting of its own" for other in algorithm.shared}
+            ways = {other: way for other, way in (ways | ELSEWHERE).items() if other not in known}
             what, way = f"{settings.algo} has no such option", _nearest_way(name, known, ways)
             known_names = () if way else tuple(known)
             yield SettingFault(("options", name), f"{what} ({way})" if way else what, known_names)
