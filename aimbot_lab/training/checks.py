@@ -140,7 +140,8 @@ ELSEWHERE: Mapping[str, str] = {
 def elsewhere(key: str, train: Mapping[str, Any]) -> str | None:
     """What an unknown `key` of a file's section `train` may mean elsewhere; None: nothing does."""
     algorithm, options = _options_in(train)
-    own = [field.name for field in fields(TrainSettings)]
+    kind = TrainSettings if algorithm is None else algorithm.settings
+    own = [field.name for field in fields(kind)]
     others = {}
     if algorithm is not None:
         lacks = f"and {algorithm.name} has no such option"
@@ -397,7 +398,9 @@ def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[Se
         elif name not in known:
             ways = {other: f"{able} have it" for other, able in _options_of_others(known).items()}
             ways |= {other: f"train.{other} is a setting of its own" for other in algorithm.shared}
-            ways = {other: way for other, way in (ways | ELSEWHERE).items() if other not in known}
+            ways = {
+                other: way for other, way in {**ways, **ELSEWHERE}.items() if other not in known
+            }
             what, way = f"{settings.algo} has no such option", _nearest_way(name, known, ways)
             known_names = () if way else tuple(known)
             yield SettingFault(("options", name), f"{what} ({way})" if way else what, known_names)
