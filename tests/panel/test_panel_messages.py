@@ -233,6 +233,35 @@ def test_code_of_others_that_ends_its_process_ends_neither_page_nor_panel(
         assert "\n" not in told["body"]["message"]
 
 
+@pytest.mark.parametrize("in_turn", [True, False])
+def test_the_last_choice_counts_where_requests_are_done_in_turn(
+    tmp_path: Path, in_turn: bool
+) -> None:
+    async def run() -> list[bool]:
+        slow = asyncio.Event()
+        waits = [slow]  # the first request alone
+
+        async def choose(session: Session, asked: Nothing) -> Done:
+            if waits:
+                await waits.pop().wait()
+            return Done()
+
+        parts = {"odd": PagePart("odd", {"do": Ask(Nothing, choose, in_turn=in_turn)})}
+        lab, socket = Lab(DataFolder(tmp_path), here=tmp_path), StuckSocket()
+        session = Session(socket, lab, lambda session, asked: do(session, asked, parts))  # type: ignore[arg-type]
+        message = {"v": 1, "part": "odd", "kind": "do", "body": {}}
+        asked = [session._answer(json.dumps({**message, "id": number})) for number in (1, 2)]
+        answering = [asyncio.create_task(one) for one in asked]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        done = [one.done() for one in answering]
+        slow.set()
+        await asyncio.gather(*answering)
+        return done
+
+    assert asyncio.run(run()) == [False, not in_turn]
+
+
 def told_of(work: Any, folder: Path) -> dict[str, Any]:
     """The first error that a page is told of a request that does `work`."""
 

@@ -11,9 +11,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -73,6 +73,7 @@ class Session:
         self._too_slow = False
         self._going_on: dict[str, asyncio.Task[None]] = {}
         self._at_work: set[asyncio.Task[None]] = set()
+        self.turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by part, first come first
 
     def tell(self, part: str, kind: str, body: Any, *, reply: int | None = None) -> None:
         """Send a message, after those before it and after what was shown of its part."""
@@ -184,11 +185,16 @@ class Session:
 
 @dataclass(frozen=True)
 class Ask:
-    """A request of a page: the form of its body, who does it, and the form of the answer."""
+    """A request of a page: the form of its body, who does it, and the form of the answer.
+
+    One that is done `in_turn` begins when those of its part that came before have ended, so that
+    the last choice counts.
+    """
 
     form: type[Any]
     do: Callable[[Session, Any], Awaitable[Any]]
     answer: type[Any] = Done
+    in_turn: bool = False
 
 
 @dataclass(frozen=True)
@@ -229,7 +235,9 @@ async def do(session: Session, asked: Asked, parts: Mapping[str, PagePart]) -> A
     ask = None if part is None else part.asks.get(asked.kind)
     if ask is None:
         raise MessageError(f"{asked.part}/{asked.kind}: this panel knows no such request")
-    return await ask.do(session, read_body(ask.form, asked.body))
+    body = read_body(ask.form, asked.body)
+    async with session.turns[asked.part] if ask.in_turn else nullcontext():
+        return await ask.do(session, body)
 
 
 WAIT_SECONDS = 90.0  # for the page to answer, the first time

@@ -1,6 +1,5 @@
 """The part Play: a person plays episodes, and others the same ones beside."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -97,7 +96,6 @@ class OpenPlay:
         self.beside: GameActor | None = None
         self.label = ""
         self.who = YOU  # the person in the table of results
-        self.beginning = asyncio.Lock()  # one episode at a time
 
     def begin(self, game: EpisodeGame) -> None:
         """Have that episode wait for its player."""
@@ -145,10 +143,9 @@ async def begin(session: Session, wanted: WantedEpisode) -> Begun:
     chosen = ChosenEpisode(target, wanted.difficulty, wanted.seed)
     is_match = target == matches
     await compiled(session, NAME, "match" if is_match else "play")
-    async with play.beginning:
-        opened = _opened_match if is_match else _opened_episode
-        game = await opened(play, chosen, wanted.beside, lines)
-        play.begin(game)
+    opened = _opened_match if is_match else _opened_episode
+    game = await opened(play, chosen, wanted.beside, lines)
+    play.begin(game)
     limit, radians = game.game.mouse_limits
     actors = rival_lines(lines) if is_match else actor_lines(lines)
     return Begun(
@@ -200,7 +197,7 @@ async def save_replay(session: Session, _: Nothing) -> ReplayText:
 PLAY = PagePart(
     name=NAME,
     asks={
-        "begin": Ask(WantedEpisode, begin, Begun),
+        "begin": Ask(WantedEpisode, begin, Begun, in_turn=True),
         "leave": leaving(NAME, forgets=False),  # the results stay until the page is closed
         **game_asks(NAME, OpenPlay),
         "save_replay": Ask(Nothing, save_replay, ReplayText),

@@ -236,7 +236,7 @@ async def load_scene(session: Session, asked: SceneText) -> Done:
 TEST = PagePart(
     name=NAME,
     asks={
-        "choose": Ask(ChosenActor, choose, Opened),
+        "choose": Ask(ChosenActor, choose, Opened, in_turn=True),
         "leave": leaving(NAME),
         **game_asks(NAME, OpenGame),
         "step": Ask(Nothing, step),

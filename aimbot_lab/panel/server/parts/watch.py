@@ -215,7 +215,7 @@ WATCH = PagePart(
     name="watch",
     asks={
         "list": listing("watch"),
-        "watch": Ask(OfAgent, watch),
+        "watch": Ask(OfAgent, watch, in_turn=True),
         "leave": leaving("watch"),
     },
     tells={"runs": Runs, "scene": dict[str, Any]},
