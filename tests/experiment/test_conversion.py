@@ -311,6 +311,7 @@ def test_what_cannot_be_converted_is_told_at_its_place(old: str, new: str, said:
         ("behaviors: 5\n", "t.yaml:1:12: behaviors: must be a mapping (got 5)"),
         ("default_settings: x\n", "t.yaml:1:19: default_settings: must be a mapping (got 'x')"),
         ("environment_parameters: []\n", "environment_parameters: must be a mapping (got a list)"),
+        (TRAINER.replace("Walker", '"Walk${x}"'), "t.yaml:2:8: a name holds ${, which refers to"),
     ],
 )
 def test_what_is_no_trainer_file_is_refused(text: str, said: str) -> None:

@@ -112,11 +112,13 @@ def convert(
         notes += origins.lines([one._replace(path=form.origin(one.path)) for one in found])
     if idle := converter.untaken("idle"):
         notes.append(f"{file}: not needed here, ignored: {', '.join(idle)}")
-    if "${" in (text := dump(data)):
+    if "${" in (converted := dump(data)):
+        before = text.partition("${")[0]
+        place = f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
         what = "a name holds ${, which refers to another key in a curriculum: choose another name"
-        raise ConfigurationError(f"{file}: {what}")
+        raise ConfigurationError(f"{file}:{place}: {what}")
     head = f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n"
-    return Conversion(head + text, tuple(notes))
+    return Conversion(head + converted, tuple(notes))
 
 
 def _world(
