@@ -278,8 +278,14 @@ def test_runs_that_nobody_saw_are_listed_as_the_store_has_them_and_deleted_ones_
             description = RunDescription("of a terminal")
             other = open_run(DataFolder(tmp_path / "data"), TrackingSettings(), description)
             other.finish("KILLED")
-            lines = listed_of(page, lambda ids: len(ids) == 2)  # while the page looks
-            assert lines[other.run_id]["state"] == "KILLED"
+            page.wait_for(  # it may be seen as it begins, too
+                "training",
+                "runs",
+                lambda body: (
+                    (other.run_id, "KILLED")
+                    in [(one["run_id"], one["state"]) for one in body["runs"]]
+                ),
+            )
             command_line("delete", run, "--yes", *place)
             assert listed_of(page, lambda ids: len(ids) == 1).keys() == {other.run_id}
 

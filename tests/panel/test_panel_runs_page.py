@@ -96,7 +96,7 @@ def test_runs_are_found_compared_renamed_tagged_and_deleted(
         page.locator("dialog").get_by_role("button", name="Delete …").click()
         wait_for_text(page, "dialog", "Delete walker\\?.*can't be undone")
         page.get_by_role("button", name="Delete for good").click()
-        wait_for_text(page, ".run-head [role=status]", "^1 runs$")
+        wait_for_text(page, ".run-head [role=status]", "^1 run$")
         assert [run.run_id for run in list_runs(data)] == [second]
 
 

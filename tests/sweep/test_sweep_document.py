@@ -112,7 +112,7 @@ def test_a_name_means_the_file_in_the_folder_sweeps(
     write_sweep(tmp_path / "sweeps").rename(tmp_path / "sweeps" / "mine.yaml")
     monkeypatch.chdir(tmp_path)
     assert load_sweep("mine").config.name == "small"
-    with pytest.raises(ConfigurationError, match=r"no file sweeps/yours\.yaml"):
+    with pytest.raises(ConfigurationError, match=r"no sweeps/yours\.yaml"):
         load_sweep("yours")
 
 
