@@ -370,7 +370,7 @@ REFUSED = [
         f"{HEAD}env_settings: {{env_path: 5}}\n",
         "t.yaml:4:26: env_settings.env_path: must be a text",
     ),
-    ("behaviors: {'${seed}': {}}\n", "t.yaml: a name holds ${, which refers to another key"),
+    ("behaviors: {'${seed}': {}}\n", "t.yaml:1:14: a name holds ${, which refers to another key"),
     ("measure: 1\n", "t.yaml:1:1: must be an ML-Agents trainer file"),
     (f"{HEAD}    self_play: {{}}\n    max_steps: 0\n", "t.yaml:5:16: behaviors.Runner.max_steps"),
 ]
