@@ -247,8 +247,9 @@ def test_the_last_choice_counts_where_requests_are_done_in_turn(
             return Done()
 
         parts = {"odd": PagePart("odd", {"do": Ask(Nothing, choose, in_turn=in_turn)})}
-        lab, socket = Lab(DataFolder(tmp_path), here=tmp_path), StuckSocket()
-        session = Session(socket, lab, lambda session, asked: do(session, asked, parts))  # type: ignore[arg-type]
+        socket: Any = StuckSocket()
+        lab = Lab(DataFolder(tmp_path), here=tmp_path)
+        session = Session(socket, lab, lambda session, asked: do(session, asked, parts))
         message = {"v": 1, "part": "odd", "kind": "do", "body": {}}
         asked = [session._answer(json.dumps({**message, "id": number})) for number in (1, 2)]
         answering = [asyncio.create_task(one) for one in asked]

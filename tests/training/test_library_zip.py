@@ -126,6 +126,15 @@ def pickled(path: Path) -> dict[str, bytes]:
     return {name: base64.b64decode(text) for name, text in parts.items()}
 
 
+def test_an_agent_whose_net_arch_has_no_layers_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = unlearned(
+        tmp_path, "ppo", CHOICES, monkeypatch, options={"policy_kwargs": {"net_arch": {}}}
+    )
+    assert not [name for name in saved.agent.policy.state_dict() if "mlp_extractor" in name]
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_an_agent_whose_net_arch_is_smaller_than_its_layers_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case

@@ -310,7 +310,7 @@ def named_layers(settings: TrainSettings) -> tuple[tuple[int, ...], ...]:
     """The layers of each network that a well-formed `net_arch` names; () where there is none."""
     given: Any = _policy_kwargs(settings).get("net_arch")
     stacks = tuple(given.values()) if isinstance(given, Mapping) else (given,)
-    return () if list(_layer_faults(given, STACKS)) else stacks
+    return () if list(_layer_faults(given, STACKS)) else stacks or ((),)  # {}: no layers
 
 
 def stack_weights(settings: TrainSettings, inputs: int, outputs: int) -> int:
