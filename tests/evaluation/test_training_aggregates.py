@@ -56,19 +56,13 @@ def test_improvement_is_the_mean_over_cells_and_turns_round() -> None:
 
 def test_the_bootstrap_of_two_trainings_has_its_three_values() -> None:
     # The mean of two draws of {0, 1} is 0, 1/2 or 1, with chances 1/4, 1/2, 1/4.
-    assert estimate(mean, np.array([[0.0], [1.0]])) == Estimate(0.5, 0.0, 1.0)
-
-
-def test_the_bootstrap_interval_of_a_mean_has_the_standard_errors_width() -> None:
-    scores = np.random.default_rng(3).normal(size=(400, 1))
-    found = estimate(mean, scores, resamples=4000)
-    error = float(scores.std()) / math.sqrt(len(scores))
-    assert found.upper - found.lower == pytest.approx(2 * 1.96 * error, rel=0.06)
+    assert estimate(interquartile_mean, np.array([[0.0], [1.0]])) == Estimate(0.5, 0.0, 1.0)
 
 
 def test_cells_of_one_training_are_resampled_together() -> None:
-    column = np.random.default_rng(4).normal(size=(30, 1))
-    alone, copied = estimate(mean, column), estimate(mean, np.repeat(column, 9, axis=1))
+    column = np.random.default_rng(4).normal(size=(3, 1))  # of which no quarter is cut
+    alone = estimate(interquartile_mean, column)
+    copied = estimate(lambda scores: float(np.mean(scores)), np.repeat(column, 9, axis=1))
     assert copied.lower == pytest.approx(alone.lower)
     assert copied.upper == pytest.approx(alone.upper)
 
@@ -76,10 +70,18 @@ def test_cells_of_one_training_are_resampled_together() -> None:
 def test_the_interval_repeats_and_one_training_has_none() -> None:
     scores = np.random.default_rng(5).random((5, 2))
     assert estimate(interquartile_mean, scores) == estimate(interquartile_mean, scores)
-    single = estimate(mean, scores[:1])
-    assert single.value == pytest.approx(scores[0].mean())
-    assert math.isnan(single.lower)
-    assert math.isnan(single.upper)
+    for single in (estimate(interquartile_mean, scores[:1]), mean(scores[:1])):
+        assert single.value == pytest.approx(scores[0].mean())
+        assert math.isnan(single.lower)
+        assert math.isnan(single.upper)
+
+
+@pytest.mark.parametrize("runs", [2, 3, 5])
+def test_the_interval_of_a_mean_holds_for_few_trainings(runs: int) -> None:
+    rng = np.random.default_rng(3)
+    found = [mean(rng.normal(0.5, 0.1, (runs, 1)) + np.array([0.0, 0.2])) for _ in range(2000)]
+    held = [one.lower <= 0.6 <= one.upper for one in found]
+    assert np.mean(held) == pytest.approx(0.95, abs=0.02)
 
 
 def test_groups_are_resampled_each_by_itself() -> None:
@@ -92,8 +94,7 @@ def test_groups_are_resampled_each_by_itself() -> None:
 
 def test_trainings_that_are_all_alike_have_no_interval() -> None:
     alike, others = np.full((3, 2), 0.9), np.zeros((2, 2))
-    for statistic, groups in ((mean, (alike,)), (probability_of_improvement, (alike, others))):
-        found = estimate(statistic, *groups)
+    for found in (mean(alike), estimate(probability_of_improvement, alike, others)):
         assert math.isnan(found.lower)
         assert math.isnan(found.upper)
 

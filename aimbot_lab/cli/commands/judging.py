@@ -489,7 +489,7 @@ def plot(
     """Draw the win rate while learning of each RUN, and of the runs that match every --filter.
 
     If nothing can be won, the mean return is drawn. Runs that differ only in their seed are one
-    line: their mean, with its 95 % interval over runs (bootstrap).
+    line: their mean, with Student's interval over runs at 95 %.
 
     \b
     Examples:

@@ -204,7 +204,7 @@ def _configuration(
         label=label,
         config=key,
         runs=runs,
-        mean=_mean(runs, scores) if has_wins else estimate(mean, scores),
+        mean=_mean_win_rate(runs, scores) if has_wins else mean(scores),
         iqm=estimate(interquartile_mean, scores),
         improvement=better,
         difference=None if first is None else _difference(scores, first),
@@ -218,10 +218,12 @@ def _difference(scores: Scores, first: Scores) -> Estimate:
     return Estimate(found.mean, found.lower, found.upper)
 
 
-def _mean(runs: Sequence[SeedRun], scores: Scores) -> Estimate:
+def _mean_win_rate(runs: Sequence[SeedRun], scores: Scores) -> Estimate:
     """The mean win rate with its interval over runs; over episodes where these are alike."""
-    found = estimate(mean, scores)
-    if isfinite(found.lower) or len(runs) < 2:
+    found = mean(scores)
+    if isfinite(found.lower):
+        return Estimate(found.value, max(found.lower, 0.0), min(found.upper, 1.0))
+    if len(runs) < 2:
         return found
     overall = [run.scores.overall for run in runs]
     episodes = sum(one.episodes for one in overall)
@@ -289,16 +291,17 @@ def method(found: ComparedConfigurations) -> str:
     request = found.request
     few = min(len(one.runs) for one in found.configurations)
     worth = "win rate" if found.has_wins else "mean return"
-    warning = " Intervals over fewer than five runs are rough." if few < 5 else ""
+    warning = " Bootstrap intervals over fewer than five runs are too short." if few < 5 else ""
     met = (
         f"each met its own, because {found.unpaired}" if found.unpaired else "all met the same ones"
     )
     return (
         f"{request.episodes:,} episodes of each of {', '.join(found.cells)}, seed {request.seed} "
         f"({_ways(found)}); {met}. Scores are {worth}s. A run's interval is "
-        "over its episodes; those of a configuration are over runs (bootstrap of "
-        "whole runs; where these are all alike, the mean's is over their episodes and the "
-        "others have none). The interquartile mean is that of the middle half of all scores. "
+        "over its episodes; those of a configuration are over runs (Student's for the mean, "
+        "a bootstrap of whole runs for the others; where these are all alike, the mean's is "
+        "over their episodes and the others have none). The interquartile mean is that of the "
+        "middle half of all scores. "
         "'Beats the first' is how probable it is that a run of this configuration has a "
         f"higher {worth} than one of the first; 'less the first' is the difference of their means "
         f"with Welch's interval over runs.{warning}"

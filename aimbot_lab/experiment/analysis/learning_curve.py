@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import takewhile
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
+from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.episodes import are_alike, student_errors
 from aimbot_lab.foundation.shown_text import html_text, one_line
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import metric_history
@@ -202,9 +204,17 @@ class Estimate(NamedTuple):
     upper: float
 
 
-def mean(scores: Scores) -> float:
-    """The mean over runs and cells."""
-    return float(np.mean(scores))
+def mean(scores: Scores) -> Estimate:
+    """The mean of scores [R, C], with Student's interval at 95 % over the means of runs.
+
+    NaN for its ends where there is a single run, or all are alike.
+    """
+    values = scores.mean(axis=1).tolist()
+    value = fmean(values)
+    if len(values) < 2 or are_alike(values):
+        return Estimate(value, nan, nan)
+    half = student_errors(len(values), confidence=LEVEL) * stdev(values)
+    return Estimate(value, value - half, value + half)
 
 
 def interquartile_mean(scores: Scores) -> float:
@@ -227,26 +237,24 @@ def probability_of_improvement(scores: Scores, others: Scores) -> float:
     return float(np.mean((np.sign(pairs) + 1) / 2))
 
 
-def estimate(
-    statistic: Statistic, *groups: Scores, seed: int = 0, resamples: int = RESAMPLES
-) -> Estimate:
+def estimate(statistic: Statistic, *groups: Scores, seed: int = 0) -> Estimate:
     """`statistic` of the groups [R, C], with its bootstrap percentile interval at 95 %.
 
-    Each of `resamples` draws as many runs of each group as it has, with replacement. A
+    Each of RESAMPLES draws as many runs of each group as it has, with replacement. A
     single run in every group says nothing about others, nor do runs that are all alike:
     the interval is NaN.
     """
     value = statistic(*groups)
     if all(len(scores) < 2 for scores in groups):
-        return Estimate(value, float("nan"), float("nan"))
+        return Estimate(value, nan, nan)
     rng = np.random.default_rng(seed)
     drawn = [
         statistic(*(scores[rng.integers(len(scores), size=len(scores))] for scores in groups))
-        for _ in range(resamples)
+        for _ in range(RESAMPLES)
     ]
     lower, upper = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     if lower == upper:
-        return Estimate(value, float("nan"), float("nan"))
+        return Estimate(value, nan, nan)
     return Estimate(value, float(lower), float(upper))
 
 
@@ -379,8 +387,8 @@ def mean_curve(
 ) -> tuple[Values, Values, Values, Values] | None:
     """(steps, mean, lower, upper), each [P], of `curves`, which are lines between their points.
 
-    Over the steps that all have that have any; None where there are none. The interval is a
-    bootstrap over runs at 95 %, NaN for a single one.
+    Over the steps that all have that have any; None where there are none. The interval is
+    Student's over runs at 95 %, within 0 to 1 for win rates, NaN for a single run.
     """
     known = [curve for curve in curves if curve.points]
     low = max((curve.points[0][0] for curve in known), default=0)
@@ -389,8 +397,9 @@ def mean_curve(
         return None
     steps = np.linspace(low, high, points)
     rates = np.array([_at(curve, steps) for curve in known])
-    found = [estimate(mean, rates[:, [point]], resamples=500) for point in range(points)]
-    middle, lower, upper = np.array(found).T
+    middle, lower, upper = np.array([mean(rates[:, [point]]) for point in range(points)]).T
+    if known[0].measure in MEASURES:
+        lower, upper = np.maximum(lower, 0.0), np.minimum(upper, 1.0)
     return steps, middle, lower, upper
 
 
