@@ -57,7 +57,7 @@ equality: setup
 # Trainings and sweeps killed at random moments and resumed, alone and in several processes.
 kills: setup
 	AIMBOT_LAB_KILLS=4 AIMBOT_LAB_SWEEP_KILLS=10 $(BIN)/python -m pytest -m 'campaign or not campaign' \
-		tests/experiment/test_kills.py tests/cli/test_shared_kills.py tests/cli/test_shared_trainings.py \
+		tests/experiment/test_kills.py tests/cli/test_shared_kills.py tests/cli/test_shared_trainings.py tests/cli/test_seeds.py \
 		tests/sweep/test_sweep_deaths.py
 
 # Every number of the simulators against a second program, and hostile files and messages, in large numbers.

@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -84,22 +85,26 @@ CORE_MAY_IMPORT = (
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Full names of the modules that the file at `path` imports, wherever in it."""
+@cache
+def read(path: Path) -> tuple[list[str], set[object]]:
+    """Full names of the modules that the file at `path` imports, and its constants."""
+    names, constants = list[str](), set[object]()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            yield node.module or ""
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += (node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names))
+        elif isinstance(node, ast.Constant):
+            constants.add(node.value)
+    return names, constants
 
 
 def faults(path: Path, package: Path) -> list[str]:
     inside = path.relative_to(package)
     here = inside.parent.parts
     found = []
-    for name in dict.fromkeys(imported(path)):
+    for name in dict.fromkeys(read(path)[0]):
         parts = name.split(".")
         inner = parts[0] == "aimbot_lab" and len(parts) > 1 and here
         if inner and points_up(here, parts[1:]):
@@ -154,7 +159,7 @@ def test_a_wrong_import_is_found(tmp_path: Path, file: str, line: str) -> None:
 
 def circles(files: dict[str, Path]) -> list[str]:
     """Modules of `files`, by name, that import themselves through others, function-level too."""
-    left = {name: set(imported(path)) & files.keys() - {name} for name, path in files.items()}
+    left = {name: set(read(path)[0]) & files.keys() - {name} for name, path in files.items()}
     while ends := [name for name, targets in left.items() if not targets & left.keys()]:
         for name in ends:
             del left[name]
@@ -181,17 +186,12 @@ def test_a_circle_is_found(tmp_path: Path) -> None:
     assert circles(module_names(package)) == ["aimbot_lab.a", "aimbot_lab.b"]
 
 
-def knows_a_world(text: str) -> bool:
-    """Whether the source `text` imports a world, or names a target of the arena."""
-    tree = ast.parse(text)
-    named = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    imports = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    imports += [
-        a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names
-    ]
+def knows_a_world(path: Path) -> bool:
+    """Whether the file at `path` imports a world, or names a target of the arena."""
+    imports, constants = read(path)
     names = ("arena", "duel", "gorge", "gymnasium", "pettingzoo", "unity")
     worlds = tuple(f"aimbot_lab.worlds.{name}" for name in names)
-    return bool(named & {"goto", "attack", "free"}) or any(
+    return bool(constants & {"goto", "attack", "free"}) or any(
         name.startswith(worlds) for name in imports
     )
 
@@ -199,13 +199,20 @@ def knows_a_world(text: str) -> bool:
 def test_worlds_are_known_through_the_registry_alone() -> None:
     outside = [path for path in FILES if not path.is_relative_to(PACKAGE / "worlds")]
     assert outside
-    assert [path for path in outside if knows_a_world(path.read_text(encoding="utf-8"))] == []
+    assert [path for path in outside if knows_a_world(path)] == []
 
 
-def test_a_world_that_is_known_is_found() -> None:
-    assert knows_a_world("def f():\n    from aimbot_lab.worlds.arena.spec import arena_spec")
-    assert knows_a_world("target = 'goto'")
-    assert not knows_a_world("from aimbot_lab.worlds.registry import make_world\ngoto = 1")
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("def f():\n    from aimbot_lab.worlds.arena.spec import arena_spec", True),
+        ("target = 'goto'", True),
+        ("from aimbot_lab.worlds.registry import make_world\ngoto = 1", False),
+    ],
+)
+def test_a_world_that_is_known_is_found(tmp_path: Path, text: str, known: bool) -> None:
+    (tmp_path / "some.py").write_text(text, encoding="utf-8")
+    assert knows_a_world(tmp_path / "some.py") == known
 
 
 REPLACED = re.compile(r"setattr\(\s*[^)]*\btime\b[\"',.\s]+monotonic")

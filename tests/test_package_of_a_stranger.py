@@ -18,7 +18,7 @@ lessons:
     completion_criteria: {threshold: 0.3, min_lesson_length: 20}
 train:
   algo: plain_a2c
-  total_steps: 4_000
+  total_steps: 1_000
   n_steps: 16
   use_rms_prop: false
   network: {kind: silu, units: 16}
@@ -71,11 +71,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 STORY = """
 import json
 from tests.cli.tiny_runs import invoke_plainly
+assert not invoke_plainly("check", "carts.yaml", "sweep.yaml").said
+definitions = json.loads(invoke_plainly("schema", "curriculum").output)["$defs"]
 hard = "lessons.0.completion_criteria.threshold=0.99", "env.steps=60"
 invoke_plainly("run", "carts.yaml", "--set", hard[0], "--set", hard[1], wanted=1)
-players = invoke_plainly("evaluate", "latest", "--episodes", 10, "--json").document["players"]
-more = "resume", "latest", "--set", "train.total_steps=8000", "--json"
-print(json.dumps([list(players), invoke_plainly(*more, wanted=1).document["steps"]]))
+players = invoke_plainly("evaluate", "latest", "--episodes", 2, "--json").document["players"]
+more = "resume", "latest", "--set", "train.total_steps=2000", "--json"
+print(json.dumps([definitions, list(players), invoke_plainly(*more, wanted=1).document["steps"]]))
 """
 
 
@@ -99,11 +101,6 @@ def started(folder: Path, *words: str, site: str = "site") -> tuple[int, str, st
     return done.returncode, done.stdout, done.stderr
 
 
-def test_files_that_name_what_the_package_brings_are_fit_to_run(folder: Path) -> None:
-    code, _, messages = call(folder, "check", "carts.yaml", "sweep.yaml")
-    assert (code, messages) == (0, "")
-
-
 def test_their_settings_are_refused_as_those_of_the_built_in_ones_are(folder: Path) -> None:
     for number, (old, (new, _)) in enumerate(WRONG.items()):
         text = CURRICULUM.replace(old, new, 1)
@@ -117,18 +114,12 @@ def test_their_settings_are_refused_as_those_of_the_built_in_ones_are(folder: Pa
         assert line.startswith(f"{file}:{wanted}")
 
 
-def test_a_training_of_them_runs_is_evaluated_and_resumed(folder: Path) -> None:
+def test_what_it_brings_is_checked_described_trained_evaluated_and_resumed(folder: Path) -> None:
     code, output, messages = started(folder, "-c", STORY)
     assert code == 0, messages
-    players, steps = json.loads(output)
+    definitions, players, steps = json.loads(output)
     assert {"sampled", "random"} <= set(players)
-    assert steps == 8064
-
-
-def test_the_schema_knows_their_settings(folder: Path) -> None:
-    code, output, messages = call(folder, "schema", "curriculum")
-    assert (code, messages) == (0, "")
-    definitions = json.loads(output)["$defs"]
+    assert 2000 <= steps < 2200
     assert {"CartsSettings", "SiluSettings", "A2CSettings"} <= definitions.keys()
     algorithms = definitions["TrainSettings"]["properties"]["algo"]["anyOf"][0]["enum"]
     assert algorithms[-1] == "plain_a2c"

@@ -21,15 +21,11 @@ register_ids()
 
 
 @pytest.mark.parametrize(
-    "imports", ["import aimbot_lab.envs, gymnasium", "import gymnasium, aimbot_lab.envs"]
+    ("imports", "before"),
+    [("import gymnasium, aimbot_lab.envs", ""), ("import gymnasium", "aimbot_lab.envs:")],
 )
-def test_the_ids_are_known_once_the_environments_are_imported(imports: str) -> None:
-    assert _in_a_new_process(f"{imports}\nmake = lambda name: name")
-
-
-@pytest.mark.parametrize("imports", ["import gymnasium", "import aimbot_lab, gymnasium"])
-def test_an_id_with_the_module_in_front_needs_no_import(imports: str) -> None:
-    assert _in_a_new_process(f"{imports}\nmake = lambda name: 'aimbot_lab.envs:' + name")
+def test_an_id_is_known_by_an_import_or_with_the_module_in_front(imports: str, before: str) -> None:
+    assert _in_a_new_process(f"{imports}\nmake = {before!r}.__add__")
 
 
 def test_the_package_itself_neither_loads_gymnasium_nor_changes_how_modules_are_found() -> None:

@@ -5,7 +5,7 @@ import time
 from aimbot_lab.entry import main
 from aimbot_lab.training.callbacks.lesson_callback import LessonCallback
 
-REST_S = 0.5
+REST_S = 1.5
 begin_rollout = LessonCallback._on_rollout_start
 
 

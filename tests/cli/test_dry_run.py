@@ -10,6 +10,7 @@ from tiny_runs import invoke_plainly
 from aimbot_lab.cli.commands.run import plan_text
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs import plan
 from aimbot_lab.experiment.runs.plan import plan_curriculum, tried_speed
 
 GOTO = Path(__file__).parents[2] / "curricula" / "goto.yaml"
@@ -19,6 +20,7 @@ GOTO = Path(__file__).parents[2] / "curricula" / "goto.yaml"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("AIMBOT_LAB_DATA_DIR", raising=False)
+    monkeypatch.setattr(plan, "LONGEST", 20)  # episodes of a forecast, which test_plan.py asserts
     return tmp_path
 
 

@@ -89,7 +89,7 @@ def note_of(data_folder: DataFolder, run_id: str) -> str:
 def test_a_run_compared_with_itself_differs_in_nothing_and_keeps_what_was_printed(
     data_folder: DataFolder, run_id: str
 ) -> None:
-    result = invoke(data_folder, "compare", run_id, run_id, "--episodes", 8, "--json")
+    result = invoke(data_folder, "compare", run_id, run_id, "--episodes", 2, "--json")
     assert result.exit_code == 0
     document = json.loads(result.stdout)
     assert document["settings"] == {}
@@ -195,7 +195,6 @@ def test_one_episode_is_kept_as_a_replay_that_plays(
     ("words", "temperature", "label"),
     [
         ([], 1, "sampled"),
-        (["--temperature", 0], 0, "likeliest action"),
         (["--temperature", 0.25], 0.25, "temperature 0.25"),
     ],
     ids=str,
@@ -244,11 +243,3 @@ def test_an_agent_is_exported_as_a_folder_that_loads(
 ) -> None:
     invoke(data_folder, "export", run_id, "-o", tmp_path / "agent")
     assert load_agent(tmp_path / "agent").about["step"] == 1024
-
-
-def test_an_exported_network_is_told_with_how_it_acts_and_how_well_it_plays(
-    learned: Learned, data_folder: DataFolder, tmp_path: Path
-) -> None:
-    words = ["export", learned("ppo"), "-o", tmp_path / "agent.onnx", "--temperature", 0]
-    said = "likeliest action; onnxruntime plays 10,000 observations as torch does: 0 other choices"
-    assert f"agent.onnx, {said}" in invoke(data_folder, *words).stderr

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import find_run, list_runs
 from aimbot_lab.worlds.arena.settings import RewardWeights
 
-COMMAND = [sys.executable, "-m", "aimbot_lab"]
 CURRICULUM = """
 name: tiny
 seed: 7
@@ -52,12 +49,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def environment(**extra: str) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("AIMBOT_LAB")}
-    kept.pop("MLFLOW_TRACKING_URI", None)
-    return {**kept, "OMP_NUM_THREADS": "1", **extra}
-
-
 def statuses(folder: Path) -> dict[str, str]:
     """Status of every run of the store, by its id."""
     return {run.run_id: run.status for run in list_runs(DataFolder(folder / ".aimbot-lab"))}
@@ -65,18 +56,9 @@ def statuses(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def finished(folder: Path) -> dict[str, Any]:
-    """The JSON document of a run that passed all its lessons, in a process as a user has it."""
-    done = subprocess.run(
-        [*COMMAND, "run", "tiny.yaml", "--json", "--name", "one"],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    document: dict[str, Any] = json.loads(done.stdout)
+    """The JSON document of a run that passed all its lessons."""
+    told = invoke_in(folder, "run", "tiny.yaml", "--json", "--name", "one")
+    document: dict[str, Any] = told.document
     return document
 
 
@@ -134,12 +116,12 @@ def test_runs_lists_it_and_its_agent_can_be_evaluated(
 ) -> None:
     shown = invoke_in(folder, "runs", "--json").document
     assert finished["run_id"] in {run["run_id"] for run in shown}
-    arguments = ["--episodes", "8", "--seed", "5", "--json"]
+    arguments = ["--episodes", "4", "--seed", "5", "--json"]
     document = invoke_in(folder, "evaluate", finished["run_id"][:12], *arguments).document
     ways = ["sampled", "temperature 0.5", "likeliest action", "random", "greedy"]
     assert list(document["players"]) == ways
     for scores in document["players"].values():
-        assert [cell["episodes"] for cell in scores["cells"]] == [8] * 5
+        assert [cell["episodes"] for cell in scores["cells"]] == [4] * 5
         assert scores["overall"]["wins"] == sum(cell["wins"] for cell in scores["cells"])
     again = invoke_in(folder, "evaluate", "latest", *arguments, "--no-baselines").document
     assert list(again["players"].items()) == [*document["players"].items()][:3]
@@ -159,7 +141,7 @@ def test_compare_takes_the_mean_while_learning_from_the_evaluations(
     assert "aimbot-lab compare RUN RUN" in story
     setting = ("--set", "evaluation.every=500_000", "--set", "evaluation.episodes=50")
     other = invoke_in(folder, "run", "tiny.yaml", "--seed", "8", "--json", *setting).document
-    words = ("compare", finished["run_id"], other["run_id"], "--episodes", "30", "--json")
+    words = ("compare", finished["run_id"], other["run_id"], "--episodes", "4", "--json")
     found = invoke_in(folder, *words).document
     assert all(run["mean_win_rate"] is not None for run in found["runs"])
     (page,) = (folder / ".aimbot-lab" / "comparisons").glob("*.html")
@@ -200,13 +182,11 @@ def check_stopped(folder: Path, code: int, output: str) -> None:
     assert "agent/last/agent.safetensors" in {file.path for file in saved}
 
 
-def on_terminal(folder: Path) -> TerminalSession:
-    kept = {key: value for key, value in environment().items() if key != "NO_COLOR"}
-    return TerminalSession(*COMMAND[1:], *ENDLESS, cwd=folder, env={**kept, "TERM": "xterm"})
-
-
 def test_ctrl_c_on_a_terminal_is_acknowledged_in_the_live_table(folder: Path) -> None:
-    with on_terminal(folder) as session:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("AIMBOT_LAB")}
+    kept = {key: kept[key] for key in kept.keys() - {"MLFLOW_TRACKING_URI", "NO_COLOR"}}
+    environment = {**kept, "OMP_NUM_THREADS": "1", "TERM": "xterm"}
+    with TerminalSession("-m", "aimbot_lab", *ENDLESS, cwd=folder, env=environment) as session:
         flags = session.flags()
         session.read_until("episodes")
         session.press("\x03")

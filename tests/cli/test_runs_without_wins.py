@@ -61,7 +61,7 @@ def test_runs_are_compared_by_mean_returns_in_the_same_episodes(data: Path) -> N
     done = invoke(data, "run", write(data, "other.yaml", text=other), "--json", wanted=0).document
     first = next(run for run in list_runs(DataFolder(data)) if run.run_id != done["run_id"])
     runs = (first.run_id, done["run_id"])
-    found = invoke(data, "compare", *runs, "--episodes", 20, "--json").document
+    found = invoke(data, "compare", *runs, "--episodes", 4, "--json").document
     (rows,) = found["differences"]
     scores = [run["scores"]["overall"] for run in found["runs"]]
     means = [score["mean_return"] for score in scores]
@@ -70,16 +70,16 @@ def test_runs_are_compared_by_mean_returns_in_the_same_episodes(data: Path) -> N
     assert rows[0]["lower"] <= rows[0]["difference"] <= rows[0]["upper"]
     assert not found["unpaired"]
     assert "win_rate" not in json.dumps([found["runs"], found["differences"]])
-    shown = invoke(data, "compare", *runs, "--episodes", 20)
+    shown = invoke(data, "compare", *runs, "--episodes", 4)
     assert "win" not in shown.output.replace("window", "").split("Settings that differ")[0]
     assert "esson" not in shown.output
     assert [run["lessons"] for run in found["runs"]] == [[], []]
-    by_seed = invoke(data, "compare", *runs, "--by", "config", "--episodes", 20, "--json").document
+    by_seed = invoke(data, "compare", *runs, "--by", "config", "--episodes", 4, "--json").document
     values = {one["label"]: one["mean"]["value"] for one in by_seed["configurations"]}
     assert [*values.values()] == pytest.approx(means)
     less = by_seed["configurations"][1]["difference"]
     assert less == {"value": pytest.approx(means[1] - means[0]), "lower": None, "upper": None}
-    assert "mean return" in invoke(data, "compare", *runs, "--by", "config", "--episodes", 5).said
+    assert "mean return" in invoke(data, "compare", *runs, "--by", "config", "--episodes", 2).said
 
 
 def test_the_curve_of_such_a_run_is_its_mean_return_and_its_lesson_is_explained(data: Path) -> None:

@@ -101,6 +101,7 @@ def test_a_fault_is_told_once_and_before_any_training(
     assert len(list_runs(DataFolder(data), max_results=1000)) == before
 
 
+@pytest.mark.campaign
 def test_trainings_whose_starter_is_killed_stop_and_save(file: Path, tmp_path: Path) -> None:
     words = ["run", str(file), "--seeds", "1", "--set", "train.total_steps=500000000"]
     process = subprocess.Popen(

@@ -101,7 +101,6 @@ def test_a_start_at_a_later_lesson_leaves_out_those_before(
     assert [lesson["name"] for lesson in document["lessons"]] == ["second"]
     resolved = download_artifact(DataFolder(data), document["run_id"], name="resolved.yaml")
     assert [lesson.name for lesson in load_curriculum(resolved).config.lessons] == ["second"]
-    assert train(data, file, *words)["state_sha256"] == document["state_sha256"]
 
 
 @pytest.mark.parametrize("steps_before", [0, 1])

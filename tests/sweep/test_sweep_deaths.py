@@ -133,6 +133,7 @@ def test_kills_change_nothing(tmp_path: Path, undisturbed: dict[str, Any], repea
     }
 
 
+@pytest.mark.campaign
 def test_a_stop_saves_and_the_sweep_goes_on(tmp_path: Path) -> None:
     write_sweep(tmp_path, SHORT)
     first = start(tmp_path, "--workers", "1")

@@ -16,7 +16,7 @@ CURRICULUM = """
 name: pole
 env: {world: gymnasium, id: CartPole-v1, num_envs: 4, win: {length_above: 30}}
 lessons: [{name: up, completion_criteria: {threshold: 0.99}}]
-train: {total_steps: 512, n_steps: 32, batch_size: 64, n_epochs: 1, network: {layers: [8]}}
+train: {total_steps: 384, n_steps: 32, batch_size: 64, n_epochs: 1, network: {layers: [8]}}
 """
 SWEEP = """
 name: pole
@@ -63,7 +63,7 @@ def test_a_stopped_training_without_snapshots_begins_again_and_is_worth_the_same
     values = {"train.learning_rate": 1e-3}
     whole = measure(task_of(sweep, tmp_path / "whole", None, values), Watch())
     task = task_of(sweep, tmp_path / "broken", "sweep 1 search 0", values)
-    assert measure(task, Watch(stop_at=256)) is None
+    assert measure(task, Watch(stop_at=128)) is None
     again = measure(task, Watch())
     assert whole is not None
     assert again is not None
@@ -82,7 +82,7 @@ RATES = """
 name: rates
 base: free.yaml
 search: {train.learning_rate: {type: categorical, choices: [1e-6, 3e-3]}}
-objective: {measure: return, episodes: 20}
+objective: {measure: return, episodes: 10}
 tracking: {experiment: tests}
 """
 PENDULUM = """
