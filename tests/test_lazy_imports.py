@@ -15,7 +15,7 @@ def loaded_by(code: str, names: tuple[str, ...] = HEAVY) -> set[str]:
 
 
 PLAN = "run goto --dry-run --processes 2"
-COMMANDS = ["--help", "run --help", "--version", PLAN, "presets list", "check goto"]
+COMMANDS = ["--help", "run --help", "--version", PLAN, "presets list"]
 
 
 def test_commands_the_package_and_the_server_of_the_panel_load_no_heavy_library() -> None:

@@ -20,8 +20,13 @@ GOTO = Path(__file__).parents[2] / "curricula" / "goto.yaml"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("AIMBOT_LAB_DATA_DIR", raising=False)
-    monkeypatch.setattr(plan, "LONGEST", 20)  # episodes of a forecast, which test_plan.py asserts
     return tmp_path
+
+
+@pytest.fixture
+def short_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tests/experiment/test_plan.py asserts breaks off soon."""
+    monkeypatch.setattr(plan, "LONGEST", 20)
 
 
 def test_it_tells_each_lesson_and_creates_nothing(folder: Path) -> None:
@@ -45,6 +50,7 @@ def test_steps_that_end_within_a_rollout_are_told_with_its_rest(
     assert f"at most {steps} steps{rest}, seed 1;" in said
 
 
+@pytest.mark.usefixtures("short_forecasts")
 def test_the_json_document_is_the_plan(folder: Path) -> None:
     arguments = ["run", str(GOTO), "--dry-run", "--json", "--seed", "5"]
     document = json.loads(CliRunner().invoke(cli, arguments).stdout)
@@ -69,6 +75,7 @@ def test_a_forecast_tries_the_speed_and_creates_nothing(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["c.yaml"]
 
 
+@pytest.mark.usefixtures("short_forecasts")
 def test_a_forecast_says_how_long_the_steps_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aimbot_lab.experiment.runs.plan.tried_speed", lambda config: 10_000.0)
     said = CliRunner().invoke(cli, ["run", str(GOTO), "--forecast"])
@@ -82,12 +89,14 @@ def test_a_forecast_says_how_long_the_steps_take(monkeypatch: pytest.MonkeyPatch
     assert (said.exit_code, said.stderr.startswith("no forecast: ")) == (0, True)
 
 
+@pytest.mark.usefixtures("short_forecasts")
 def test_no_line_is_wider_than_asked_for() -> None:
     lessons = [*plan_text(plan_curriculum(load_curriculum(GOTO.with_name("mix.yaml"))), 72)][1:-1]
     lines = [line for lesson in lessons for line in lesson.splitlines()]
     assert max(map(len, lines)) <= 72
 
 
+@pytest.mark.usefixtures("short_forecasts")
 def test_of_several_processes_it_tells_their_shards() -> None:
     arguments = ["run", str(GOTO), "--dry-run", "--processes", "3"]
     text = CliRunner().invoke(cli, arguments).stdout
@@ -96,6 +105,7 @@ def test_of_several_processes_it_tells_their_shards() -> None:
     assert document["sharing"] == {"shards": 16, "processes": [3, 3]}
 
 
+@pytest.mark.usefixtures("short_forecasts")
 def test_torchrun_s_number_of_processes_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -109,6 +119,7 @@ def test_more_processes_than_shards_are_refused_in_a_plan_too() -> None:
     assert result.stdout == ""
 
 
+@pytest.mark.usefixtures("short_forecasts")
 @pytest.mark.parametrize(("samples", "warned"), [(16_384, False), (32_768, True)])
 def test_large_minibatches_are_warned_of(samples: int, warned: bool) -> None:
     arguments = ["run", str(GOTO), "--dry-run", "--json", "--set", f"train.batch_size={samples}"]
