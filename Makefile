@@ -66,7 +66,7 @@ oracles: setup
 		AIMBOT_LAB_MESSAGES=10000 AIMBOT_LAB_STOPPED_LESSONS=1500 \
 		$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not real_ml_agents' \
 		tests/arena/test_against_oracle.py tests/duel/test_duel_oracle.py tests/gorge/test_gorge_oracle.py \
-		tests/gorge/test_gorge_laws.py \
+		tests/gorge/test_gorge_laws.py tests/gorge/test_generator.py tests/gorge/test_optimum.py \
 		tests/experiment/test_mutated_curricula.py tests/mlagents tests/curriculum/test_evidence.py
 
 # Several processes, containers and servers at one run, sweep or panel.
@@ -78,7 +78,7 @@ races: setup
 scale: setup
 	$(BIN)/python -m pytest -n 0 -m 'scale or campaign' \
 		tests/training/test_scale_campaign.py tests/training/test_exchange.py \
-		tests/bench/test_scale_bench.py
+		tests/training/test_supervisor.py tests/bench/test_scale_bench.py
 
 # What actors bring and cost: the speed of worlds that hang now and then, and the steps to a goal with a lag.
 actors: setup

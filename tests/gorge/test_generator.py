@@ -90,7 +90,9 @@ def test_the_maps_of_a_seed_are_the_same_on_every_machine_and_in_every_version()
     assert tuple(grid.content_hash for grid in maps) == HASHES_OF_SEED_11
 
 
-@pytest.mark.parametrize("variable", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
+@pytest.mark.parametrize(
+    "variable", ["NUMBA_DISABLE_JIT", pytest.param("NUMBA_BOUNDSCHECK", marks=pytest.mark.campaign)]
+)
 def test_uncompiled_and_checked_kernels_make_the_same_maps(variable: str, tmp_path: Path) -> None:
     there = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PRINT_HASHES],

@@ -1,4 +1,4 @@
-"""Where networks are, what their import leaves unloaded, and the same state in another process."""
+"""Where networks are, what their import leaves unloaded, and the same state with two threads."""
 
 import subprocess
 import sys
@@ -75,7 +75,6 @@ def test_an_agent_plays_with_one_thread_however_it_was_trained(tmp_path: Path) -
         th.set_num_threads(before)
 
 
-PROGRAM = "from test_devices import trained; print(trained())"
 WIDE = NetworkSettings(layers=(256, 256))
 
 
@@ -86,19 +85,11 @@ def trained() -> str:
     return training.learn(Sink(), SilentObserver(), lambda: False).state_sha256
 
 
-def test_another_process_ends_in_the_same_state_with_two_threads_of_each() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
-        cwd=Path(__file__).parent,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+def test_a_training_with_two_threads_ends_in_the_same_state_again() -> None:
     before = th.get_num_threads()
-    here = trained()
+    first, again = trained(), trained()
     th.set_num_threads(before)
-    there = process.communicate()[0].strip()
-    assert process.returncode == 0
-    assert (len(here), there) == (64, here)
+    assert (len(first), again) == (64, first)
 
 
 POLICY = """

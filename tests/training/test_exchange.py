@@ -148,9 +148,8 @@ def test_a_killed_process_is_noticed_at_once() -> None:
         assert time.monotonic() - begin < 20  # of the 60 s that it would wait
 
 
-@pytest.mark.parametrize(
-    ("count", "waited_for"), [(2, "rank 1"), pytest.param(3, "all ranks", marks=SCALE)]
-)
+@SCALE
+@pytest.mark.parametrize(("count", "waited_for"), [(2, "rank 1"), (3, "all ranks")])
 def test_a_silent_process_is_lost_after_the_patience(count: int, waited_for: str) -> None:
     with processes(count, "SIGSTOP", patience_s=3) as (waiting, *_others):
         out, err = waiting.communicate(timeout=300)
@@ -160,20 +159,12 @@ def test_a_silent_process_is_lost_after_the_patience(count: int, waited_for: str
         assert "imed out" in out
 
 
-def test_who_never_comes_is_lost_after_the_patience() -> None:
-    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    meeting["GLOO_SOCKET_IFNAME"] = "none"  # on one machine the loopback interface is used
-    done = subprocess.run(
-        [sys.executable, PROGRAM, "speak", "1"],
-        env={**os.environ, **meeting, "RANK": "0", "WORLD_SIZE": "2"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == LostError.exit_code, done.stderr
+def test_who_never_comes_is_lost_after_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", str(free_port()))
     waited = "while it waited for all processes to come, as many as WORLD_SIZE says"
-    assert done.stdout.startswith(f"rank 0 of 2 lost another process {waited}")
+    with pytest.raises(LostError, match=f"^rank 0 of 2 lost another process {waited}"):
+        connect(Rank(0, 2), patience_s=1)
 
 
 def test_one_process_answers_itself() -> None:

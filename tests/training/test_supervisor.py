@@ -96,6 +96,7 @@ def test_each_finds_its_place_as_under_torchrun_and_each_beginning_has_its_port(
     assert first[0][-1] != second[0][-1]
 
 
+@pytest.mark.campaign
 def test_workers_that_begin_again_find_each_other(launched: Launch, tmp_path: Path) -> None:
     process = launched("meet again")
     out, err = process.communicate(timeout=WAIT_S)
