@@ -23,14 +23,14 @@ name: pole
 env: {world: gymnasium, id: CartPole-v1, num_envs: 4, win: {length_above: 50}}
 lessons: [{name: only, completion_criteria: {threshold: 0.99, min_lesson_length: 20}}]
 train:
-  {algo: ppo, total_steps: 500, n_steps: 32, batch_size: 32, reward_scale: 1, torch_threads: 1,
+  {algo: ppo, total_steps: 250, n_steps: 16, batch_size: 32, reward_scale: 1, torch_threads: 1, n_epochs: 2,
    learning_rate: {schedule: linear, start: 3e-3, end: 1e-5}, network: {layers: [8]}}
 """
 
 
 @pytest.fixture
 def ended(data_folder: DataFolder, tmp_path: Path) -> RunResult:
-    """A run that has spent its 512 steps."""
+    """A run that has spent its 256 steps."""
     file = tmp_path / "pole.yaml"
     file.write_text(POLE, encoding="utf-8")
     return trained(RunRequest(load_curriculum(file), data_folder))[0]
@@ -55,16 +55,16 @@ def test_another_learning_rate_is_taken_and_kept_with_its_step(
     data_folder: DataFolder, ended: RunResult
 ) -> None:
     run = find_resumable(ended.run_id, data_folder)
-    given = ["train.total_steps=1000", "train.learning_rate=2.5e-4"]
+    given = ["train.total_steps=500", "train.learning_rate=2.5e-4"]
     request, changes = check_resume(run, run.curriculum(given), data_folder)
     assert "train.learning_rate.schedule: was linear, is nothing" in [str(one) for one in changes]
     trained(request)
     points = metric_history(data_folder, ended.run_id, key="train/learning_rate")
-    assert {point.value for point in points if point.step > 640} == {2.5e-4}
+    assert {point.value for point in points if point.step > 320} == {2.5e-4}
     run = find_resumable(ended.run_id, data_folder)
-    assert [tuple(one) for one in run.record.rates] == [(512, 2.5e-4)]
+    assert [tuple(one) for one in run.record.rates] == [(256, 2.5e-4)]
     assert run.curriculum().config.train.learning_rate == 2.5e-4
-    given = ["train.total_steps=1500", "train.gamma=0.5"]
+    given = ["train.total_steps=750", "train.gamma=0.5"]
     with pytest.raises(ConfigurationError, match=r"train\.gamma"):
         check_resume(run, run.curriculum(given), data_folder)
 
@@ -72,15 +72,15 @@ def test_another_learning_rate_is_taken_and_kept_with_its_step(
 def test_more_steps_begin_at_the_end_and_the_metrics_are_of_one_training(
     data_folder: DataFolder, ended: RunResult
 ) -> None:
-    assert (ended.status, ended.steps, ended.resumes_at) == ("FAILED", 512, 512)
-    result, told = extended(data_folder, ended.run_id, 1000)
-    assert (result.run_id, result.steps) == (ended.run_id, 1024)
-    # 1 - 512 / 500 is less than nothing, 1 - 512 / 1000 is 0.488.
-    jump = "train.total_steps changed: at step 512 train.learning_rate from 1e-05 to 0.001469"
+    assert (ended.status, ended.steps, ended.resumes_at) == ("FAILED", 256, 256)
+    result, told = extended(data_folder, ended.run_id, 500)
+    assert (result.run_id, result.steps) == (ended.run_id, 512)
+    # 1 - 256 / 250 is less than nothing, 1 - 256 / 500 is 0.488.
+    jump = "train.total_steps changed: at step 256 train.learning_rate from 1e-05 to 0.001469"
     assert jump in told
     for key in ("train/learning_rate", names.STEPS_PER_SECOND):
         steps = [point.step for point in metric_history(data_folder, ended.run_id, key=key)]
-        assert steps[-8:] == list(range(128, 1025, 128)), key
+        assert steps[-8:] == list(range(64, 513, 64)), key
 
 
 def test_a_run_whose_process_died_at_its_end_ends_once_more_and_trains_nothing(
@@ -98,8 +98,8 @@ def test_a_run_whose_process_died_at_its_end_ends_once_more_and_trains_nothing(
         ("FAILED", ended.steps, ended.state_sha256)
     )
     assert logged() == before
-    with pytest.raises(ConfigurationError, match="has used up its 512 steps"):
-        extended(data_folder, ended.run_id, 500)
+    with pytest.raises(ConfigurationError, match="has used up its 256 steps"):
+        extended(data_folder, ended.run_id, 250)
 
 
 def test_a_finished_run_without_lessons_is_given_more_steps_and_ends_as_if_it_had_had_them(
@@ -109,18 +109,18 @@ def test_a_finished_run_without_lessons_is_given_more_steps_and_ends_as_if_it_ha
     text = "".join(line for line in POLE.splitlines(keepends=True) if "lessons" not in line)
     file.write_text(text.replace("{schedule: linear, start: 3e-3, end: 1e-5}", "1e-3"))
     curriculum = load_curriculum(file)
-    longer = load_curriculum(file, ["train.total_steps=1000"])
+    longer = load_curriculum(file, ["train.total_steps=500"])
     whole, _ = trained(RunRequest(longer, data_folder))
     ended, _ = trained(RunRequest(curriculum, data_folder))
-    assert (ended.status, ended.steps, ended.resumes_at) == ("FINISHED", 512, 512)
+    assert (ended.status, ended.steps, ended.resumes_at) == ("FINISHED", 256, 256)
     with pytest.raises(
-        ConfigurationError, match="has used up its 512 steps; give it more, for exam"
+        ConfigurationError, match="has used up its 256 steps; give it more, for exam"
     ):
-        extended(data_folder, ended.run_id, 500)
+        extended(data_folder, ended.run_id, 250)
     assert newest_resumable(curriculum, data_folder) is None  # `run --resume` begins a new one
-    result, _ = extended(data_folder, ended.run_id, 1000)
-    assert (result.status, result.steps) == ("FINISHED", 1024)
-    with pytest.raises(ConfigurationError, match=r"its 1,024 steps; .*total_steps=2048"):
+    result, _ = extended(data_folder, ended.run_id, 500)
+    assert (result.status, result.steps) == ("FINISHED", 512)
+    with pytest.raises(ConfigurationError, match=r"its 512 steps; .*total_steps=1024"):
         check_resume(
             run := find_resumable(ended.run_id, data_folder), run.curriculum(), data_folder
         )
@@ -131,8 +131,8 @@ def test_an_end_without_a_checkpoint_is_told(data_folder: DataFolder, ended: Run
     folder = data_folder.run_folder(ended.run_id) / "checkpoints"
     max(folder.glob("step-*")).unlink()
     before = max(int(path.stem.removeprefix("step-")) for path in folder.glob("step-*"))
-    _, told = extended(data_folder, ended.run_id, 600)
-    assert f"ended at step 512, and its last checkpoint is of step {before}" in "\n".join(told)
+    _, told = extended(data_folder, ended.run_id, 300)
+    assert f"ended at step 256, and its last checkpoint is of step {before}" in "\n".join(told)
 
 
 def test_code_that_changed_since_the_checkpoint_is_told_unless_none_is_known(
@@ -143,11 +143,11 @@ def test_code_that_changed_since_the_checkpoint_is_told_unless_none_is_known(
         return [line for line in told if "unbroken" in line]
 
     monkeypatch.setattr(run_record, "code_hash", lambda: "0ddc0de5")
-    assert changes(600) == []
+    assert changes(300) == []
     monkeypatch.setattr(run_record, "code_hash", lambda: None)  # as older versions
     change = f"code of aimbot-lab 0ddc0de5 is now {code_hash()}"
-    assert changes(700) == [f"the result may differ from an unbroken run's: {change}"]
+    assert changes(350) == [f"the result may differ from an unbroken run's: {change}"]
     record = data_folder.run_folder(ended.run_id) / "checkpoints" / "run.json"
     record.write_text(record.read_text().replace(f'"{CODE}": "{code_hash()}", ', ""))
     assert code_hash() not in record.read_text()
-    assert changes(800) == []
+    assert changes(400) == []
