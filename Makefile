@@ -33,8 +33,10 @@ $(READY): pyproject.toml constraints.txt
 run: setup
 	$(BIN)/aimbot-lab run curricula/goto.yaml
 
-# Tests start many processes, for which compiled modules are kept even where the environment says not to.
+# Tests start many processes, for which compiled modules are kept even where the environment says not to. Torch's
+# threads sleep while they wait: with more processes than cores they would spin away most of the time.
 test: export PYTHONDONTWRITEBYTECODE =
+test: export OMP_WAIT_POLICY = passive
 
 # A file's tests share what they set up, so they stay together; files begin in the order of tests/conftest.py.
 # Many wait for other processes, so there are twice as many workers as processors. One that crashes ends all
@@ -51,7 +53,8 @@ campaigns: equality kills oracles races scale actors ray real-ml-agents
 equality: setup
 	AIMBOT_LAB_EQUALITY_STEPS=2000 $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 \
 		tests/training/test_library_equality.py -k 'learn or script or library_s or resumed'
-	$(BIN)/python -m pytest -n 0 -m campaign tests/worlds/test_gymnasium_processes.py
+	$(BIN)/python -m pytest -n 0 -m campaign tests/worlds/test_gymnasium_processes.py \
+		tests/worlds/test_gymnasium_wrappers.py
 	AIMBOT_LAB_LIBRARY_KILLS=5 $(BIN)/python -m pytest -n 2 -m campaign tests/experiment/test_kills.py -k libraries
 
 # Trainings and sweeps killed at random moments and resumed, alone and in several processes.

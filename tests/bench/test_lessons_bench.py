@@ -11,7 +11,7 @@ TINY = (
     "env.num_envs=8",
     "train.n_steps=16",
     "train.batch_size=64",
-    "train.total_steps=512",
+    "train.total_steps=128",
     "train.n_epochs=1",
 )
 
@@ -26,7 +26,7 @@ def test_both_ways_take_as_many_steps_and_are_kept(
     assert said[:2] == ["cartpole, lessons, 1", "cartpole, last lesson alone, 1"]
     rows, each = found.document["rows"], found.document["trainings"]
     assert [one["way"] for one in rows] == [lessons.LESSONS, lessons.ALONE]
-    assert {one["steps"] for one in each} == {512}
+    assert {one["steps"] for one in each} == {128}
     assert [one["reached"] for one in rows] == ["0 of 2"] * 2
     assert all(0 <= one["wins"] <= 1 and one["seconds"] > 0 for one in each)
     monkeypatch.setattr(lessons, "_learned", pytest.fail)  # nothing is trained again

@@ -17,7 +17,7 @@ TINY = {"n_envs": 2, "n_steps": 64, "batch_size": 32, "n_epochs": 1, "learning_r
 def test_both_sides_are_trained_once_and_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = zoo.Row("tiny", "CartPole-v1", "ppo", 512, {**TINY, "normalize": True})
+    row = zoo.Row("tiny", "CartPole-v1", "ppo", 256, {**TINY, "normalize": True})
     monkeypatch.setattr(zoo, "known_rows", lambda: {"tiny": row})
     kept, lines = tmp_path / "data" / "zoo.jsonl", list[str]()
     found: Any = zoo.bench_zoo([], seeds=2, kept_in=kept, say=lines.append).document["rows"][0]

@@ -43,6 +43,7 @@ from aimbot_lab.worlds.registry import spec_of
 TRAIN = TrainSettings(batch_size=1024, network=NetworkSettings(layers=(8,)))
 EASY = ArenaSettings(num_envs=8, goto_win_radius=12.0, time_limit=4.0)
 REQUEST = ComparisonRequest(episodes=60, seed=1, temperature=SAMPLED, margin=0.05)
+FEW = replace(REQUEST, episodes=8)
 CURVE = LearningCurve(((10, 0.2), (20, 0.7)), (LessonPassed("<only>", None, None),))
 
 
@@ -128,7 +129,7 @@ def still_and_walking() -> Comparison:
 
 def test_a_run_against_itself_differs_in_nothing() -> None:
     one = agent("one")
-    found = compared([one, one])
+    found = compared([one, one], FEW)
     assert found.settings == {}
     for row in found.differences[0]:
         assert (row.first_only, row.second_only, row.adjusted_p_value) == (0, 0, 1.0)
@@ -136,7 +137,7 @@ def test_a_run_against_itself_differs_in_nothing() -> None:
 
 
 def test_episodes_from_their_seeds_are_paired() -> None:
-    found = compared(poles("CartPole-v1", 2))
+    found = compared(poles("CartPole-v1", 2), FEW)
     assert found.unpaired == ""
     assert found.differences[0][0].first_only is not None
     assert "every run met the same episodes" in method(found)
@@ -145,7 +146,7 @@ def test_episodes_from_their_seeds_are_paired() -> None:
 @pytest.mark.parametrize(
     ("env_id", "why"),
     [
-        ("Begun-v0", "60 of 60 began with another observation"),
+        ("Begun-v0", "8 of 8 began with another observation"),
         ("Windy-v0", "the same seeds do not bring the same episodes again"),
     ],
 )
@@ -154,14 +155,14 @@ def test_an_environment_that_ignores_its_seed_is_compared_unpaired_and_that_is_t
     env_id: str, why: str
 ) -> None:
     agents = poles(env_id, 2)
-    found = compared(agents)
+    found = compared(agents, FEW)
     assert found.unpaired == why
     assert [row.first_only for row in found.differences[0]] == [None, None]
     assert f"because {why}" in method(found)
     assert "Fisher" in method(found)
     assert "McNemar" not in comparison_page(found)
     assert found.as_json()["unpaired"] == why
-    by_config = compare_configurations(agents, REQUEST, on_cell=lambda *_: None)
+    by_config = compare_configurations(agents, FEW, on_cell=lambda *_: None)
     assert by_config.unpaired == why
 
 
@@ -178,7 +179,7 @@ def test_the_second_plays_in_the_arena_of_the_first_with_its_own_rays() -> None:
     """A radius of 30 m is won by standing still; the second's own radius would not be."""
     wide = replace(EASY, goto_win_radius=60.0)
     own_rays = replace(EASY, goto_win_radius=0.1, rays=RaySettings(tags="one_hot", side_count=2))
-    found = compared([agent("first", wide, always=0), agent("second", own_rays, always=0)])
+    found = compared([agent("first", wide, always=0), agent("second", own_rays, always=0)], FEW)
     assert [run.scores.overall.win_rate for run in found.runs] == [1.0, 1.0]
     assert found.settings["env.goto_win_radius"] == ("60.0", "0.1")
     assert found.settings["env.rays.tags"] == ("label", "one_hot")
@@ -188,17 +189,17 @@ def test_an_agent_with_encoders_target_and_memory_is_compared_with_one_without()
     network = NetworkSettings(layers=(8,), units=UnitsSettings(), memory=MemorySettings(size=6))
     parts = replace(TRAIN, algo="hybrid_ppo", network=network, target="attention", masks=True)
     shown = replace(EASY, observation=ObservationSettings(units=True))
-    found = compared([agent("plain", always=1), agent("parts", shown, train=parts)])
-    assert [run.scores.overall.episodes for run in found.runs] == [300, 300]
+    found = compared([agent("plain", always=1), agent("parts", shown, train=parts)], FEW)
+    assert [run.scores.overall.episodes for run in found.runs] == [40, 40]
     assert found.settings["env.observation.units"] == ("False", "True")
     assert found.settings["train.target"] == ("none", "attention")
-    again = compared([agent("parts", shown, train=parts), agent("plain", always=1)])
+    again = compared([agent("parts", shown, train=parts), agent("plain", always=1)], FEW)
     assert again.runs[1].scores == found.runs[0].scores
 
 
 def test_only_cells_that_all_end_on_are_compared() -> None:
     some = agent("some", difficulty={"goto": [1, 1, 0, 0, 0]})
-    found = compared([agent("all"), some])
+    found = compared([agent("all"), some], FEW)
     assert [row.cell for row in found.differences[0]] == [None, ("goto", 1), ("goto", 2)]
     assert found.left_out == ("goto 3", "goto 4", "goto 5")
 
@@ -262,14 +263,14 @@ def test_the_page_stands_by_itself_and_shows_names_as_they_are(
 
 
 def test_columns_are_named_by_their_runs() -> None:
-    found = compared([agent("walker"), agent("runner")])
+    found = compared([agent("walker"), agent("runner")], FEW)
     assert difference_head(found, found.runs[1])[1:3] == ("walker", "runner")
-    twice = compared([agent("walker"), agent("walker")])
+    twice = compared([agent("walker"), agent("walker")], FEW)
     assert difference_head(twice, twice.runs[1])[1:3] == ("walker (walker-i)",) * 2
 
 
 def test_lessons_that_one_run_lacks_are_one_row() -> None:
-    found = compared([agent("short"), agent("long")])
+    found = compared([agent("short"), agent("long")], FEW)
     passed = [LessonPassed(f"lesson {n}", 100 * n, 1.0 * n) for n in range(1, 5)]
     curves = LearningCurve((), tuple(passed[:1])), LearningCurve((), tuple(passed))
     runs = [replace(run, curve=way) for run, way in zip(found.runs, curves, strict=True)]

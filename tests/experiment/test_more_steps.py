@@ -23,8 +23,8 @@ name: pole
 env: {world: gymnasium, id: CartPole-v1, num_envs: 4, win: {length_above: 50}}
 lessons: [{name: only, completion_criteria: {threshold: 0.99, min_lesson_length: 20}}]
 train:
-  {algo: ppo, total_steps: 250, n_steps: 16, batch_size: 32, reward_scale: 1, torch_threads: 1, n_epochs: 2,
-   learning_rate: {schedule: linear, start: 3e-3, end: 1e-5}, network: {layers: [8]}}
+  {algo: ppo, total_steps: 250, n_steps: 16, batch_size: 32, reward_scale: 1, torch_threads: 1,
+   n_epochs: 2, learning_rate: {schedule: linear, start: 3e-3, end: 1e-5}, network: {layers: [8]}}
 """
 
 

@@ -139,9 +139,8 @@ def test_actors_have_worlds_that_differ() -> None:
     assert len(np.unique(firsts, axis=0)) == len(firsts) == ROWS
 
 
-@pytest.mark.parametrize(
-    "how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.campaign)]
-)
+@pytest.mark.campaign
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_lost_actor_comes_back_and_its_unfinished_episodes_are_dropped(
     monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:

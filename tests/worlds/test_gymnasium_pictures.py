@@ -16,8 +16,6 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import Scenario, new_notices, new_observations, step_buffers
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.agents.agent_files import SavedAgent
-from aimbot_lab.training.agents.onnx_export import export_onnx
 from aimbot_lab.training.checkpoint import unpack
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import TrainingPlan
@@ -224,10 +222,6 @@ def test_a_picture_beside_a_vector_trains_resumes_and_plays(tmp_path: Path, algo
     agent = Agent(training.model.policy, training.env.world.spec, plan.train)
     world = training.env.world
     assert len(play(world, agent.player(world), Cell("task", 0), seed=1).won) == 4
-    if algo == "ppo":  # the others' part for pictures is the same
-        saved = SavedAgent(agent, plan.env, plan.train, {})
-        check = export_onnx(saved, tmp_path / "agent.onnx", observations=50)
-        assert (check.observations, check.other_choices) == (50, 0)
 
 
 def test_an_algorithm_that_sees_no_pictures_is_refused(tmp_path: Path) -> None:
