@@ -75,7 +75,8 @@ oracles: setup
 # Several processes, containers and servers at one run, sweep or panel.
 races: setup
 	AIMBOT_LAB_PAGES=600 $(BIN)/python -m pytest -m campaign tests/cli/test_containers.py \
-		tests/cli/test_runs_on_a_server.py tests/sweep tests/panel tests/tracking
+		tests/cli/test_runs_on_a_server.py tests/cli/test_code_that_files_name.py \
+		tests/sweep tests/panel tests/tracking
 
 # Trainings of 1 to 16 processes with one and two threads each, which must all end in the same bits.
 scale: setup

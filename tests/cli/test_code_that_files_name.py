@@ -364,6 +364,7 @@ def test_the_panel_plays_no_code_of_somebody_else(foreign: Project) -> None:
     assert found[0][0][-1].startswith("env.module: the module marking is not run")
 
 
+@pytest.mark.campaign
 def test_code_that_ends_its_process_leaves_the_panel_a_line(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ train: {algo: hybrid_ppo, total_steps: 1_152, n_steps: 32, batch_size: 384, n_ep
         network: {layers: [8]}, torch_threads: 1}
 tracking: {experiment: tests}
 """
-ASKED = ("--games", 12, "--snapshots", 2, "--difficulty", 1)
+ASKED = ("--games", 6, "--snapshots", 2, "--difficulty", 1)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_a_league_rates_snapshots_agents_and_scripts_alike_each_time(
     assert names >= {"snapshot-000000", "snapshot-000002", "last", *scripts}
     for player in found["players"]:
         assert player["lower"] <= player["rating"] <= player["upper"]
-        assert player["games"] == 12 * (len(names) - 1)
+        assert player["games"] == 6 * (len(names) - 1)
     rated = {player["name"]: player["rating"] for player in found["players"]}
     assert rated["greedy"] == 1200.0
     assert rated["aimbot"] > rated["still"]

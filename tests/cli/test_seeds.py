@@ -123,6 +123,7 @@ def test_trainings_whose_starter_is_killed_stop_and_save(file: Path, tmp_path: P
     assert (run.status, run.tags["lab.ended"]) == ("KILLED", "stopped")
 
 
+@pytest.mark.campaign
 def test_ctrl_c_stops_all_and_each_can_be_resumed(file: Path, tmp_path: Path) -> None:
     words = ["run", str(file), "--seeds", "2", "--set", "train.total_steps=500000000", "--json"]
     process = subprocess.Popen(

@@ -35,6 +35,13 @@ def source(data: Path, file: Path) -> dict[str, Any]:
     return document
 
 
+@pytest.fixture(scope="module")
+def begun(data: Path, file: Path, source: dict[str, Any]) -> dict[str, Any]:
+    """The run that began with the agent of `source`."""
+    document: dict[str, Any] = train(data, file, "--init-from", source["run_id"][:8])
+    return document
+
+
 def agent_of(data: Path, run_id: str) -> Path:
     folder = DataFolder(data)
     paths = [
@@ -70,18 +77,17 @@ def test_the_first_update_begins_with_the_agents_weights_and_scaling(
 
 
 def test_the_same_command_ends_in_the_same_bits_and_the_run_says_where_it_began(
-    data: Path, file: Path, source: dict[str, Any], tmp_path: Path
+    data: Path, file: Path, source: dict[str, Any], begun: dict[str, Any], tmp_path: Path
 ) -> None:
-    first = train(data, file, "--init-from", source["run_id"][:8])
     exported = tmp_path / "agent"
     invoke(data, "export", source["run_id"], "-o", exported)
     second = train(data, file, "--init-from", exported)
-    assert first["state_sha256"] == second["state_sha256"] != source["state_sha256"]
-    run = find_run(DataFolder(data), first["run_id"])
+    assert begun["state_sha256"] == second["state_sha256"] != source["state_sha256"]
+    run = find_run(DataFolder(data), begun["run_id"])
     assert run.tags["lab.init_from"] == source["run_id"]
     plain = find_run(DataFolder(data), source["run_id"])
     assert run.tags["lab.config"] != plain.tags["lab.config"]
-    kept = download_artifact(DataFolder(data), first["run_id"], name="start/agent.safetensors")
+    kept = download_artifact(DataFolder(data), begun["run_id"], name="start/agent.safetensors")
     theirs = agent_of(data, source["run_id"]) / "agent.safetensors"
     assert kept.read_bytes() == theirs.read_bytes()
 
@@ -105,9 +111,13 @@ def test_a_start_at_a_later_lesson_leaves_out_those_before(
 
 @pytest.mark.parametrize("steps_before", [0, 1])
 def test_it_resumes_to_the_same_bits_though_the_source_is_gone(
-    data: Path, file: Path, source: dict[str, Any], tmp_path: Path, steps_before: int
+    data: Path,
+    file: Path,
+    source: dict[str, Any],
+    begun: dict[str, Any],
+    tmp_path: Path,
+    steps_before: int,
 ) -> None:
-    unbroken = train(data, file, "--init-from", source["run_id"])
     copied = tmp_path / "agent"
     shutil.copytree(agent_of(data, source["run_id"]), copied)
     folder, asked = DataFolder(data), iter(range(10_000))
@@ -125,7 +135,7 @@ def test_it_resumes_to_the_same_bits_though_the_source_is_gone(
     resumed = run_curriculum(
         check_resume(run, run.curriculum(), folder)[0], SilentObserver(), should_stop=lambda: False
     )
-    assert resumed.state_sha256 == unbroken["state_sha256"]
+    assert resumed.state_sha256 == begun["state_sha256"]
 
 
 @pytest.mark.parametrize(
@@ -183,5 +193,5 @@ def test_a_run_with_another_start_is_not_the_one_to_go_on_with(
     begun = invoke(data, *words, wanted=(0, 1)).document
     assert begun["run_id"] != plain["run_id"]
     assert begun["init_from"] == source["run_id"]
-    resumed = invoke(data, *words, "--set", "train.total_steps=4096", wanted=(0, 1)).document
+    resumed = invoke(data, *words, "--set", "train.total_steps=2560", wanted=(0, 1)).document
     assert resumed["run_id"] == begun["run_id"]

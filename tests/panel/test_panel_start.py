@@ -55,12 +55,12 @@ def test_own_files_are_offered_with_their_faults_as_check_gives_them(tmp_path: P
     assert curricula.path(good.key) == folder / "good.yaml"
 
 
-@pytest.mark.parametrize("key", ["own:../x.yaml", "/etc/passwd", "shipped:../../x", ""])
-def test_a_key_that_was_not_offered_leads_to_no_file(tmp_path: Path, key: str) -> None:
+def test_a_key_that_was_not_offered_leads_to_no_file(tmp_path: Path) -> None:
     curricula = Curricula(tmp_path)
     curricula.look()
-    with pytest.raises(ConfigurationError, match="not offered"):
-        curricula.path(key)
+    for key in ("own:../x.yaml", "/etc/passwd", "shipped:../../x", ""):
+        with pytest.raises(ConfigurationError, match="not offered"):
+            curricula.path(key)
 
 
 def trainings_in(folder: Path) -> Trainings:
