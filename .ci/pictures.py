@@ -30,7 +30,8 @@ def main() -> None:
         curve = ["-o", str(PACKAGE / "evaluation" / "win_rate.png"), *place]
         subprocess.run([*LAB, "plot", "latest", *curve], check=True)
         watched(place, PACKAGE / "panel" / "watch.png")
-        seeds = ["run", "doorkey", "--seeds", "3", *place]
+        judged = ["--set", "evaluation={every: 10000, episodes: 50}"]  # in the last lesson
+        seeds = ["run", "doorkey", "--seeds", "3", *judged, *place]
         alone = ["--name", "8x8 alone", "--set", "lessons=[{name: 8x8}]"]
         subprocess.run([*LAB, *seeds], check=True)
         subprocess.run([*LAB, *seeds, *alone, "--set", "train.total_steps=150000"], check=True)

@@ -50,7 +50,7 @@ from numba.np.numpy_support import as_dtype
 from aimbot_lab.foundation.files import user_cache
 
 F = TypeVar("F", bound=Callable[..., Any])
-SECONDS_TO_COMPILE = 120.0  # a kernel, on a busy machine
+SECONDS_TO_COMPILE = 300.0  # a kernel, on a busy machine
 KEPT_SECONDS = 30 * 24 * 3600.0
 PACKAGE = Path(__file__).parents[2]
 
