@@ -53,15 +53,16 @@ campaigns: equality kills oracles races scale actors ray real-ml-agents
 equality: setup
 	AIMBOT_LAB_EQUALITY_STEPS=2000 $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 \
 		tests/training/test_library_equality.py -k 'learn or script or library_s or resumed'
-	$(BIN)/python -m pytest -n 0 -m campaign tests/worlds/test_gymnasium_processes.py \
+	$(BIN)/python -m pytest -n 0 -m campaign tests/worlds/test_gymnasium_processes.py
+	AIMBOT_LAB_EQUALITY_STEPS=2000 $(BIN)/python -m pytest -n 0 -m 'campaign or not campaign' \
 		tests/worlds/test_gymnasium_wrappers.py
 	AIMBOT_LAB_LIBRARY_KILLS=5 $(BIN)/python -m pytest -n 2 -m campaign tests/experiment/test_kills.py -k libraries
 
 # Trainings and sweeps killed at random moments and resumed, alone and in several processes.
 kills: setup
 	AIMBOT_LAB_KILLS=4 AIMBOT_LAB_SWEEP_KILLS=10 $(BIN)/python -m pytest -m 'campaign or not campaign' \
-		tests/experiment/test_kills.py tests/cli/test_shared_kills.py tests/cli/test_shared_trainings.py tests/cli/test_seeds.py \
-		tests/sweep/test_sweep_deaths.py
+		tests/experiment/test_kills.py tests/cli/test_shared_kills.py tests/cli/test_shared_trainings.py \
+		tests/cli/test_seeds.py tests/sweep/test_sweep_deaths.py
 
 # Every number of the simulators against a second program, and hostile files and messages, in large numbers.
 oracles: setup

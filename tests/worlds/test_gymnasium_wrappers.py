@@ -1,5 +1,6 @@
 """Wrappers, stacked frames and Atari against plain Gymnasium and stable-baselines3's own."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.gymnasium.wrapping import new_environment
 
 TASK = Scenario({"task": 1.0})
+STEPS = int(os.environ.get("AIMBOT_LAB_EQUALITY_STEPS", "300"))  # `make equality` takes 2,000
 CLIPPED = WrapperSettings(wrapper="ClipReward", kwargs={"min_reward": -1, "max_reward": -0.5})
 
 
@@ -87,9 +89,9 @@ def test_wrappers_are_put_on_in_their_order() -> None:
         return lambda: random.uniform(-2, 2, 1).astype(np.float32)
 
     settings = GymnasiumSettings(id="Pendulum-v1", wrappers=(CLIPPED, "TimeAwareObservation"))
-    ours = played(new_environment(settings), 500, actions())
+    ours = played(new_environment(settings), STEPS, actions())
     clipped = gymnasium.wrappers.ClipReward(gymnasium.make("Pendulum-v1"), -1, -0.5)
-    plain = played(gymnasium.wrappers.TimeAwareObservation(clipped), 500, actions())
+    plain = played(gymnasium.wrappers.TimeAwareObservation(clipped), STEPS, actions())
     for mine, other in zip(ours, plain, strict=True):
         assert np.array_equal(mine, other)
 
@@ -150,7 +152,7 @@ def test_stacked_frames_are_those_of_stable_baselines3(
     theirs.seed(0)
     random = np.random.default_rng(0)
     mine, other = ours.reset(seed=0)[0], theirs.reset()
-    for step in range(300):
+    for step in range(STEPS):
         for name in other if isinstance(other, dict) else (None,):
             shown, wanted = (mine, other) if name is None else (mine[name], other[name])
             assert np.array_equal(shown, wanted[0]), (step, name)
