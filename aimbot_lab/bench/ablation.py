@@ -15,11 +15,11 @@ from types import MappingProxyType
 from typing import Any
 
 from aimbot_lab.bench.train import FILE, only, training_plan
-from aimbot_lab.bench.turns import Report, Say, Table, seconds_of, student_interval, turns
+from aimbot_lab.bench.turns import Report, Say, Table, seconds_of, turns
 from aimbot_lab.curriculum.settings import lesson_scenario
 from aimbot_lab.evaluation.episodes import FIRST_SEED, play_scenario
 from aimbot_lab.foundation import episodes
-from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.episodes import Cell, student_interval
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import percent, shown_difference, shown_rate
 from aimbot_lab.tracking.tracker import MemoryTracker

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from aimbot_lab.bench.ablation import spread
-from aimbot_lab.bench.turns import Report, Say, Table, kept, seconds_of, student_interval
+from aimbot_lab.bench.turns import Report, Say, Table, kept, seconds_of
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED
 from aimbot_lab.experiment.analysis.evaluation import last_lesson, play_task, player_at
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.foundation.episodes import student_interval
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent import Agent

@@ -11,11 +11,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from aimbot_lab.bench.train import FILE
-from aimbot_lab.bench.turns import Report, Say, Table, student_interval, turns
+from aimbot_lab.bench.turns import Report, Say, Table, turns
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.runs.resume import check_resume
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.experiment.runs.run_record import RunRequest, close_orphan_runs, resumable_runs
+from aimbot_lab.foundation.episodes import student_interval
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.training.run_hooks import SilentObserver

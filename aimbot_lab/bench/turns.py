@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from aimbot_lab.foundation.errors import LabError, reason_and_place
 
 if TYPE_CHECKING:
-    from aimbot_lab.foundation.episodes import MeanInterval
+    pass
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIDENCE = 0.95
@@ -139,15 +139,6 @@ def mean_ratio(ratios: Iterable[float]) -> dict[str, float]:
     mean, half = _mean_and_half_width([math.log(ratio) for ratio in ratios])
     ends = {"mean": mean, "lower": mean - half, "upper": mean + half}
     return {name: math.exp(end) for name, end in ends.items()}
-
-
-def student_interval(values: Sequence[float]) -> "MeanInterval":
-    """The mean of two `values` or more, with Student's interval at 95 % unless they are alike."""
-    from aimbot_lab.foundation.episodes import MeanInterval, are_alike
-
-    mean, half = _mean_and_half_width(values)
-    lower, upper = (None, None) if are_alike(values) else (mean - half, mean + half)
-    return MeanInterval(mean, lower, upper)
 
 
 def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:

@@ -12,10 +12,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from aimbot_lab.bench.turns import Report, Say, Table, kept, mean_ratio, student_interval, turns
+from aimbot_lab.bench.turns import Report, Say, Table, kept, mean_ratio, turns
 from aimbot_lab.experiment.config.checks import validate
 from aimbot_lab.experiment.config.yaml_reader import read_mapping, shown_path
 from aimbot_lab.experiment.conversion.rl_zoo import curriculum_of
+from aimbot_lab.foundation.episodes import student_interval
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.tracking.tracker import MemoryTracker

@@ -163,6 +163,15 @@ def student_errors(count: int, *, confidence: float = 0.95) -> float:
     return float(stdtrit(count - 1, 0.5 + confidence / 2)) / sqrt(count)
 
 
+def student_interval(values: Sequence[float]) -> MeanInterval:
+    """The mean of `values` with Student's interval at 95 %; none where all are alike."""
+    mean = fmean(values)
+    if are_alike(values):
+        return MeanInterval(mean, None, None)
+    half = student_errors(len(values)) * stdev(values)
+    return MeanInterval(mean, mean - half, mean + half)
+
+
 Float64Array = npt.NDArray[np.float64]
 Columns = Mapping[str, Float64Array]  # [E] each
 

@@ -16,8 +16,7 @@ from aimbot_lab.bench.ablation import (
     spread,
     summaries,
 )
-from aimbot_lab.bench.turns import student_interval
-from aimbot_lab.foundation.episodes import wilson
+from aimbot_lab.foundation.episodes import student_interval, wilson
 from aimbot_lab.training.networks.settings import PARTS
 from aimbot_lab.training.settings import TrainSettings
 

@@ -9,7 +9,6 @@ from io import StringIO
 from itertools import takewhile
 from math import isfinite, nan
 from pathlib import Path
-from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.episodes import are_alike, student_errors
+from aimbot_lab.foundation.episodes import student_interval
 from aimbot_lab.foundation.shown_text import html_text, one_line
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import metric_history
@@ -209,12 +208,8 @@ def mean(scores: Scores) -> Estimate:
 
     NaN for its ends where there is a single run, or all are alike.
     """
-    values = scores.mean(axis=1).tolist()
-    value = fmean(values)
-    if len(values) < 2 or are_alike(values):
-        return Estimate(value, nan, nan)
-    half = student_errors(len(values), confidence=LEVEL) * stdev(values)
-    return Estimate(value, value - half, value + half)
+    found = student_interval(scores.mean(axis=1).tolist())
+    return Estimate(*(nan if one is None else one for one in found))
 
 
 def interquartile_mean(scores: Scores) -> float:
