@@ -21,12 +21,9 @@ from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from aimbot_lab.foundation.errors import LabError, reason_and_place
-
-if TYPE_CHECKING:
-    pass
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIDENCE = 0.95
