@@ -1,6 +1,10 @@
-"""Entry points of packages that are not installed, as if they were."""
+"""Entry points of packages that are not installed, as if they were; programs in new processes."""
 
+import os
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -16,3 +20,19 @@ def install(monkeypatch: pytest.MonkeyPatch, group: str, name: str, value: str) 
         return (*there(asked), *((entry,) if asked == entry.group else ()))
 
     monkeypatch.setattr(registry, "_installed", installed)
+
+
+def said_by(*words: object, cwd: Path | None = None, seconds: float = 600.0, **given: str) -> str:
+    """What Python with these words prints in a process of its own, with `given` variables."""
+    root = str(Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": root, **given},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=seconds,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout

@@ -3,10 +3,7 @@
 import ast
 import hashlib
 import math
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +17,7 @@ from aimbot_lab.foundation.kernels.rng import log, sin_cos, whole_power
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from tests.installed import said_by
 
 PACKAGE = Path(__file__).parents[2] / "aimbot_lab"
 KERNEL_FILES = sorted([*PACKAGE.rglob("core/*.py"), *PACKAGE.glob("foundation/kernels/*.py")])
@@ -32,7 +30,6 @@ INEXACT = (
 )
 FOREIGN = re.compile(rb"\0_?(" + INEXACT.encode() + rb")f?\0")
 NEAR_ONE = 1.0 + 2.0**-30
-
 Floats = np.ndarray
 
 
@@ -83,7 +80,6 @@ def positives() -> Floats:
 
 
 def values() -> Floats:
-    """Every function's values, [numbers]."""
     x, y = angles(), positives()
     sines, cosines, logs = np.empty_like(x), np.empty_like(x), np.empty_like(y)
     all_sin_cos(x, sines, cosines)
@@ -133,14 +129,8 @@ def test_a_whole_power_is_the_power() -> None:
 
 
 def test_functions_give_the_same_bits_uncompiled() -> None:
-    there = subprocess.run(
-        [sys.executable, __file__],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    assert there.stdout.strip() == hashlib.sha256(values().tobytes()).hexdigest()
+    there = said_by(__file__, NUMBA_DISABLE_JIT="1")
+    assert there.strip() == hashlib.sha256(values().tobytes()).hexdigest()
 
 
 def test_kernels_round_a_product_before_they_add_to_it() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from aimbot_lab.foundation.kernels import jit
 from aimbot_lab.foundation.kernels.jit import PACKAGE, kernel_sources
+from tests.installed import said_by
 
 DAY = 24 * 3600.0
 
@@ -22,12 +23,7 @@ def test_kernels_of_other_versions_go_once_long_unused(tmp_path) -> None:
         folder.mkdir(parents=True)
         (folder / "code").write_bytes(b"x")
         os.utime(folder, (time.time() - days * DAY,) * 2)
-    subprocess.run(
-        [sys.executable, "-c", "import aimbot_lab.foundation.kernels.jit"],
-        check=True,
-        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
-        cwd=Path(__file__).parents[2],
-    )
+    said_by("-c", "import aimbot_lab.foundation.kernels.jit", XDG_CACHE_HOME=str(tmp_path))
     left = {folder.name for folder in cache.iterdir()}
     assert len(left) == 3
     assert left > {"kernels-recent", "other-old"}

@@ -1,9 +1,6 @@
 """Arithmetic of kernels: lanes, products and functions."""
 
 import itertools
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -25,10 +22,9 @@ from aimbot_lab.foundation.kernels.lanes import (
     tanh,
     where,
 )
+from tests.installed import said_by
 
 ODD = np.float32([0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 1e-42])
-
-
 Numbers = np.ndarray[Any, np.dtype[np.float32]]
 
 
@@ -124,8 +120,7 @@ def test_a_store_writes_its_lanes_and_no_more() -> None:
 
 
 def test_plain_python_gives_the_same() -> None:
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    subprocess.run([sys.executable, __file__], env=environment, check=True, capture_output=True)
+    said_by(__file__, NUMBA_DISABLE_JIT="1")
 
 
 def test_lanes_of_two_types_are_not_mixed() -> None:

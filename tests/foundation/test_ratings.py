@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from aimbot_lab.foundation.cycles import cycle_p, cyclic_share, nash_weights, strongest_cycle
-from aimbot_lab.foundation.ratings import ELO, expected_score, ratings_of
+from aimbot_lab.foundation.ratings import expected_score, ratings_of
 
 
 def table(pairs: dict[tuple[int, int], tuple[int, int, int]], players: int) -> np.ndarray:
@@ -64,51 +63,15 @@ def test_draws_make_intervals_narrower_than_wins_and_losses_of_the_same_score() 
     assert half_drawn == pytest.approx(decided / math.sqrt(2), rel=1e-6)
 
 
-def likeliest(pairs: list[tuple[int, int]], players: int) -> np.ndarray:
-    """Strengths of the highest likelihood, of (winner, loser) `pairs`, as choix 0.4.1 has it.
-
-    Its `PairwiseFcts` and `opt_pairwise`: the same objective, gradient and Hessian, without a
-    penalty, given to the same optimiser.
-    """
-    won, lost = np.array(pairs).T
-
-    def objective(params: np.ndarray) -> float:
-        return float(np.logaddexp(0, -(params[won] - params[lost])).sum())
-
-    def gradient(params: np.ndarray) -> np.ndarray:
-        grad, z = np.zeros(players), 1 / (1 + np.exp(params[won] - params[lost]))
-        np.add.at(grad, won, -z)
-        np.add.at(grad, lost, z)
-        return grad
-
-    def hessian(params: np.ndarray) -> np.ndarray:
-        hess, z = np.zeros((players, players)), np.exp(params[won] - params[lost])
-        value = 1 / (1 / z + 2 + z)
-        for one, other, sign in ((won, won, 1), (lost, lost, 1), (won, lost, -1), (lost, won, -1)):
-            np.add.at(hess, (one, other), sign * value)
-        return hess
-
-    start = np.zeros(players)
-    options = {"gtol": 1e-11}
-    found = minimize(
-        objective, start, jac=gradient, hess=hessian, method="trust-exact", options=options
-    )
-    return np.asarray(found.x)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_without_draws_ratings_are_those_of_choix(seed: int) -> None:
-    """Of what choix does not have, the draw of each player with one of strength 0, it is given a
-    win and a loss, and each game twice."""
-    points = np.random.default_rng(seed).uniform(0, 500, 7)
-    counts = drawn(points, 30, draws=0.0, seed=seed)
-    nobody = len(points)
-    pairs = [pair for one in range(nobody) for pair in ((one, nobody), (nobody, one))]
-    for one, other in np.ndindex(nobody, nobody):
-        pairs += [(one, other)] * (2 * int(counts[one, other, 0]))
-    found = likeliest(pairs, nobody + 1)
-    expected = ELO * (found[:nobody] - found[nobody])
-    np.testing.assert_allclose(ratings_of(counts).points, expected, rtol=0, atol=1e-6)
+@pytest.mark.parametrize("draws", [0.0, 0.5])
+def test_each_scores_as_much_as_the_ratings_expect(draws: float) -> None:
+    """As where the likelihood is highest; each has drawn a game with one of 0 points, too."""
+    counts = drawn(np.random.default_rng(1).uniform(0, 500, 7), 30, draws=draws, seed=1)
+    points = ratings_of(counts).points
+    expected = 1 / (1 + 10 ** (-(points[:, None] - points[None]) / 400))
+    surplus = counts[..., 0] + counts[..., 1] / 2 - expected * counts.sum(axis=2)
+    origin = 0.5 - 1 / (1 + 10 ** (-points / 400))
+    np.testing.assert_allclose(surplus.sum(axis=1) + origin, 0.0, atol=1e-6)
 
 
 def even_games(scores: np.ndarray, games: int) -> np.ndarray:
@@ -120,8 +83,6 @@ def even_games(scores: np.ndarray, games: int) -> np.ndarray:
 
 
 ROCK_PAPER_SCISSORS = np.array([[0.5, 0.8, 0.2], [0.2, 0.5, 0.8], [0.8, 0.2, 0.5]])
-
-
 LADDER = 1 / (1 + 10 ** (-(np.arange(4)[:, None] - np.arange(4)[None]) * 150 / 400))
 
 

@@ -23,8 +23,6 @@ from tests.worlds.race import Race
 POLE = WORLDS["gymnasium"].spec(
     WORLDS["gymnasium"].settings(id="CartPole-v1", win={"length_above": 50})
 )
-
-
 PICTURE = replace(
     POLE,
     blocks=(ObservationBlock("screen", "image", (96, 96, 3)),),
@@ -32,8 +30,6 @@ PICTURE = replace(
     observation_low=np.zeros(0, np.float32),
     observation_high=np.zeros(0, np.float32),
 )
-
-
 AIMING = replace(
     POLE,
     branches=(3, 2),
@@ -47,27 +43,17 @@ AIMING = replace(
         "box", (2, 2), "float64", starts=(5, -1), low=(-1e-3, -np.inf), high=(0.1, 5000.0)
     ),
 )
-
-
 WHOLE = replace(
     AIMING,
     environment_actions=EnvironmentActions(
         "box", (2, 2), "int64", starts=(5, -1), low=(0, -(2**63)), high=(2**53 + 1, 2**63 - 1)
     ),
 )
-
-
 MOVE = EnvironmentActions("discrete", (), "int64", starts=(5,))
-
-
 AIM = EnvironmentActions("box", (1, 2), "float32", low=(-1.0, -np.inf), high=(1.0, 2.0))
-
-
 PARTS = replace(
     AIMING, environment_actions=EnvironmentActions.joined([MOVE, AIM, MOVE], ("move", 7, "jump"))
 )
-
-
 NESTED = replace(
     AIMING,
     environment_actions=EnvironmentActions.joined(
@@ -130,8 +116,6 @@ BLOCK = UnitBlock(
     place=("ahead", "right"),
     target=True,
 )
-
-
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"columns": np.array([[0, 2], [1, 4]])}, "foes: columns must be [slots, 3 features]"),
     ({"columns": np.zeros((0, 3), np.int64)}, "foes: columns must be [slots, 3 features]"),
