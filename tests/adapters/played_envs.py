@@ -12,7 +12,6 @@ STAND = np.array([0, 0, 0, 5])  # aim bin 5 of 11 is 0
 
 
 def held_actions(vector: VectorEnv, steps: int, *, seed: int = 0):
-    """Random actions that are held for some steps, so that agents get somewhere."""
     random = np.random.default_rng(seed)
     sizes = vector.single_action_space.nvec
     for step in range(steps):

@@ -79,7 +79,6 @@ def test_both_agents_leave_together_and_their_rewards_are_exact_negatives() -> N
         ({"opponent": "ghost"}, "opponent must be one of still, random, greedy, aimbot"),
         ({"num_envs": 4}, "num_envs: is fixed here"),
         ({"helth": 4}, "helth"),
-        ({"health": 0}, "health"),
         ({"render_mode": "human"}, "render_mode must be rgb_array"),
     ],
 )

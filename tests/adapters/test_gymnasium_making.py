@@ -1,13 +1,10 @@
 """Gymnasium environments made by id and by keywords, and what is refused of these."""
 
-import subprocess
-import sys
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 from played_envs import GOTO
 
 from aimbot_lab.adapters.gymnasium_env import WorldEnv
@@ -16,6 +13,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from tests.installed import said_by
 
 register_ids()
 
@@ -35,8 +33,7 @@ before = list(sys.meta_path)
 import aimbot_lab
 print("gymnasium" in sys.modules, sys.meta_path == before)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False True\n"
+    assert said_by("-c", code) == "False True\n"
 
 
 def _in_a_new_process(head: str) -> bool:
@@ -50,9 +47,7 @@ for _ in range(10):
 assert type(many).__name__ == "RegisteredVectorEnv", many
 print(env.step(env.action_space.sample())[0].shape, many.num_envs)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    return done.stdout == "(51,) 64\n"
+    return said_by("-c", code) == "(51,) 64\n"
 
 
 def test_a_spec_that_went_through_json_makes_the_same_environment() -> None:
@@ -78,33 +73,21 @@ def test_keywords_win_over_settings_and_the_scenario_over_the_ids() -> None:
     ("keywords", "words"),
     [
         ({"mouse_limt": 2.0}, "mouse_limt"),
-        ({"rays": {"middle_count": 4}}, "rays.*odd"),
         ({"settings": {"time_limit": -1}}, "time_limit"),
         ({"action": "discrete"}, "bins or hybrid"),
         ({"aim_bins": (-9.0, 9.0)}, "mouse limit"),
-        ({"aim_bins": ()}, "aim_bins must be a list of finite numbers"),
-        ({"aim_bins": (0.0, np.nan)}, "aim_bins must be a list of finite numbers"),
-        ({"aim_bins": [[0.0, 1.0]]}, "aim_bins must be a list of finite numbers"),
-        ({"aim_bins": [[0.0], [1.0, 2.0]]}, "aim_bins must be a list of finite numbers"),
         ({"aim_bins": "far"}, "aim_bins must be a list of finite numbers"),
-        ({"aim_bins": 1.0}, "aim_bins must be a list of finite numbers"),
         ({"aim_bins": (-1.0, 1.0), "action": "hybrid"}, "aim_bins: action=.hybrid."),
         ({"settings": 5}, "settings must be"),
         (
             {"settings": {"world": "mars"}},
             "world: must be arena, duel, gorge, gymnasium, pettingzoo or unity .got 'mars'.",
         ),
-        ({"world": ["arena"]}, "world: must be arena, duel, gorge, gymnasium, pettingzoo or unity"),
         ({"difficulty": {"goto": (1, 0, 0, 0, 0)}}, "difficulty: give it as scenario="),
-        ({"autoreset_mode": AutoresetMode.NEXT_STEP}, "always SAME_STEP"),
-        ({"presets": "mine.yaml"}, "^presets: must be a list of files"),
         ({"scenario": "goto"}, "scenario must be"),
-        ({"scenario": {}}, "scenario.targets: is missing"),
         ({"scenario": {"targets": "goto"}}, "scenario.targets: must be a mapping"),
         ({"scenario": {"target": {"goto": 1.0}}}, "scenario.target: .*did you mean targets?"),
         ({"scenario": {**GOTO, "parameters": {"move_speed": {}}}}, "parameters.move_speed: "),
-        ({"scenario": {**GOTO, "parameters": {"move_speed": "3"}}}, "a number or a sampler"),
-        ({"render_mode": "human"}, "rgb_array"),
         ({"scenario": {"targets": {"defence": 1.0}}}, "defence"),
     ],
 )

@@ -26,8 +26,6 @@ from tests.training.tiny_training import Sink
 from tests.worlds.tank import SPEC, Tanks, TankSettings, tanks
 
 ROWS = 8
-
-
 BINS = (-5.0, -1.0, 0.0, 1.0, 5.0)
 
 

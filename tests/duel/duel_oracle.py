@@ -37,8 +37,6 @@ class Fighter:
 
 @dataclass
 class Rules:
-    """What holds for both."""
-
     boxes: list[tuple[float, float, float, float]]
     weights: dict[str, float]
     period: int

@@ -18,7 +18,6 @@ def scenario(level: int = 0, **parameters: float) -> Scenario:
 
 
 def begun(settings: DuelSettings, drawn: Scenario, seed: int = 1) -> tuple[Duel, StepBuffers]:
-    """A duel at its first matches."""
     duel = Duel(settings)
     duel.set_scenario(drawn)
     buffers = step_buffers(duel)

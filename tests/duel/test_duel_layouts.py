@@ -68,7 +68,7 @@ def test_a_layout_that_breaks_a_rule_is_refused_with_the_reason(fault: str) -> N
     assert all(line.startswith("layout hall: ") for line in faults)
 
 
-@pytest.mark.parametrize("corner", [-1e308, 1e308, -(2.0**53), 1e17])
+@pytest.mark.parametrize("corner", [-1e308, 1e17])
 def test_a_box_as_far_as_floats_reach_is_refused_as_one_beyond_the_floor(corner: float) -> None:
     (fault,) = layout_faults(hall((min(corner, 8), 6, max(corner, 9), 24)))
     assert "reaches beyond the floor" in fault
@@ -106,11 +106,7 @@ lessons:
     targets: {greedy: 1}
 train: {total_steps: 64, n_steps: 8, batch_size: 64}
 """
-
-
 PILLAR = "[[13, 13, 17, 17]]"
-
-
 HALLS = "1:\n  - {name: plain ä, start: [10, 3.25], boxes: []}\n" + "".join(
     f"{level}:\n  - {{name: own {level}, start: [15, 3], boxes: {PILLAR}}}\n"
     for level in (2, 3, 4, 5)
