@@ -61,6 +61,7 @@ def learn_plain_ppo(plan: TrainingPlan) -> tuple[int, float, bool]:
         batch_size=train.batch_size,
         n_epochs=train.n_epochs,
         learning_rate=value_at(train.learning_rate, 1.0),
+        ent_coef=value_at(train.ent_coef, 1.0),
         policy_kwargs={
             "net_arch": list(network.layers),
             "activation_fn": ACTIVATIONS[network.activation],
