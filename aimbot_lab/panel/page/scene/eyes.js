@@ -24,7 +24,7 @@ export class Eyes {
   draw(now) {
     this.next = requestAnimationFrame(this.draw);
     const { motion } = this, view = motion.at(now);
-    const still = now - motion.time > 1000 * motion.seconds + 400; // nothing moves any more
+    const still = motion.rests(now);
     if (!view || this.canvas.hidden || (still && this.drawn === motion.view)) return;
     this.drawn = still ? motion.view : null;
     this.first.draw(view, motion.since(now));

@@ -3,6 +3,7 @@
 import { between, jumped } from "./between.js";
 
 const PATH_SECONDS = 10;
+const LIGHT = 400; // ms after which nothing shows any more of a shot or a hit
 
 export class Motion {
   /** `seconds` between two decisions. */
@@ -35,6 +36,11 @@ export class Motion {
   /** Ms since the last shot, the last one that hit, and the last hit that was taken. */
   since(now) {
     return { shot: now - this.fired, hit: now - this.hit, hurt: now - this.hurt };
+  }
+
+  /** Whether nothing has moved, and no shot has shown, for a while at `now` ms. */
+  rests(now) {
+    return now - this.time > 1000 * this.seconds + LIGHT;
   }
 
   /** The view at `now` ms: on its way from the last but one to the last. */

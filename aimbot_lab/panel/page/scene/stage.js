@@ -1,4 +1,4 @@
-// A game's two views, drawn anew for each picture of the screen: from above and through the eyes.
+// A game's two views, drawn as long as anything moves: from above and through the eyes.
 
 import { el, say } from "../dom.js";
 import { Above } from "./above.js";
@@ -9,6 +9,7 @@ import { Person } from "./person.js";
 
 const LIGHT = 250; // ms of a shot from above
 const COARSE = matchMedia("(pointer: coarse)"); // a finger
+const DARK = matchMedia("(prefers-color-scheme: dark)");
 const PAD = [["turnLeft", "↶", "Turn left"], ["ahead", "▲", "Walk ahead"], ["turnRight", "↷", "Turn right"],
   ["left", "◀", "Walk left"], ["back", "▼", "Walk back"], ["right", "▶", "Walk right"], ["attack", "Shoot", ""]];
 
@@ -36,7 +37,7 @@ export class Stage {
     this.pad = el("div", { className: "pad", hidden: true, role: "group", aria: { label: "Controls" } },
       PAD.map(([what, sign, words]) => this.holder(what, sign, words)));
     this.preview = null;
-    this.frames = 0; // drawn; tests count them
+    this.drawn = []; // what was drawn last, where nothing moved
     this.draw = this.draw.bind(this);
     this.next = requestAnimationFrame(this.draw);
   }
@@ -81,6 +82,13 @@ export class Stage {
     const view = this.motion.at(now);
     if (!view) return;
     const { person, motion } = this;
+    const free = COARSE.matches ? "Hold the buttons below to walk, turn and shoot."
+      : "Click to look with the mouse. WASD or arrows walk, Q and E turn, Space shoots.";
+    say(this.hint, person.locked ? "Left click shoots. Esc frees the mouse." : free);
+    this.hint.classList.toggle("fading", person.locked);
+    const shown = motion.rests(now) ? this.shown() : [];
+    if (shown.length && shown.every((part, k) => part === this.drawn[k])) return;
+    this.drawn = shown;
     if (person.active) view.yaw = motion.view.yaw + person.ahead; // a person's own turns show at once
     const since = motion.since(now);
     if (this.map.clientWidth) {
@@ -88,11 +96,12 @@ export class Stage {
       this.above.draw(view, { path: motion.path, fired, preview: this.preview });
     }
     if (this.eyes.clientWidth) this.first.draw(view, since);
-    const free = COARSE.matches ? "Hold the buttons below to walk, turn and shoot."
-      : "Click to look with the mouse. WASD or arrows walk, Q and E turn, Space shoots.";
-    say(this.hint, person.locked ? "Left click shoots. Esc frees the mouse." : free);
-    this.hint.classList.toggle("fading", person.locked);
-    this.frames += 1;
+  }
+
+  /** What the picture depends on while nothing moves. */
+  shown() {
+    return [this.motion.view, this.person.ahead, JSON.stringify(this.preview), DARK.matches,
+      this.map.clientWidth, this.eyes.clientWidth, window.devicePixelRatio];
   }
 
   close() {
