@@ -34,5 +34,6 @@ def said_by(*words: object, cwd: Path | None = None, seconds: float = 600.0, **g
         timeout=seconds,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "", done.stderr
     return done.stdout

@@ -12,7 +12,6 @@ from oracle_walk import on_floor
 BLOCK = 10.0  # m, side of a target block
 EXACT = 1e-9  # m
 TARGETS = {"free": FREE, "goto": GOTO, "attack": ATTACK, "stay": STAY}
-
 Pose = tuple[float, float, float]  # m, m, rad
 
 

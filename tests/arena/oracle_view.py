@@ -8,13 +8,10 @@ from typing import NamedTuple
 Point = tuple[float, float]  # m, x and z
 Box = tuple[float, float, float, float]  # m, min x, min z, max x, max z
 Wall = tuple[float, float, float, float]  # m, x and z of one end, then the way to the other end
-
 WALL_TAG, ENEMY_TAG, NOTHING_TAG = 0, 1, -1
 
 
 class Sight(NamedTuple):
-    """The nearest thing on a ray without end."""
-
     tag: int  # WALL_TAG or ENEMY_TAG
     distance: float  # m
     enemy: int  # index, -1 for a wall

@@ -12,7 +12,6 @@ from oracle_view import Box, Point
 
 TOUCH = 1e-9  # m, overlap that counts as touching and is left alone
 PUSHES = 12  # looks whether a place is free, before a small step is given up
-LAWFUL = 1e-8  # m
 
 
 class Overlap(NamedTuple):
@@ -45,7 +44,6 @@ def walked(rules: Rules, episode: Episode, vertical: int, horizontal: int) -> Po
 
 
 def tick_step(rules: Rules) -> float:
-    """Metres walked in a physics tick."""
     return rules["move_speed"] * rules["fixed_timestep"]
 
 
@@ -84,7 +82,6 @@ def deepest(rules: Rules, episode: Episode, place: Point) -> Overlap | None:
 
 
 def squared(place: Point, point: Point) -> float:
-    """Square of the distance, m^2."""
     return (place[0] - point[0]) ** 2 + (place[1] - point[1]) ** 2
 
 

@@ -19,39 +19,10 @@ from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.arena import row_of, solo_arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings, most_bystanders, most_free_enemies
 
-BLOCK = 10.0  # m
-
 
 def stage_with(target: str, bystanders: object, rows: int = 64, **settings) -> Stage:
     scenario = Scenario({target: 1.0}, parameters={"bystanders": bystanders})
     return new_stage(scenario, num_envs=rows, **settings)
-
-
-@pytest.mark.parametrize("target", ["goto", "attack"])
-def test_bystanders_stand_apart_and_leave_a_way_round_the_block(target: str) -> None:
-    state = stage_with(target, 9.0).arena.state
-    for row in range(64):
-        count = state.enemy_count[row]
-        places = state.enemies[row, count - 9 : count]
-        gap = np.maximum(
-            np.maximum(state.block[row] - places, places - state.block[row] - BLOCK), 0
-        )
-        assert np.hypot(*gap.T).min() >= 0.5 + 2 * 0.5
-        assert places.min() >= 0.5
-        assert places.max() <= 46.5
-        discs = np.concatenate([state.position[row : row + 1], state.enemies[row, :count]])
-        apart = np.hypot(*np.moveaxis(discs[:, None] - discs[None], -1, 0))
-        assert apart[~np.eye(len(discs), dtype=bool)].min() >= 1.0
-        assert not state.enemy_is_target[row, count - 9 : count].any()
-        assert state.enemy_is_target[row, : count - 9].all()
-
-
-def test_an_attack_is_won_although_bystanders_live() -> None:
-    stage = stage_with("attack", 5.0)
-    state = stage.arena.state
-    state.enemy_hits_left[state.enemy_is_target] = 0
-    ended = stage.repeat(0, 0, 0, 0)
-    assert ended.won.tolist() == [True] * 64
 
 
 def test_without_bystanders_blocks_and_streams_are_as_ever() -> None:
@@ -78,13 +49,9 @@ def test_a_picture_tells_bystanders_from_targets() -> None:
 
 
 UNIFORM = Uniform(sampler_parameters=UniformParameters(min_value=1, max_value=33))
-
-
 RANGES = MultiRangeUniform(
     sampler_parameters=MultiRangeUniformParameters(intervals=((1, 50), (2, 3)))
 )
-
-
 GAUSSIAN = Gaussian(sampler_parameters=GaussianParameters(mean=20, st_dev=10))
 
 
@@ -94,7 +61,7 @@ def free(count: ParameterValue) -> Scenario:
 
 @pytest.mark.parametrize(
     ("count", "room"),
-    [(1.0, 6), (6.0, 6), (40.0, 40), (UNIFORM, 33), (RANGES, 50), (GAUSSIAN, 100)],
+    [(1.0, 6), (UNIFORM, 33), (RANGES, 50), (GAUSSIAN, 100)],
 )
 def test_there_is_room_for_the_most_that_a_scenario_draws(count, room: int) -> None:
     stage = new_stage(free(count), num_envs=8, time_limit=0.1)
@@ -102,15 +69,6 @@ def test_there_is_room_for_the_most_that_a_scenario_draws(count, room: int) -> N
         stage.repeat(0, 0, 0, 0)
     assert stage.arena.state.enemies.shape[1] == room
     assert stage.arena.state.enemy_count.max() <= room
-
-
-def test_a_hundred_enemies_stand_apart_on_the_floor() -> None:
-    state = new_stage(free(100.0), num_envs=4).arena.state
-    assert (state.enemy_count == 100).all()
-    for row in range(4):
-        discs = np.concatenate([state.position[row : row + 1], state.enemies[row]])
-        apart = np.hypot(*np.moveaxis(discs[:, None] - discs[None], -1, 0))
-        assert apart[~np.eye(101, dtype=bool)].min() >= 1.0
 
 
 def test_the_crowd_that_surely_fits_fits() -> None:
@@ -158,7 +116,7 @@ def test_a_snapshot_with_more_enemies_is_restored_where_there_was_room_for_fewer
     assert row_digests(small, play) == wanted
 
 
-@pytest.mark.parametrize("name", ["enemies", "enemy_hits_left", "enemy_is_target"])
+@pytest.mark.parametrize("name", ["enemies", "enemy_is_target"])
 def test_a_snapshot_whose_enemies_do_not_fit_together_is_refused(name: str) -> None:
     arena = new_stage(free(8.0), num_envs=2).arena
     kept = arena.snapshot()

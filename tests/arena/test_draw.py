@@ -101,6 +101,3 @@ def test_a_ray_ends_in_a_mark_of_what_it_hits(enemy: bool) -> None:
     beside, along = red_share(picture, 20.5, 24.0), red_share(picture, 20.0, 24.0)
     assert along > beside if enemy else along < beside
     assert ENEMY_RAY[:3] == paint.ENEMY
-
-
-# The sheet

@@ -1,9 +1,6 @@
 """Laws of the arena: what holds for every placement and every play."""
 
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +8,7 @@ import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
 
 from aimbot_lab.foundation.world import Scenario
+from tests.installed import said_by
 
 FLOOR = 47.0
 RAYS = 19
@@ -112,21 +110,11 @@ def test_a_row_plays_alike_in_a_batch_of_any_size_on_any_number_of_threads() -> 
     assert len(set(whole)) == 1024
 
 
-@pytest.mark.parametrize("uncompiled", ["0", "1"])
-def test_a_second_process_plays_the_same_trajectory(uncompiled: str) -> None:
+def test_a_second_process_without_the_jit_plays_the_same_trajectory() -> None:
     here = row_digests(new_stage(ALL_TARGETS, 5, num_envs=7), random_play(60, 7))
-    there = subprocess.run(
-        [sys.executable, "-W", "ignore", Path(__file__).with_name("arena_stage.py")],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(Path(__file__).parents[2]),
-            "NUMBA_DISABLE_JIT": uncompiled,
-        },
-    )
-    assert there.stdout.split() == here
+    program = Path(__file__).with_name("arena_stage.py")
+    there = said_by("-W", "ignore", program, NUMBA_DISABLE_JIT="1")
+    assert there.split() == here
 
 
 def test_stacked_observations_are_the_last_ones_of_the_episode_oldest_first() -> None:

@@ -23,15 +23,6 @@ def beginnings(stage: Stage, count: int, names: tuple[str, ...], seed: int = 0) 
     return [np.concatenate(seen[name]) for name in names]
 
 
-def test_blocks_keep_their_gaps_wherever_the_agent_stands() -> None:
-    stage = new_stage(Scenario({"goto": 1.0}), **EVERY_DECISION)
-    position, corner = beginnings(stage, 60, ("position", "block"))
-    assert corner.min() >= 1.5
-    assert corner.max() <= 47.0 - 1.5 - 10.0
-    nearest = np.clip(position, corner, corner + 10.0)
-    assert np.hypot(*(position - nearest).T).min() >= 0.5 + 1.0
-
-
 def test_blocks_stand_in_every_place_and_turn() -> None:
     stage = new_stage(Scenario({"attack": 1.0}), **EVERY_DECISION)
     corner, turns = beginnings(stage, 60, ("block", "block_turns"))
@@ -91,8 +82,3 @@ def test_a_reset_with_a_seed_begins_first_episodes_again() -> None:
     np.testing.assert_array_equal(stage.buffers.observations, first)
     np.testing.assert_array_equal(stage.arena.state.position, 2.0)
     assert not stage.arena.state.yaw.any()
-
-
-def test_rows_begin_in_different_places() -> None:
-    state = new_stage(Scenario({"goto": 1.0}), num_envs=500).arena.state
-    assert len(np.unique(state.block, axis=0)) == 500

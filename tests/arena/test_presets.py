@@ -16,7 +16,6 @@ SHIPPED = load_presets()
 DIFFICULTIES = range(1, DIFFICULTY_COUNT + 1)
 BEARINGS = np.deg2rad(np.arange(360))
 OUTWARD = np.stack([np.sin(BEARINGS), np.cos(BEARINGS)], axis=1)
-
 GOOD = """\
 goto:
   1:
@@ -162,25 +161,17 @@ def test_all_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
 BASE = "fire_base: {center: [5, 5], diameter: 2}"
 MALFORMED = {
     "": "1:1: the file holds no preset",
-    "goto:\n  1: []\n": "1:1: the file holds no preset",
     "goto:\n\t1: []": "2:1: not YAML: found character '\\t' that cannot start any token",
-    "goto: {1: [": "1:12: not YAML:",
-    "goto: {}\n---\ngoto: {}": "2:1: not YAML: but found another document",
-    "goto: \x07": "1:7: not YAML: special characters are not allowed",
-    "a: *b": "1:4: not YAML: found undefined alias 'b'",
     "[" * 1000: "1:21: not a preset file: nested too deeply",
     "just text": "1:1: the file: must be a mapping of goto, attack, scene (got text)",
     "gotoo: {}": "1:1: the file: unknown key 'gotoo', did you mean goto? allowed: goto, attack",
     "goto: {6: []}": "1:8: goto: unknown key '6', allowed: 1, 2, 3, 4, 5",
     "goto: {1: [], 1: []}": "1:15: goto: 1 is given twice",
     "goto: {1: 5}": "1:11: goto: 1: must be a list (got '5')",
-    "goto: {1: }": "1:10: goto: 1: must be a list (got nothing)",
     "goto: {1: [5]}": "1:12: preset without a name: must be a mapping of name, fire_base,",
-    "goto: {1: [&a [*a]]}": "1:12: preset without a name: must be a mapping",
     "goto: {1: [{name: x}]}": "1:12: preset x: fire_base is missing",
     f"goto: {{1: [{{{BASE}}}]}}": "1:12: preset without a name: name is missing",
     f"goto: {{1: [{{name: '', {BASE}}}]}}": "1:19: preset without a name: name: must be text",
-    f"goto: {{1: [{{name: [x], {BASE}}}]}}": "1:19: preset without a name: name: must be text",
     f'goto: {{1: [{{name: "\\ud800", {BASE}}}]}}': "1:19: preset '\\ud800': name: must be text",
     "goto: {1: [{name: x, fire_base: {center: [5], diameter: 2}}]}": (
         "1:42: preset x: fire_base: center: must be 2 numbers (got 1)"
@@ -189,20 +180,11 @@ MALFORMED = {
         "1:34: preset x: fire_base: unknown key 'centre', did you mean center? "
         "allowed: center, diameter"
     ),
-    "goto: {1: [{name: x, fire_base: {center: [5, 5], diameter: '2'}}]}": (
-        "1:60: preset x: fire_base: diameter: must be a finite number (got '2')"
-    ),
     f"goto: {{1: [{{name: x, {BASE}, obstacles: 3}}]}}": (
         "1:75: preset x: obstacles: must be a list (got '3')"
     ),
     f"goto: {{1: [{{name: x, {BASE}, obstacles: [[1, 2, 3, yes]]}}]}}": (
         "1:86: preset x: obstacles: number 1: must be a finite number (got 'yes')"
-    ),
-    f"goto: {{1: [{{name: x, {BASE}, obstacles: [[1, 2, {{}}, 1e999]]}}]}}": (
-        "1:83: preset x: obstacles: number 1: must be a finite number (got a mapping)"
-    ),
-    f"attack: {{1: [{{name: x, {BASE}, enemies: [5, 5]}}]}}": (
-        "1:76: preset x: enemies: number 1: must be a list (got '5')"
     ),
     f"attack: {{1: [{{name: x, {BASE}}}]}}": (
         "1:14: preset x: an attack block needs at least one enemy"

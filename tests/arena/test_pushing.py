@@ -86,8 +86,8 @@ def presses(turns: int) -> tuple[np.ndarray, np.ndarray]:
     return starts, yaws
 
 
-@pytest.mark.parametrize("turns", range(4))
-@pytest.mark.parametrize("places", [(0.5,), (0.25, 0.5), (0.1, 0.5, 0.55, 0.6), (1 / 3, 2 / 3)])
+@pytest.mark.parametrize("turns", [0, 1])
+@pytest.mark.parametrize("places", [(0.5,), (0.1, 0.5, 0.55, 0.6)])
 def test_a_wall_pushes_alike_however_it_is_cut(places: tuple[float, ...], turns: int) -> None:
     starts, yaws = presses(turns)
     whole = walk(starts, yaws, [turned(WALL, turns)])

@@ -51,17 +51,6 @@ def test_the_gun_fires_every_third_decision() -> None:
     assert hits_by_decision(stage, 9, "target_hit") == [1, 0, 0] * 3
 
 
-def test_gun_ready_tells_when_an_attack_fires() -> None:
-    stage = free_stage()
-    stage.arena.state.enemy_hits_left[:] = 100
-    ready = [bool(stage.buffers.observations[0, 7])]
-    hits = []
-    for _ in range(8):
-        hits += hits_by_decision(stage, 1, "target_hit")
-        ready.append(bool(stage.buffers.observations[0, 7]))
-    assert [bool(hit) for hit in hits] == ready[:-1]
-
-
 @pytest.mark.parametrize(("reach", "hits"), [(9.5, 1), (9.4999, 0)])
 def test_the_gun_reaches_its_range_and_no_farther(reach: float, hits: int) -> None:
     assert hits_by_decision(free_stage(gun_range=reach), 1, "target_hit") == [hits]
@@ -118,10 +107,8 @@ def test_the_running_spin_sum_is_exact_after_100_000_decisions() -> None:
 @pytest.mark.parametrize(
     ("keys", "way"),
     [
-        ((1, 0), (0.6, 0.8)),
         ((2, 0), (-0.6, -0.8)),
         ((0, 1), (0.8, -0.6)),
-        ((0, 2), (-0.8, 0.6)),
         ((1, 1), (1.4 / math.sqrt(2), 0.2 / math.sqrt(2))),
     ],
 )
@@ -166,8 +153,3 @@ def test_an_observation_follows_the_table(tags: str) -> None:
     assert distances[18] == pytest.approx(9.0 * math.sqrt(2.0), abs=1e-5)
     assert list(coded[0]) == brick
     assert distances[0] == pytest.approx(27.0 * math.sqrt(2.0), abs=1e-4)
-
-
-def test_a_start_outside_the_floor_is_refused() -> None:
-    with pytest.raises(ValueError, match="start_position"):
-        new_stage(Scenario({"goto": 1.0}), start_position=(100.0, 3.0))

@@ -3,13 +3,12 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from math import inf, nan
+from math import inf
 
 import numpy as np
 import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 from drawn_values import drawn, ranges, uniform
-from hypothesis import strategies as st
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import ParameterValue
@@ -40,21 +39,13 @@ def test_each_parameter_is_a_setting_and_takes_effect_under_its_name() -> None:
     [
         ({"mov_speed": 1.0}, "no parameter"),
         ({"move_speed": -1.0}, "move_speed must lie between 0 and 1000"),
-        ({"move_speed": uniform(-1.0, 1.0)}, "move_speed must lie between 0 and 1000"),
         ({"move_speed": inf}, "move_speed must lie between 0 and 1000"),
-        ({"move_speed": nan}, "move_speed must lie between 0 and 1000"),
         ({"rewards.win": inf}, "rewards.win must lie between"),
-        ({"rewards.win": -inf}, "rewards.win must lie between"),
-        ({"free_enemies": inf}, "whole number"),
         ({"move_speed": 10**400}, "move_speed must not be a number beyond"),
         ({"move_speed": "3"}, "move_speed must be a number or a sampler"),
-        ({"move_speed": None}, "move_speed must be a number or a sampler"),
         ({"free_enemies": uniform(2.2, 2.8)}, "where there are whole numbers"),
         ({"free_enemies": ranges((1.0, 2.0), (2.2, 2.8))}, "where there are whole numbers"),
-        ({"free_enemies": 101.0}, "free_enemies must lie between"),
-        ({"bystanders": -1.0}, "bystanders must lie between"),
         ({"free_enemies": 80.0, "floor_size": 26.0, "enemy_radius": 1.0}, "finds a free place"),
-        ({"bystanders": 80.0, "floor_size": 26.0, "enemy_radius": 0.9}, "finds a free place"),
         ({"free_enemies": 2.5}, "whole number"),
         ({"time_limit": 31.0}, "bounds the observation"),
         ({"floor_size": 26.0, "block_gap_to_walls": 3.0}, "floor_size must be at least"),
@@ -109,9 +100,6 @@ def test_a_snapshot_carries_its_scenario_with_it() -> None:
             np.testing.assert_array_equal(left, right)
 
 
-LEVELS = st.integers(1, 5)
-
-
 def test_a_change_takes_effect_at_the_next_block_and_a_block_on_the_floor_stays() -> None:
     stage = new_stage(
         Scenario({"goto": 1.0}, {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)}), num_envs=64, time_limit=1.0
@@ -132,7 +120,6 @@ def test_a_change_takes_effect_at_the_next_block_and_a_block_on_the_floor_stays(
     ("target", "weights", "reason"),
     [
         ("free", (1.0,) * 5, "no difficulties"),
-        ("fly", (1.0,) * 5, "no difficulties"),
         ("goto", (1.0,) * 4, "5 difficulties"),
         ("goto", (0.0,) * 5, "goto: weights must .* not all 0"),
         ("goto", ("1",) * 5, "numbers"),
@@ -188,17 +175,6 @@ def test_masks_tell_what_the_next_decision_would_not_do() -> None:
         blocked += int((~masks[:, [1, 2, 4, 5]]).sum())
         stage.step(actions)
     assert blocked > 0
-
-
-@pytest.mark.parametrize(
-    ("reach", "is_move"), [(0.0, False), (9e-7, False), (1.1e-6, True), (2.1e-6, True)]
-)
-def test_on_open_floor_a_walk_is_allowed_where_it_is_long_enough_to_count(
-    reach: float, is_move: bool
-) -> None:
-    still = Scenario({"stay": 1.0}, parameters={"move_speed": reach / 0.1})
-    masks = masks_of(new_stage(still, num_envs=3, start_position=(20.0, 20.0)))
-    assert (masks[:, [1, 2, 4, 5]] == is_move).all()
 
 
 def test_masks_in_reach_of_a_wall_are_those_of_the_walk() -> None:

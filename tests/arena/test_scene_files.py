@@ -83,14 +83,10 @@ scene:
     [
         ("scene", "scenes", "scene.yaml:1:1: the file: unknown key 'scenes'"),
         ("yaw: 90", "yaw: .nan", "scene.yaml:2:28: agent: yaw: must be a finite number"),
-        ("yaw: 90", "pitch: 1", "scene.yaml:2:23: agent: unknown key 'pitch'"),
         ("goto,", "free,", "scene.yaml:4:14: blocks: number 1: target: must be one of goto"),
-        (", x: 20", "", "scene.yaml:4:5: blocks: number 1: x is missing"),
         ("z: 20", "z: 20, turns: 4", "turns: must be 0 to 3"),
-        ("[[30, 30]]", "[[30]]", "enemies: number 1: must be 2 numbers"),
         ("enemies", "target: defence\n  enemies", "scene.yaml:5:11: target: must be one of free"),
         ("enemies", "block: 1\n  enemies", "scene.yaml:5:10: block: must be 0 to 0"),
-        ("scene:", "scene: [", "not YAML"),
     ],
 )
 def test_faults_of_a_scene_file_have_their_place(
@@ -155,23 +151,6 @@ def test_the_outline_of_the_menu_is_what_is_placed(editor: ArenaEditor) -> None:
             view = type_of(ArenaSettings()).scenes.view(editor.arena, 0)
             assert view.plots == ((25.0, 15.0, 35.0, 25.0),)
             assert view.circle is not None
-
-
-def test_the_buttons_are_the_modes_of_the_original(editor: ArenaEditor) -> None:
-    place(editor, "enemy", 20.0, 20.0)
-    assert scene_of(editor, 0).target == "stay", "an enemy assigns nothing"
-    editor.press(0, "free")
-    assert scene_of(editor, 0).target == "free"
-    editor.press(0, "stay")
-    assert scene_of(editor, 0).target == "stay"
-    assert len(scene_of(editor, 0).enemies) == 1
-    place(editor, "goto 5", 30.0, 20.0)
-    editor.press(0, "clear")
-    assert scene_of(editor, 0)[1:4] == ((), (), "stay")
-    editor.press(0, "free")
-    assert scene_of(editor, 0).target == "stay", "without enemies"
-    with pytest.raises(MisuseError, match="there is no button"):
-        editor.press(0, "defence")
 
 
 def test_a_view_shows_what_stands_and_what_was_shot(editor: ArenaEditor) -> None:

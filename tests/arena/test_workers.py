@@ -6,8 +6,6 @@ import math
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -33,6 +31,7 @@ from aimbot_lab.foundation.kernels.threads import (
     take_rows,
 )
 from aimbot_lab.worlds.arena.core.step import CHUNK
+from tests.installed import said_by
 
 ROWS = 256
 THREADS = 2
@@ -106,17 +105,7 @@ def play_interrupted(rounds: int) -> None:
 
 def bounded(code: str, *, seconds: float = 300.0) -> str:
     """What `code` prints in a process of its own, so that a hang is a failure and no hang."""
-    told = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds,
-        cwd=Path(__file__).parent,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    assert told.returncode == 0, told.stderr
-    return told.stdout
+    return said_by("-c", code, cwd=Path(__file__).parent, seconds=seconds)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timer")
