@@ -193,7 +193,6 @@ class Match:
         return self.seen
 
     def compare_end(self, row: int, batch: object, place: int) -> None:
-        """How the game of `row` ended."""
         game, seen = self.games[row], self.seen
         last = np.array(game.observation(), np.float32)
         np.testing.assert_array_equal(self.buffers.final_observations[row], last)

@@ -25,8 +25,6 @@ def absolute(cell: Cell) -> list[int]:
 
 @dataclass(frozen=True)
 class Ground:
-    """A map."""
-
     road: frozenset[Cell]
     start: Cell
     end: Cell
@@ -36,8 +34,6 @@ class Ground:
 
 @dataclass(frozen=True)
 class Rules:
-    """Settings and parameters of one episode."""
-
     target: str
     difficulty: int
     max_steps: int
@@ -69,7 +65,6 @@ def steps_to(ground: Ground, goal: Cell, *, closed: Cell | None = None) -> dict[
 
 
 def placed_count(rules: Rules) -> int:
-    """Treasures that an episode has."""
     if rules.target == "walk":
         return 0
     if rules.target == "score":
@@ -78,7 +73,6 @@ def placed_count(rules: Rules) -> int:
 
 
 def may_begin_at(ground: Ground, rules: Rules, cell: Cell) -> bool:
-    """Whether an episode may begin there."""
     if rules.target == "walk" and rules.difficulty < 5:
         ways = steps_to(ground, ground.end)
         quarter = ways[ground.start] / 4
@@ -114,8 +108,6 @@ def best_score(ground: Ground, rules: tuple, start: Cell, placed: frozenset[int]
 
 @dataclass
 class Game:
-    """A game that goes on."""
-
     ground: Ground
     rules: Rules
     hero: Cell
@@ -137,7 +129,6 @@ class Game:
         self.terms = dict.fromkeys(self.rules.weights, 0.0)
 
     def step(self, action: int) -> float:
-        """Make a step; its reward."""
         ground, rules = self.ground, self.rules
         before, there = self.hero, set(self.left)
         cell = before[0] + MOVES[action][0], before[1] + MOVES[action][1]
@@ -199,12 +190,10 @@ class Game:
         return self.arrived
 
     def masks(self) -> list[bool]:
-        """Which moves do not bump."""
         x, z = self.hero
         return [(x + dx, z + dz) in self.ground.road for dx, dz in MOVES]
 
     def observation(self) -> list[float]:
-        """What the hero sees."""
         return [value for name in self.rules.features for value in self._block(name)]
 
     def _window(self) -> list[Cell]:
@@ -238,7 +227,6 @@ class Game:
         return [float(value) for value in blocks[name]()]
 
     def frame(self) -> dict:
-        """The raw data."""
         return {
             "step_no": self.steps,
             "heroes": [

@@ -30,7 +30,6 @@ def curriculum(map_name: str = "gorge", *, max_steps: int = 200) -> str:
 
 
 def write_map(path: Path, *, seed: int = 7) -> None:
-    """Write a generated map to `path`."""
     path.write_text(GORGE.files.make(seed, {"obstacle_share": 0.3, "sites": 3}), encoding="utf-8")
 
 

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import permutations
 from typing import NamedTuple
 
 from aimbot_lab.worlds.gorge.maps import SIZE, GorgeMap
@@ -43,27 +42,6 @@ def steps_from(grid: GorgeMap, cell: Cell, *, closed: Cell | None) -> dict[Cell,
                 found[there] = found[here] + 1
                 waiting.append(there)
     return found
-
-
-def best_score(grid: GorgeMap, start: Cell, treasures: Sequence[int], score: Score) -> float:
-    """The best of every order of every choice of treasures."""
-    places = {k: (int(grid.sites[k][0]), int(grid.sites[k][1])) for k in treasures}
-    ways = {cell: steps_from(grid, cell, closed=grid.end) for cell in [start, *places.values()]}
-    best = 0.0
-    for count in range(len(treasures) + 1):
-        for order in permutations(treasures, count):
-            cell, step, total = start, 0, 0.0
-            for treasure in order:
-                step += ways[cell].get(places[treasure], score.max_steps + 1)
-                cell = places[treasure]
-                total += score.treasure(float(grid.points[treasure]), step)
-            if step > score.max_steps:
-                continue
-            best = max(best, total)
-            step += ways[cell].get(grid.end, score.max_steps + 1)
-            if step <= score.max_steps:
-                best = max(best, total + score.arrival(step))
-    return best
 
 
 class Played(NamedTuple):

@@ -1,9 +1,6 @@
 """Laws of Gorge Walk: what repeats bit for bit, and what is refused."""
 
 import hashlib
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +11,13 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.gorge.gorge import Gorge
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
+from tests.installed import said_by
 
 MIXED = Scenario({"walk": 1.0, "collect": 1.0, "score": 1.0})
 SETTINGS = GorgeSettings(num_envs=6, max_steps=140, random_start=True)
 
 
 def begun(settings: GorgeSettings = SETTINGS, seed: int = 3) -> Gorge:
-    """A world with every target, reset."""
     world = Gorge(settings)
     world.set_scenario(MIXED)
     world.reset(seed, step_buffers(world).observations)
@@ -60,21 +57,9 @@ def test_another_process_plays_the_same_without_the_jit_and_with_bounds_checks(
     variable: str, tmp_path: Path
 ) -> None:
     code = "from test_gorge_laws import *; print(*digests(begun(), moves(150, 6)))"
-    there = subprocess.run(
-        [sys.executable, "-c", code],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parent,
-        env={
-            **os.environ,
-            variable: "1",
-            "NUMBA_CACHE_DIR": str(tmp_path),
-            "PYTHONPATH": str(Path(__file__).parents[2]),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-    )
-    assert there.stdout.split() == digests(begun(), moves(150, 6))
+    given = {variable: "1", "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    there = said_by("-W", "ignore", "-c", code, cwd=Path(__file__).parent, **given)
+    assert there.split() == digests(begun(), moves(150, 6))
 
 
 def test_a_snapshot_of_another_map_or_other_settings_is_refused() -> None:

@@ -8,7 +8,6 @@ from slow_walks import steps_from
 
 from aimbot_lab.worlds.gorge.generated_maps import generated_maps
 from aimbot_lab.worlds.gorge.maps import (
-    SHIPPED,
     SIZE,
     GorgeMap,
     distances,
@@ -16,60 +15,10 @@ from aimbot_lab.worlds.gorge.maps import (
     map_text,
     rows_of,
 )
-from aimbot_lab.worlds.gorge.optimum import optimum
 
 GORGE = load_map("gorge")
 MAPS = (GORGE, *generated_maps(6, seed=4, obstacle_share=0.5, sites=6))
 HASH = "95ba8ac8ca8001599f615ba67a949914f5e1aa6d9dc81cadbca1b088a502c5f4"
-
-
-def road_neighbours(grid: GorgeMap) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
-    road = np.pad(~grid.walls, 1).astype(np.int64)
-    return road[2:, 1:-1] + road[:-2, 1:-1] + road[1:-1, 2:] + road[1:-1, :-2]
-
-
-def test_one_map_is_shipped() -> None:
-    assert SHIPPED == ("gorge",)
-
-
-def test_the_shipped_map_has_the_places_and_points_of_the_game_it_follows() -> None:
-    assert (GORGE.name, GORGE.start, GORGE.end) == ("gorge", (29, 9), (11, 55))
-    assert GORGE.sites.tolist() == [
-        *([19, 14], [9, 28], [9, 44], [42, 45], [32, 23]),
-        *([49, 56], [35, 58], [23, 55], [41, 33], [54, 41]),
-    ]
-    assert GORGE.points.tolist() == [50, 100, 100, 100, 50, 200, 100, 50, 100, 150]
-
-
-def test_the_shipped_map_is_half_rock_and_far_from_start_to_end() -> None:
-    assert 0.35 <= GORGE.walls.mean() <= 0.5
-    assert distances(GORGE, GORGE.end)[GORGE.start] == 132  # 100 to 150 are allowed
-
-
-@pytest.mark.parametrize("decay", [False, True])
-def test_the_best_walk_on_the_shipped_map_takes_all_ten_treasures(decay: bool) -> None:
-    best = optimum(
-        GORGE,
-        start=GORGE.start,
-        treasures=range(10),
-        max_steps=2000,
-        end_score=150.0,
-        step_score=0.2,
-        decay=decay,
-    )
-    assert sorted(best.order) == list(range(10))
-    assert 300 <= best.steps <= 420
-
-
-def test_the_shipped_map_is_a_gorge_and_no_noise() -> None:
-    reached = steps_from(GORGE, GORGE.start, closed=None)
-    assert len(reached) == (~GORGE.walls).sum()  # all of its road hangs together
-    dead_ends = ~GORGE.walls & (road_neighbours(GORGE) == 1)
-    assert dead_ends.sum() >= 10
-    pebbles = GORGE.walls & (road_neighbours(GORGE) == 4)
-    assert pebbles.sum() == 0
-    ways_on = distances(GORGE, GORGE.end) > distances(GORGE, GORGE.end)[GORGE.start]
-    assert ways_on.sum() > 200  # side canyons that lead away from the end
 
 
 @pytest.mark.parametrize("grid", MAPS, ids=lambda grid: grid.name)
