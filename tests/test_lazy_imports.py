@@ -1,17 +1,14 @@
 """The command line answers before any heavy library is loaded."""
 
-import subprocess
-import sys
+from tests.installed import said_by
 
 HEAVY = ("torch", "mlflow", "optuna", "stable_baselines3", "numba")
 
 
 def loaded_by(code: str, names: tuple[str, ...] = HEAVY) -> set[str]:
     report = f"{code}\nimport sys\nprint(*[m for m in {names!r} if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", report], capture_output=True, text=True, check=True
-    )
-    return set(done.stdout.splitlines()[-1].split()) if done.stdout.strip() else set()
+    said = said_by("-c", report)
+    return set(said.splitlines()[-1].split()) if said.strip() else set()
 
 
 PLAN = "run goto --dry-run --processes 2"

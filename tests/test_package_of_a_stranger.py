@@ -36,11 +36,6 @@ WRONG = {
         "use_rms_prob: false",
         "11:3: train.use_rms_prob: unknown key (nearest valid key: use_rms_prop)",
     ),
-    "false": ("maybe", "11:17: train.use_rms_prop: must be true or false (got 'maybe')"),
-    "n_steps: 16": (
-        "clip_range: 0.3",
-        "10:15: train.clip_range: has no effect with plain_a2c: leave",
-    ),
     "silu": ("siren", "12:19: train.network.kind: must be 'mlp' or 'silu' (got 'siren')"),
     "units: 16": ("units: 0", "12:32: train.network.units: must be at least 1 (got 0)"),
     "units:": (
@@ -49,8 +44,6 @@ WRONG = {
     ),
     "steps: 15": ("steps: 0", "3:28: env.steps: must be at least 1 (got 0)"),
 }
-
-
 FILES = [f"wrong{number}.yaml" for number in range(len(WRONG))]
 
 

@@ -1,13 +1,12 @@
 """The hash of the code: of what shapes results, and of nothing else."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from aimbot_lab import version
+from tests.installed import said_by
 
 
 @pytest.fixture
@@ -61,9 +60,7 @@ print(code_hash.cache_info().misses)
 """
 
     def output(*words: str) -> list[str]:
-        command = [sys.executable, "-c", code.format(words=list(words))]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        return done.stdout.splitlines()
+        return said_by("-c", code.format(words=list(words))).splitlines()
 
     assert output("--help")[-1] == "0"
     assert output("--version")[0] == f"aimbot-lab, version {version.full_version()}"

@@ -94,9 +94,6 @@ def test_a_run_is_demonstrated_by_as_many_episodes_as_are_asked_for(tmp_path: Pa
     meta, _, pairs = messages(demo.read_bytes())
     assert meta.number_episodes == sum(pair.agent_info.done for pair in pairs) == 3
     assert not any(pair.agent_info.max_step_reached for pair in pairs)  # its time limit is a loss
-    first = demo.read_bytes()
-    invoke(data, "record", "latest", "--demo", "-o", demo, "--episodes", 3)
-    assert demo.read_bytes() == first
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from aimbot_lab.worlds.registry import make_world, spec_of
 from tests.unity.played_builds import SessionLink
 
 pytest.importorskip("onnxruntime")
-ROWS, STEPS, SEEDS = 16, 60, (1, 2)
+ROWS, STEPS, SEED = 16, 60, 1
 EASY = Scenario({"goto": 1.0}, {"goto": [1.0, 0.0, 0.0, 0.0, 0.0]})
 FILMED = ObservationSettings(camera=CameraSettings(width=12, height=8))
 PLAIN = NetworkSettings(layers=(8,))
@@ -108,8 +108,7 @@ def in_process(saved: SavedAgent, seed: int) -> list[bool]:
 def test_a_model_wins_over_the_wire_as_its_agent_in_process(tmp_path: Path, kind: str) -> None:
     saved, path = agent(tmp_path / "agent", kind), tmp_path / "agent.onnx"
     export_unity(saved, path, observations=200)
-    for seed in SEEDS:
-        theirs, ours = by_wire(saved, path, seed), in_process(saved, seed)
-        assert len(theirs) == len(ours) >= ROWS
-        assert abs(sum(theirs) - sum(ours)) <= 1  # rounding may turn one
-        assert sum(ours) > 0
+    theirs, ours = by_wire(saved, path, SEED), in_process(saved, SEED)
+    assert len(theirs) == len(ours) >= ROWS
+    assert abs(sum(theirs) - sum(ours)) <= 1  # rounding may turn one
+    assert sum(ours) > 0

@@ -22,14 +22,7 @@ train: {algo: ppo, total_steps: 2_048, n_steps: 32, batch_size: 32}
 def exported(folder: Path) -> Path:
     (folder / "open.yaml").write_text(OPEN_GROUND, encoding="utf-8")
     done = CliRunner().invoke(
-        cli,
-        [
-            "export-player",
-            str(folder),
-            "--original",
-            "--curriculum",
-            f"{folder}/open.yaml",
-        ],
+        cli, ["export-player", str(folder), "--original", "--curriculum", f"{folder}/open.yaml"]
     )
     assert done.exit_code == 0, done.output
     return Path(done.output.strip())

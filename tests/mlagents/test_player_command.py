@@ -88,7 +88,7 @@ def test_a_lesson_that_there_is_not_is_refused(played: list[Any]) -> None:
     assert not played
 
 
-@pytest.mark.parametrize("agents", ["65537", "99999", "1" + "0" * 30])
+@pytest.mark.parametrize("agents", ["65537", "1" + "0" * 30])
 def test_more_agents_than_the_world_has_rows_for_are_refused_in_a_line(
     agents: str, played: list[Any]
 ) -> None:
@@ -180,7 +180,6 @@ def test_rays_and_camera_are_asked_for_by_options(played: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        (("--camera", "20"), "must be WIDTHxHEIGHT, such as 32x16 (got '20')"),
         (("--camera", f"{'9' * 5000}x10"), "must be WIDTHxHEIGHT"),
         (("--camera", "2x10"), "env.observation.camera.width"),
         (("--rgb",), "--rgb needs --camera"),

@@ -33,7 +33,6 @@ env: {num_envs: 64, time_limit: 3.0}
 lessons: [{name: all, targets: {goto: 1}}]
 train: {algo: ppo, total_steps: 2_048, n_steps: 32, batch_size: 512}
 """
-
 BASES = ("UnicodeEncodeError",)  # which has a place in a text; ours is its base, UnicodeError
 
 

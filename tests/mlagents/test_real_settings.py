@@ -68,7 +68,7 @@ def test_the_table_has_every_key_of_ml_agents_and_its_default(theirs: dict[str, 
     assert found.keys() - known.keys() == {"default_settings", "environment_parameters"}
     lacking = KEYS.keys() - known.keys()
     assert {place for place in lacking if place.rpartition(".")[2] not in ELSEWHERE} == {
-        *("reward_signals.curiosity", "reward_signals.gail", "reward_signals.rnd"),
+        *("reward_signals.curiosity", "reward_signals.gail", "reward_signals.rnd")
     }
     usual = {place: KEYS[place].usual for place in known if KEYS[place].usual not in (None, ())}
     assert {place: known[place] for place in usual} == usual

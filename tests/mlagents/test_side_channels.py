@@ -62,13 +62,6 @@ def test_what_is_written_is_read() -> None:
     assert read.get_raw_bytes() == message.buffer
 
 
-def test_the_bytes_of_a_message_are_those_of_the_wire() -> None:
-    message = OutgoingMessage()
-    message.write_string("ab")
-    message.write_bool(True)
-    assert message.buffer == b"\x02\x00\x00\x00ab\x01"
-
-
 def test_reading_at_the_end_gives_the_defaults() -> None:
     read = IncomingMessage(b"")
     assert (read.read_bool(True), read.read_int32(4), read.read_float32(0.5)) == (True, 4, 0.5)
@@ -82,10 +75,8 @@ def test_reading_at_the_end_gives_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("data", "method"),
     [
-        (b"\x01\x00", "read_int32"),
         (b"\x01", "read_float32"),
         (b"\x09\x00\x00\x00abc", "read_string"),
-        (b"\xff\xff\xff\xffabc", "read_string"),
         (b"\xff\xff\xff\x7f\x00\x00\x00\x00", "read_float32_list"),
     ],
 )
@@ -186,8 +177,6 @@ def test_samplers_arrive_with_their_seeds() -> None:
         ("set_float_parameter", ("time_limit", float("nan")), "must be finite"),
         ("set_float_parameter", ("time_limit", -3.0), "time_limit must"),
         ("set_uniform_sampler_parameters", ("time_limit", 3.0, 2.0, 1), "must not be above"),
-        ("set_gaussian_sampler_parameters", ("time_limit", 3.0, -1.0, 1), "greater than"),
-        ("set_multirangeuniform_sampler_parameters", ("time_limit", [], 1), "at least 1 item"),
         ("set_multirangeuniform_sampler_parameters", ("time_limit", [(1,)], 1), "argument 2"),
     ],
 )
@@ -262,16 +251,6 @@ def test_results_arrive_as_stats_and_as_lines() -> None:
     assert found["Result/Win"] == wins
     assert not stats.get_and_reset_stats()
     assert lines.get_and_clear_received_lines() == []
-
-
-def test_lines_go_over_the_channel_that_is_set() -> None:
-    own = uuid.UUID(int=3)
-    lines, usual = StringLogChannel(own), StringLogChannel()
-    env = LabEnvironment(arena(), GOTO, side_channels=[lines, usual], log_channel=own)
-    env.reset()
-    played(env, 31)
-    assert len(lines.get_and_clear_received_lines()) == ROWS
-    assert usual.get_and_clear_received_lines() == []
 
 
 @pytest.mark.parametrize("method", list(StatsAggregationMethod))
