@@ -1,9 +1,11 @@
 """A small Gymnasium environment whose every step is known, and worlds of it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
+import pytest
+from gymnasium.envs.registration import EnvSpec
 
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.foundation.world_type import RandomAgent
@@ -49,6 +51,12 @@ class Corridor(gymnasium.Env):
 
 
 gymnasium.register("Corridor-v0", Corridor, max_episode_steps=20)
+
+
+def register(monkeypatch: pytest.MonkeyPatch, name: str, made: Any, **given: Any) -> None:
+    """Have Gymnasium know `name` in this test."""
+    spec = EnvSpec(name, made, **{"disable_env_checker": True, **given})
+    monkeypatch.setitem(gymnasium.registry, name, spec)
 
 
 def corridors(win: WinRule, rows: int = 2, **given: object) -> GymnasiumWorld:

@@ -36,7 +36,7 @@ with warnings.catch_warnings():  # its import ends the process where warnings ar
     import Box2D  # noqa: F401
 
 
-def gymnasium_subject(name: str, win: WinRule, steps: int = 300, **given: object) -> Subject:
+def gymnasium_subject(name: str, win: WinRule, steps: int, **given: object) -> Subject:
     settings = {"id": name, "win": win, **given}
     return Subject(
         lambda rows: GymnasiumWorld(GymnasiumSettings(num_envs=rows, **settings)),  # type: ignore[arg-type]
@@ -65,14 +65,14 @@ SAMPLED = {  # a parameter of each world, and an interval that it is drawn from
     "duel": ("time_limit", 1.0, 4.0),
     "gorge": ("max_steps", 132.0, 140.0),
 }
-TOGETHER = Subject(lambda rows: Race(rows, agents=2), RIGHT)
+TOGETHER = Subject(lambda rows: Race(rows, agents=2), RIGHT, steps=100)
 OF_SEVERAL = {"race of two", "duel", "PettingZoo"}
 SUBJECTS = {
     "arena": ARENA,
     "duel": DUEL,
     "duel against scripts": OPPOSED,
     "gorge": GORGE,
-    "race alone": Subject(Race, RIGHT),
+    "race alone": Subject(Race, RIGHT, steps=100),
     "race of two": TOGETHER,
     "tank": tanks(),
     "PettingZoo": Subject(
@@ -85,10 +85,14 @@ SUBJECTS = {
         Scenario({"task": 1.0}),
         steps=60,
     ),
-    "CartPole-v1": gymnasium_subject("CartPole-v1", WinRule(return_above=475), 120),
-    "Pendulum-v1": gymnasium_subject("Pendulum-v1", WinRule(return_above=-200)),
+    "CartPole-v1": gymnasium_subject("CartPole-v1", WinRule(return_above=475), 80),
+    "Pendulum-v1": gymnasium_subject(
+        "Pendulum-v1", WinRule(return_above=-200), 60, max_episode_steps=25
+    ),
     "BipedalWalker-v3": gymnasium_subject("BipedalWalker-v3", WinRule(return_above=300), 100),
-    "Acrobot-v1": gymnasium_subject("Acrobot-v1", WinRule(terminated="win"), max_episode_steps=90),
+    "Acrobot-v1": gymnasium_subject(
+        "Acrobot-v1", WinRule(terminated="win"), 60, max_episode_steps=25
+    ),
 }
 
 

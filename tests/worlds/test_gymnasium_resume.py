@@ -9,15 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import gymnasium
 import numpy as np
 import pytest
 import torch as th
-from corridor import TASK, Corridor, corridors
-from gymnasium.envs.registration import EnvSpec
+from corridor import TASK, Corridor, corridors, register
 from pole_curriculum import planned
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario, new_notices, step_buffers
 from aimbot_lab.foundation.world_type import RandomAgent
@@ -97,31 +95,6 @@ def test_a_parameter_that_a_later_lesson_leaves_out_is_what_it_was_at_first() ->
     assert world._copies._envs[0].unwrapped.length == 0.5  # type: ignore[attr-defined]
 
 
-class Scaled(gymnasium.RewardWrapper[Any, Any]):
-    """A parameter that the environment itself has not."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self.scale = 1
-
-    def reward(self, reward: Any) -> float:
-        return float(reward * self.scale)
-
-
-def test_a_parameter_reaches_a_wrapper_and_its_name_is_listed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    spec = EnvSpec("Scaled-v0", lambda **given: Scaled(Corridor(**given)), max_episode_steps=9)
-    monkeypatch.setitem(gymnasium.registry, "Scaled-v0", spec)
-    world = corridors(WinRule(terminated="win"), rows=1, id="Scaled-v0")
-    world.set_scenario(Scenario({"task": 1.0}, parameters={"scale": 3.0}))
-    world.reset(0, step_buffers(world).observations)
-    rewards = [step[1][0] for step in played(world, 3)]
-    assert rewards == [3.0, 6.0, 9.0]
-    with pytest.raises(ConfigurationError, match=r"Corridor has no .* \(it has goal, .*scale\)"):
-        world.set_scenario(Scenario({"task": 1.0}, parameters={"scales": 3.0}))
-
-
 class Restless(Corridor):
     """Says of each episode that it is another one than all before that it has played."""
 
@@ -135,8 +108,7 @@ class Restless(Corridor):
 
 def restless(monkeypatch: pytest.MonkeyPatch, **given: Any) -> tuple[GymnasiumWorld, Any]:
     """A world in second episodes, and one like it that has not begun."""
-    spec = gymnasium.envs.registration.EnvSpec("Restless-v0", Restless, max_episode_steps=20)
-    monkeypatch.setitem(gymnasium.registry, "Restless-v0", spec)
+    register(monkeypatch, "Restless-v0", Restless, max_episode_steps=20)
     win = WinRule(terminated="win")
     world, other = (corridors(win, id="Restless-v0", **given) for _ in range(2))
     world.reset(1, step_buffers(world).observations)
@@ -212,8 +184,7 @@ class Meddler(Corridor):
 
 @pytest.fixture
 def meddler(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = gymnasium.envs.registration.EnvSpec("Meddler-v0", Meddler, max_episode_steps=20)
-    monkeypatch.setitem(gymnasium.registry, "Meddler-v0", spec)
+    register(monkeypatch, "Meddler-v0", Meddler, max_episode_steps=20)
 
 
 def process() -> list[Any]:
@@ -324,8 +295,7 @@ class Shown(Corridor):
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = gymnasium.envs.registration.EnvSpec("Shown-v0", Shown, max_episode_steps=20)
-    monkeypatch.setitem(gymnasium.registry, "Shown-v0", spec)
+    register(monkeypatch, "Shown-v0", Shown, max_episode_steps=20)
 
 
 def shown_worlds(rows: int, **kwargs: Any) -> GymnasiumWorld:

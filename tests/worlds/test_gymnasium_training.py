@@ -28,18 +28,6 @@ from aimbot_lab.worlds.registry import make_world, type_of
 from tests.training.tiny_training import Sink
 
 
-@pytest.mark.parametrize("algo", ["hybrid_ppo", "ppo", "dqn"])
-def test_algorithms_train_on_it_and_repeat_themselves(tmp_path: Path, algo: str) -> None:
-    plan = planned(tmp_path / "c.yaml", algo)
-    hashes = []
-    for _ in range(2):
-        training = Training(plan)
-        outcome = training.learn(Sink(), SilentObserver(), lambda: False)
-        assert outcome.steps == 2048
-        hashes.append(outcome.state_sha256)
-    assert hashes[0] == hashes[1]
-
-
 class Strict(Corridor):
     """Refuses what its masks forbid, which change with its place."""
 
@@ -138,22 +126,6 @@ def test_a_cut_off_episode_is_bootstrapped(tmp_path: Path) -> None:
     assert done.all()
     assert all(info["TimeLimit.truncated"] for info in infos)
     assert infos[0]["terminal_observation"][3] == pytest.approx(0.05)
-
-
-def test_it_goes_on_from_a_checkpoint_with_new_episodes(tmp_path: Path) -> None:
-    plan = planned(tmp_path / "c.yaml", "hybrid_ppo")
-    first = Training(plan)
-    first.learn(Sink(), SilentObserver(), lambda: first.model.num_timesteps >= 1024)
-    state = first.env.state()
-    second = Training(plan)
-    resumed = second.env.resume(state)
-    assert resumed is not None
-    seen, begun = resumed
-    assert seen.shape == (8, 4)
-    assert not begun.any()
-    assert second.env.world.scenario_number == first.env.world.scenario_number
-    _, _, _, infos = second.env.step(np.zeros((8, 1)))
-    assert len(infos) == 8
 
 
 def test_the_example_of_the_page_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

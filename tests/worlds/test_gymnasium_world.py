@@ -1,18 +1,14 @@
 """Gymnasium environments as worlds: what wins, columns, masks, parameters, own modules."""
 
 import json
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import corridor
 import gymnasium
 import numpy as np
 import pytest
-from corridor import TASK, corridors, results
+from corridor import TASK, corridors, register, results
 from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
 
 from aimbot_lab.adapters.spaces import LearnerActions, learner_codec
 from aimbot_lab.foundation.argument_checks import checked_actions
@@ -58,25 +54,6 @@ def test_columns_have_names_and_bounds() -> None:
         GymnasiumSettings(id="Pendulum-v1", win=WinRule(return_above=0), num_envs=1)
     ).spec
     assert (pendulum.branches, pendulum.continuous) == ((), 1)
-
-
-def test_masks_are_the_environments_own() -> None:
-    world = corridors(WinRule(terminated="win"))
-    masks = np.zeros((2, 5), np.bool_)
-    world.action_masks(masks)
-    np.testing.assert_array_equal(masks, [[True, False, True, True, True]] * 2)
-
-
-def test_continuous_actions_reach_the_environments_bounds() -> None:
-    world = GymnasiumWorld(
-        GymnasiumSettings(id="Pendulum-v1", win=WinRule(return_above=0), num_envs=3)
-    )
-    world.set_scenario(TASK)
-    buffers = new_step_buffers(3, 3)
-    world.reset(0, buffers.observations)
-    world.step(np.array([[-9.0], [0.5], [2.0]], np.float32), buffers)
-    torques = [env.unwrapped.last_u for env in world._copies._envs]  # type: ignore[attr-defined]
-    assert torques == [-2.0, 0.5, 2.0]
 
 
 FAR = np.iinfo(np.int64)
@@ -217,8 +194,7 @@ class Hinted(gymnasium.Env[Any, Any]):
 
 
 def test_masks_of_an_info_hold_until_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = EnvSpec("Hinted-v0", Hinted, disable_env_checker=True)
-    monkeypatch.setitem(gymnasium.registry, "Hinted-v0", spec)
+    register(monkeypatch, "Hinted-v0", Hinted)
     settings = GymnasiumSettings(
         id="Hinted-v0", win=WinRule(return_above=4), masks=MaskRule(info="of.mask"), num_envs=3
     )
@@ -255,23 +231,6 @@ def test_parameters_may_be_options_of_the_reset() -> None:
     world = corridors(WinRule(terminated="win"), via="options")
     world.set_scenario(Scenario({"task": 1.0}, {}, {"goal": 4.0}))
     assert {result.steps for result in results(world)} == {4.0}
-
-
-def test_an_environment_of_the_users_own_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = Path(corridor.__file__).read_text(encoding="utf-8")
-    begin, end = source.index("class Corridor"), source.index("gymnasium.register(")
-    registered = 'gymnasium.register("Mine-v0", Corridor, max_episode_steps=20)\n'
-    text = f"import gymnasium\nimport numpy as np\n\n\n{source[begin:end]}{registered}"
-    (tmp_path / "my_envs.py").write_text(text, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "my_envs", raising=False)
-    win = WinRule(info="is_success")
-    world = GymnasiumWorld(GymnasiumSettings(id="Mine-v0", module="my_envs", win=win, num_envs=1))
-    world.set_scenario(TASK)
-    assert all(result.won for result in results(world))
-    gymnasium.registry.pop("Mine-v0")
 
 
 def test_a_snapshot_is_plain_data() -> None:

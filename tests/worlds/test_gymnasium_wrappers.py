@@ -8,6 +8,7 @@ import ale_py
 import gymnasium
 import numpy as np
 import pytest
+from corridor import register
 from gymnasium import spaces
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
@@ -67,8 +68,7 @@ class Named(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 @pytest.fixture(autouse=True)
 def camera(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = gymnasium.envs.registration.EnvSpec("Camera-v0", Camera, disable_env_checker=True)
-    monkeypatch.setitem(gymnasium.registry, "Camera-v0", spec)
+    register(monkeypatch, "Camera-v0", Camera)
 
 
 def played(env: Any, steps: int, choose: Callable[[], Any]) -> list[Any]:
@@ -99,10 +99,7 @@ def test_wrappers_are_put_on_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("wrapper", "says"),
     [
-        (
-            "RescaleActoin",
-            "env.wrappers: gymnasium.wrappers has no RescaleActoin; did you",
-        ),
+        ("RescaleActoin", "env.wrappers: gymnasium.wrappers has no RescaleActoin; did you"),
         ("RescaleAction", "env.wrappers.0: RescaleAction can't be used: TypeError"),
         ("nowhere:Wrapper", "env.wrappers: there is no module nowhere: install its package"),
         (f"{__name__}:Nothing", "env.wrappers.0: "),
@@ -184,10 +181,7 @@ def test_what_has_no_frames_is_refused_with_the_way_out() -> None:
 
 @pytest.mark.parametrize(
     ("name", "lives", "steps"),
-    [
-        ("ALE/Breakout-v5", 5, 700),
-        pytest.param("ALE/Pong-v5", 1, 1300, marks=pytest.mark.campaign),
-    ],
+    [("ALE/Breakout-v5", 5, 700), pytest.param("ALE/Pong-v5", 1, 1300, marks=pytest.mark.campaign)],
 )
 def test_atari_is_shown_as_by_stable_baselines3_and_an_episode_is_a_game(
     name: str, lives: int, steps: int

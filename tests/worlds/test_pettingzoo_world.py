@@ -159,22 +159,15 @@ def refused(path: Path, **env: Any) -> list[str]:
     ("id", "what"),
     [
         ("nowhere:env", "env.id: there is no module nowhere: install its package, or call "),
-        ("tests.worlds.walkers", "env.id: tests.worlds.walkers has no parallel_env: give "),
         ("tests.worlds.walkers:LAST", "env.id: tests.worlds.walkers has no LAST: give module:fun"),
-        ("tests.worlds.walkers:aec_env", "makes an environment of turns (AECEnv): "),
         ("tests.worlds.walkers:aec_env", "returns pettingzoo.utils.aec_to_parallel(env)"),
         ("tests.worlds.walkers:Nameless", "makes a Nameless that has no possible_agents; a "),
         (
             "tests.worlds.walkers:Unequal",
             "have different action spaces (Discrete(3) and Discrete(4))",
         ),
-        (
-            "tests.worlds.walkers:Unequal",
-            "make them equal, as supersuit's pad_action_space_v0 does",
-        ),
         ("tests.worlds.walkers:Unclosable", "have different action spaces (Discrete(3) and"),
         ("tests.worlds.walkers:nobody", "its possible_agents must name at least one, each once"),
-        ("gymnasium:Env", "makes a Env that has no possible_agents; a ParallelEnv of PettingZoo"),
     ],
 )
 def test_an_environment_that_is_no_such_world_is_refused_in_a_line(
@@ -196,18 +189,12 @@ SPOILT: list[tuple[str, Any, str]] = [
     ("reset", lambda given: given[0], r"reset must return \(observations, infos\), each a dict"),
     ("reset", lambda given: ({}, {}), "reset gave no observation of walker_0, which takes part"),
     ("step", lambda given: given[:4], r"step must return \(observations, rewards, terminations, "),
-    ("step", lambda given: (given[0], {}, *given[2:]), "step gave no reward of walker_0, which "),
     ("step", lambda given: (*given[:2], {}, {}, {}), "step gave no termination of walker_0, "),
     ("step", lambda given: ({}, *given[1:]), "step gave no observation of walker_0, which takes"),
     (
         "step",
         lambda given: (given[0], {**given[1], "walker_1": np.nan}, *given[2:]),
         "step gave walker_1 a reward of nan",
-    ),
-    (
-        "step",
-        lambda given: (given[0], {**given[1], "walker_1": "much"}, *given[2:]),
-        "step gave a reward that is not a number: much",
     ),
     (
         "step",
@@ -218,11 +205,6 @@ SPOILT: list[tuple[str, Any, str]] = [
         "step",
         lambda given: ({**given[0], "walker_1": np.full(3, np.nan, np.float32)}, *given[1:]),
         "step gave walker_1_0 as nan",
-    ),
-    (
-        "step",
-        lambda given: ({**given[0], "walker_1": np.zeros(4, np.float32)}, *given[1:]),
-        "step gave an observation that does not fit .* walker_1 has 4 numbers, not 3",
     ),
 ]
 

@@ -26,7 +26,6 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"branches": (0,)}, "every branch must have at least one choice (got (0,))"),
     ({"branches": (), "action_names": ()}, "there must be a branch or a continuous column"),
     ({"action_names": ("move", "turn")}, "action_names must have 1 names (got 2)"),
-    ({"targets": {}, "difficulties": {}}, "targets must have at least 1"),
     ({"difficulties": {"left": 0}}, "targets and difficulties must have the same keys"),
     ({"reward_terms": ()}, "reward_terms must have at least 1"),
     ({"agents": 0}, "agents must be at least 1 (got 0)"),
