@@ -88,7 +88,7 @@ scale: setup
 # What actors bring and cost: the speed of worlds that hang now and then, and the steps to a goal with a lag.
 actors: setup
 	$(BIN)/python -m pytest -n 0 -s -m campaign tests/training/test_actor_campaigns.py \
-		tests/training/test_actors_of_slow_worlds.py tests/training/test_actors_in_step.py
+		tests/training/test_actors_of_slow_worlds.py tests/training/test_shared_training.py
 
 # Trainings, actors and sweeps that a Ray of this machine places. Ray joins our own environment, with which it
 # has no conflict.

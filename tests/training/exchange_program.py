@@ -1,4 +1,4 @@
-"""What one of several processes does: `python exchange_program.py speak|SIGNAL PATIENCE`."""
+"""What one of several processes does: `python exchange_program.py [speak] SIGNAL PATIENCE`."""
 
 import hashlib
 import json
@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +97,8 @@ def speak(exchange: Exchange) -> None:
     exchange.close()
     answer["afterwards"] = [how_it_runs(0), how_it_runs(begun_meanwhile.native_id or 0)]
     seen.set()
-    sys.stdout.write(json.dumps(answer))
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
 
 
 def lose(exchange: Exchange, number: signal.Signals) -> None:
@@ -107,17 +110,23 @@ def lose(exchange: Exchange, number: signal.Signals) -> None:
     minibatch_sums(exchange, 16)
 
 
-if __name__ == "__main__":
-    kind, patience = sys.argv[1], float(sys.argv[2])
+def connected(do: Callable[[Exchange], None], patience_s: float) -> None:
+    exchange = connect(rank_from_environment(), patience_s=patience_s)
     try:
-        opened = connect(rank_from_environment(), patience_s=patience)
-        try:
-            if kind == "speak":
-                speak(opened)
-            else:
-                lose(opened, signal.Signals[kind])
-        finally:
-            opened.close()
+        do(exchange)
+    finally:
+        exchange.close()
+
+
+if __name__ == "__main__":
+    *speaks, name, patience = sys.argv[1:]
+    if speaks:
+        connected(speak, float(patience))
+        os.environ["MASTER_PORT"] = os.environ["NEXT_PORT"]
+    begin = time.monotonic()
+    try:
+        connected(lambda exchange: lose(exchange, signal.Signals[name]), float(patience))
     except LostError as error:
         sys.stdout.write(f"{error}\n")
+        assert not speaks or time.monotonic() - begin < float(patience) / 3, "it was waited for"
         sys.exit(error.exit_code)

@@ -46,11 +46,14 @@ class Guess(gym.Env[Any, Any]):
 
     def _observe(self) -> np.ndarray:
         self._seen = self._rng.uniform(-1, 1, 3).astype(np.float32)
+        self._masks = self._rng.random(sum(BRANCHES)) > 0.4
+        self._masks[[0, BRANCHES[0]]] = True
         if not self._masked:
             return self._seen
-        masks = self._rng.random(sum(BRANCHES)) > 0.4
-        masks[[0, BRANCHES[0]]] = True
-        return np.concatenate([self._seen, masks.astype(np.float32)])
+        return np.concatenate([self._seen, self._masks.astype(np.float32)])
+
+    def action_masks(self) -> np.ndarray:
+        return self._masks
 
     def reset(self, **_: Any) -> tuple[np.ndarray, dict[str, Any]]:
         return self._observe(), {}

@@ -16,7 +16,7 @@ from aimbot_lab.evaluation.matches import (
     play_pairs,
     script_player,
 )
-from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED, Temperature
+from aimbot_lab.evaluation.temperature import SAMPLED, Temperature
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import (
     BatchWorld,
@@ -228,11 +228,6 @@ def test_sampled_actions_follow_from_the_players_seed(agent: Agent, world: Batch
     np.testing.assert_array_equal(one, again)
     assert len(np.unique(one[:, 0], axis=0)) > 1  # each step draws anew
     assert not np.array_equal(one, other)
-
-
-def test_the_likeliest_actions_know_no_seed(agent: Agent, world: BatchWorld) -> None:
-    one, other = (actions(agent, world, seed=s, temperature=LIKELIEST) for s in (1, 2))
-    np.testing.assert_array_equal(one, other)
 
 
 def test_a_player_leaves_torchs_random_numbers_to_the_training(

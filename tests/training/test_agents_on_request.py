@@ -11,17 +11,15 @@ import torch as th
 from safetensors.torch import load_file
 from tiny_training import ROWS, Asked, Listener, Sink, plan
 
-from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.experiment.runs.agents import AgentsOnRequest
 from aimbot_lab.tracking.control_channel import LiveFolder
-from aimbot_lab.tracking.tracker import MemoryTracker, is_agent_name, saved_agents
+from aimbot_lab.tracking.tracker import MemoryTracker, saved_agents
 from aimbot_lab.training.agents.agent_files import WEIGHTS, load_agent
 from aimbot_lab.training.callbacks.assembly import (
     AGENT_SECONDS,
     MAX_SHARE,
     STATUS_SECONDS,
     LivePublication,
-    status,
 )
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver, TrainingOutcome
 from aimbot_lab.training.training import Training
@@ -66,12 +64,6 @@ def test_a_watched_training_alone_shows_its_state_and_its_agent_and_learns_the_s
     assert told["steps_per_second"] > 0
     saved = load_agent(tmp_path / "live" / "agent")
     assert 0 < saved.about["step"] < STEPS
-
-
-def test_a_training_stops_where_it_is_asked_to(tmp_path: Path) -> None:
-    ended, asked = learned(tmp_path / "live", {"kind": "stop"})
-    assert ended.stopped
-    assert asked.answers == {"0": {"stopping": True}}
 
 
 def test_an_odd_request_to_watch_is_refused(tmp_path: Path) -> None:
@@ -131,18 +123,6 @@ def test_what_is_shown_takes_no_more_than_its_share_of_the_processor(tmp_path: P
     taken = written.processor.now - begun
     assert shown > 5
     assert 0.02 * (shown - 1) <= MAX_SHARE * taken
-
-
-def test_a_disk_that_refuses_ends_no_training(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    written = Written(tmp_path / "file" / "live")
-    written.publication.watch({"seconds": 15, "agent": True})
-    written.publication.publish(written.progress, step=7, policy=written.policy)
-
-
-def test_a_state_is_plain_json(tmp_path: Path) -> None:
-    progress: CurriculumProgress = Training(plan("ppo")).progress
-    assert json.loads(json.dumps(status(progress), allow_nan=False))["lesson"] == 0
 
 
 CALL = 3  # of `requests`, one where each rollout begins
@@ -219,8 +199,8 @@ def test_what_is_saved_is_the_present_agent_under_the_name_of_its_step(tmp_path:
 
 @pytest.mark.parametrize(
     ("call", "updates"),
-    [(1, 1), (CALL, CALL - 1), (4, 3), (5, 4)],
-    ids=["before the first rollout", "in a rollout", "in the last but one", "in the last"],
+    [(1, 1), (CALL, CALL - 1), (5, 4)],
+    ids=["before the first rollout", "in a rollout", "in the last"],
 )
 def test_a_game_that_commands_it_has_the_agent_saved_once_after_the_next_update(
     tmp_path: Path, call: int, updates: int
@@ -257,11 +237,4 @@ def test_a_disk_that_refuses_an_agent_is_an_answer_and_ends_no_training(
 
 def test_agents_are_listed_by_rising_step_and_odd_tags_are_none() -> None:
     tags = ["step-900", "step-1024", "step-007", "step-", "step-x", "best", "step-³"]
-    assert saved_agents({f"lab.agent.{one}": "lesson 1" for one in tags}) == (
-        "step-900",
-        "step-1024",
-    )
-    assert [is_agent_name(one) for one in ("best", "last", "step-0", "first", "", 7)] == [
-        *(True, True, True),
-        *(False, False, False),
-    ]
+    assert saved_agents({f"lab.agent.{one}": "" for one in tags}) == ("step-900", "step-1024")

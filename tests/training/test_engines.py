@@ -1,7 +1,6 @@
 """Engines: which one computes for a policy, and that one of one's own fits in."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -17,14 +16,6 @@ from aimbot_lab.training.algorithms.hybrid_ppo import (
     suited_engine,
 )
 from aimbot_lab.training.algorithms.ppo_update import UnsuitedError
-from aimbot_lab.training.networks.network_parts import unfused_parts
-from aimbot_lab.training.networks.settings import (
-    PARTS,
-    MemorySettings,
-    NetworkSettings,
-    PictureSettings,
-    UnitsSettings,
-)
 from aimbot_lab.training.settings import TrainSettings
 
 ROOT = Path(__file__).parents[2]
@@ -58,41 +49,6 @@ def test_the_first_that_suits_computes_and_the_others_say_why_not() -> None:
     assert passed_over == (("gpu", "gpu is not for this"), ("lstm", "lstm is not for this"))
     with pytest.raises(ValueError, match=r"^engine gpu: gpu is not for this$"):
         suited_engine(policy, (refusing("gpu"),))
-
-
-NEW_PARTS = {
-    "train.target": {"target": "linear"},
-    "train.network.units": {"network": {"units": UnitsSettings()}},
-    "train.network.scalars": {"network": {"scalars": (8,)}},
-    "train.network.memory.critic: own": {"network": {"memory": MemorySettings(critic="own")}},
-    "train.network.memory.burn_in": {"network": {"memory": MemorySettings(burn_in=16)}},
-    "train.network.layers: []": {"network": {"memory": MemorySettings(), "layers": ()}},
-}
-
-
-def test_each_part_is_known_or_said_to_be_torchs_alone() -> None:
-    networks = [NetworkSettings(**given.get("network", {})) for given in NEW_PARTS.values()]
-    seeing = TrainSettings(network=NetworkSettings(picture=PictureSettings()))
-    unfused = {key.removeprefix("network.") for key in unfused_parts(seeing)}
-    assert {key for network in networks for key in network.parts} | unfused == {*PARTS}
-
-
-@pytest.mark.parametrize("key", NEW_PARTS)
-def test_the_fused_engine_knows_every_part(key: str) -> None:
-    from aimbot_lab.training.algorithms.models import new_policy
-    from aimbot_lab.training.algorithms.registry import any_threads
-    from aimbot_lab.worlds.arena.settings import ArenaSettings, ObservationSettings
-    from aimbot_lab.worlds.registry import spec_of
-
-    given: dict[str, Any] = dict(NEW_PARTS[key])
-    network = NetworkSettings(**given.pop("network", {}))
-    settings = TrainSettings(algo="hybrid_ppo", network=network, **given)
-    env = ArenaSettings(observation=ObservationSettings(units=True))
-    policy: Any = new_policy(settings, spec_of(env))
-    engine, passed_over = suited_engine(policy, ENGINES)
-    assert engine.name == "fused"
-    assert passed_over == ()
-    assert any_threads(replace(settings, device="cpu"))
 
 
 def test_the_engine_of_the_page_learns_what_torch_learns() -> None:

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch as th
-from guessing import ROWS, STEPS, learned, new_model
+from guessing import ROWS, STEPS, new_model
 from scipy import special, stats
 from stable_baselines3.common.callbacks import BaseCallback
 from test_fused_update import KINDS
 from tiny_training import Sink, plan
 
-from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.kernels.threads import ThreadPool
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
@@ -119,16 +118,6 @@ def test_what_is_masked_is_never_taken_in_a_million_samples() -> None:
     assert set(actions[2]) == {1.0}
 
 
-def test_masks_in_observations_are_obeyed() -> None:
-    model = new_model("fused", "multi_discrete", masked=True)
-    model.learn(2 * STEPS * ROWS)
-    buffer = model.rollout_buffer
-    for data in buffer.get(None):
-        rows, masks = np.arange(len(data.actions)), data.observations[:, 3:]
-        for branch, first in enumerate((0, 3)):
-            assert (masks[rows, first + data.actions[:, branch].long()] == 1.0).all()
-
-
 class ComparesInputs(BaseCallback):
     """Compares what the engine has kept with the features of the rollout."""
 
@@ -150,8 +139,7 @@ class ComparesInputs(BaseCallback):
         self.seen += 1
 
 
-@pytest.mark.parametrize("masks", [False, True])
-@pytest.mark.parametrize("scaling", ["ranges", "running"])
+@pytest.mark.parametrize(("masks", "scaling"), [(False, "running"), (True, "ranges")])
 def test_it_learns_from_what_the_networks_were_shown(masks: bool, scaling: Any) -> None:
     network = NetworkSettings(layers=(16,), scaling=scaling)
     given = plan("hybrid_ppo", masks=masks, engine="fused", network=network)
@@ -162,24 +150,16 @@ def test_it_learns_from_what_the_networks_were_shown(masks: bool, scaling: Any) 
     assert compares.seen == 2
 
 
-def test_after_a_rollout_collected_in_another_way_it_learns_from_the_buffer() -> None:
-    model = learned("fused", "hybrid")
-    assert model.engine.actor.rollout.steps == 0
-    assert model.policy.act is None
-
-
-@pytest.mark.parametrize("switches", [{}, {"aim": "hybrid", "masks": True}], ids=str)
-def test_a_training_repeats_itself_whatever_the_number_of_threads(switches: Any) -> None:
+def test_a_training_repeats_itself_whatever_the_number_of_threads() -> None:
     def state_after(**threads: int) -> str:
-        network = {"layers": (64, 64)}
-        given = plan("hybrid_ppo", engine="fused", network=network, **switches, **threads)
+        given = plan("hybrid_ppo", engine="fused", network={"layers": (64, 64)}, **threads)
         env = replace(given.env, num_envs=150)  # pieces that fill no workspace
         given = replace(given, env=env, train=replace(given.train, total_steps=9600))
         return Training(given).learn(Sink(), SilentObserver(), lambda: False).state_sha256
 
     before = th.get_num_threads()
     try:
-        states = {state_after(torch_threads=threads) for threads in (1, 2, 3)}
+        states = {state_after(torch_threads=threads) for threads in (1, 3)}
     finally:
         th.set_num_threads(before)
     assert len(states) == 1
@@ -205,11 +185,9 @@ def test_the_kernel_sees_what_torch_sees() -> None:
 
 UNSUITED: list[tuple[dict[str, Any], str]] = [
     ({"net_arch": {"pi": [8], "vf": [16]}}, "same layers"),
-    ({"net_arch": {"pi": [], "vf": []}}, "layers with biases"),
     ({"net_arch": {"pi": [2000], "vf": [2000]}}, "more than 1024 units"),
     ({"activation_fn": th.nn.ELU}, "tanh and relu"),
     ({"optimizer_class": th.optim.SGD}, "Adam"),
-    ({"optimizer_kwargs": {"weight_decay": 0.1}}, "weight_decay"),
     ({"share_features_extractor": False}, "share"),
 ]
 
@@ -222,12 +200,6 @@ def test_a_policy_that_it_does_not_know_is_refused_and_auto_leaves_it_to_torch(
         new_model("fused", "multi_discrete", policy_kwargs=given)
     assert new_model("auto", "multi_discrete", policy_kwargs=given).engine.name == "torch"
     assert new_model("auto", "multi_discrete").engine.name == "fused"
-
-
-def test_a_curriculum_that_asks_for_the_impossible_is_told_why() -> None:
-    network = {"layers": (1500,)}
-    with pytest.raises(ConfigurationError, match="hybrid_ppo refuses this: engine fused: a layer"):
-        Training(plan("hybrid_ppo", engine="fused", network=network))
 
 
 def test_a_saved_model_goes_on_learning(tmp_path: Any) -> None:

@@ -52,8 +52,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "network": replace(ENCODED, scalars=None, units=UnitsSettings(layers=(9, 20, 17)))
     },
     "all": remembering(),
-    "all, no layers": remembering(layers=()),
-    "all, burn-in": remembering(burn_in=2 * LENGTH),
     "all, own": remembering(critic="own"),
     "all, own, no layers, burn-in": remembering(critic="own", layers=(), burn_in=LENGTH),
 }
@@ -88,7 +86,7 @@ def test_before_the_first_step_ratios_are_1_and_values_those_of_the_rollout(vari
     assert squares < 1e-10
 
 
-@pytest.mark.parametrize("variant", ["all", "all, own", "deep units"])
+@pytest.mark.parametrize("variant", ["all", "all, own"])
 def test_updates_end_where_torchs_do(variant: str) -> None:
     models = []
     for engine in ("torch", "fused"):
@@ -103,8 +101,7 @@ def test_updates_end_where_torchs_do(variant: str) -> None:
     assert max(differences(*models)) < 1e-6
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, 7.0])
-@pytest.mark.parametrize("variant", ["all", "attention, bins", "encoders alone"])
+@pytest.mark.parametrize(("variant", "value"), [("all", np.nan), ("attention, bins", 7.0)])
 def test_what_stands_in_empty_slots_changes_nothing(variant: str, value: float) -> None:
     model: Any = with_rollout(plan_of(variant))
     seen, masks = observations(ROWS), np.ones((ROWS, 8 if model.policy.masked else 0), np.float32)
@@ -158,12 +155,3 @@ def test_the_number_of_threads_changes_nothing(variant: str) -> None:
     finally:
         th.set_num_threads(before)
     assert len(states) == 1
-
-
-@pytest.mark.parametrize("variant", ["all", "attention, bins"])
-def test_what_makes_lanes_whole_stays_0(variant: str) -> None:
-    weights: Any = learned(plan_of(variant)).model.engine._weights
-    for place in weights.places:
-        place.weights[...] = 0.0
-    assert not weights.weights.any()
-    assert weights.means.any()

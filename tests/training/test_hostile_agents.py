@@ -19,8 +19,6 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, load_agent, save_agent
 from aimbot_lab.training.training import Training
 
-Hostile = Callable[[Path], object]
-
 
 class Canary:
     """Unpickling one makes a file."""
@@ -102,15 +100,6 @@ def test_a_pickle_is_refused_and_not_run(
     assert not canary.exists()
 
 
-def test_the_pickle_would_run(tmp_path: Path) -> None:
-    pickle.loads(pickled(tmp_path / "ran"))
-    assert (tmp_path / "ran").exists()
-    torch_file = tmp_path / "model.pt"
-    torch_file.write_bytes(torch_zip(tmp_path / "ran too"))
-    th.load(torch_file, weights_only=False)
-    assert (tmp_path / "ran too").exists()
-
-
 def header(document: Any, *, size: int | None = None, data: bytes = b"") -> bytes:
     text = document if isinstance(document, bytes) else json.dumps(document).encode()
     return struct.pack("<Q", len(text) if size is None else size) + text + data
@@ -124,18 +113,14 @@ def one(dtype: str, shape: list[int], end: int = 4) -> dict[str, Any]:
     "data",
     [
         b"",
-        header({}),
         header({}, size=2**63),
-        header({}, size=99_999_999),
         header(b"[" * 10_000),
-        header(b"\xff\xfe"),
         header(one("F99", [1]), data=b"1234"),
         header(one("F32", [2**62, 8]), data=b"1234"),
-        header(one("F32", [2**40]), data=b"1234"),
         header(one("F32", [1], end=2**60), data=b"1234"),
         header({"\x1b[31mred\n\u202e": one("F32", [1])["w"]}, data=b"1234"),
     ],
-    ids=range(11),
+    ids=range(7),
 )
 def test_a_broken_weights_file_is_refused(data: bytes, agent: Path) -> None:
     (agent / WEIGHTS).write_bytes(data)
@@ -155,11 +140,8 @@ BIAS = "action_net.bias"
     ("change", "why"),
     [
         (lambda w: w.update({BIAS: w[BIAS].double()}), f"{BIAS} has dtype float64, not float32"),
-        (lambda w: w.update({BIAS: w[BIAS].half()}), "dtype float16"),
         (lambda w: w.update({BIAS: w[BIAS][:-1].clone()}), r"shape \(18,\), not \(19,\)"),
-        (lambda w: w.update({BIAS: w[BIAS][None].clone()}), r"shape \(1, 19\)"),
         (lambda w: w[BIAS].fill_(float("nan")), f"{BIAS} holds NaN or infinity"),
-        (lambda w: w[BIAS].fill_(float("inf")), "NaN or infinity"),
         (lambda w: w.pop(BIAS), f"{BIAS} is missing"),
         (lambda w: w.update({"../../x": th.zeros(2)}), "x belongs to no part of the network"),
         (lambda w: w.update({"\x1b[2J" * 99: th.zeros(2)}), r"weight \?\[2J\?"),
@@ -186,10 +168,8 @@ def describe(agent: Path, **parts: Any) -> None:
     [
         {"network": {"layers": [4096] * 30}},
         {"algo": "recurrent_ppo", "options": {"lstm_hidden_size": 10**9}},
-        {"algo": "recurrent_ppo", "options": {"n_lstm_layers": 10**9}},
         {"algo": "qrdqn", "options": {"n_quantiles": 10**12}},
         {"aim_bins": [k / 1e4 for k in range(-10_000, 10_000)]},
-        {"options": {"policy_kwargs": {"net_arch": [4096] * 8}}},
         {"algo": "sac", "options": {"policy_kwargs": {"net_arch": [8], "n_critics": 10**6}}},
     ],
     ids=lambda train: str(train)[:50],
@@ -203,20 +183,14 @@ def test_a_network_larger_than_its_weights_is_never_built(train: Any, agent: Pat
     "parts",
     [
         {"train": {"network": {"layers": [1] * 100_000}}},
-        {"train": {"network": {"layers": [10**18]}}},
         {"train": {"options": {"policy_kwargs": {"net_arch": [10**9]}}}},
         {"train": {"algo": "os.system"}},
-        {"train": {"learning_rate": float("nan")}},
         {"train": {"torch_threads": 10**9}},
-        {"train": {"aim_bins": [-9.0, 9.0]}},
         {"env": {"rays": {"middle_count": 10**9}}},
         {"env": {"presets": "/etc/passwd"}},
         {"format": "\x1b[2J"},
-        {"format": [1]},
         {"env": {"world": []}},
-        {"about": None},
         {"about": {"step": "\x1b[2J"}},
-        {"about": {"step": [1]}},
     ],
     ids=lambda parts: str(parts)[:50],
 )
@@ -227,7 +201,7 @@ def test_a_description_of_something_else_is_refused(parts: Any, agent: Path) -> 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "null", "[]", "{}", "[" * 100_000, "1" * 10_000, '{"format": 1}', '"' + "x" * 2**20],
+    ["", "[]", "[" * 100_000, "1" * 10_000, '"' + "x" * 2**20],
     ids=lambda text: text[:9],
 )
 def test_a_description_that_is_none_is_refused(text: str, agent: Path) -> None:

@@ -48,7 +48,7 @@ def learned(chosen: TrainingPlan, links: RunLinks) -> TrainingOutcome:
     return Training(chosen).learn(Sink(), SilentObserver(), lambda: False, links=links)
 
 
-@pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "dqn"])
+@pytest.mark.parametrize("algo", ["hybrid_ppo", "dqn"])
 def test_every_lesson_leaves_replays_that_play_as_recorded_and_hold_what_the_agent_thought(
     tmp_path: Path, algo: str
 ) -> None:
@@ -85,8 +85,8 @@ def test_every_lesson_leaves_replays_that_play_as_recorded_and_hold_what_the_age
             assert kept[decision].sum() == pytest.approx(1.0, abs=1e-3)
 
 
-@pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo"])
-def test_a_network_of_nan_thinks_nothing(algo: str) -> None:
+def test_a_network_of_nan_thinks_nothing() -> None:
+    algo = "hybrid_ppo"
     training = Training(two_lessons(algo))
     spec, policy = training.env.world.spec, training.model.policy
     agent = Agent(policy, spec, two_lessons(algo).train)

@@ -106,16 +106,6 @@ def test_with_unchanged_weights_all_that_is_kept_is_as_likely_as_when_it_was_mad
     assert count == KEEP * ROWS * STEPS
 
 
-def test_what_is_kept_by_itself_changes_nothing_to_the_bit() -> None:
-    weights = []
-    for given in ({}, {"samples": SamplesSettings(keep=1)}):
-        training = Training(plan("hybrid_ppo", engine="torch", total_steps=1024, **given))
-        training.learn(Sink(), SilentObserver(), lambda: False)
-        weights.append(training.model.policy.state_dict())
-        assert training.model.rollouts is None
-    assert all(th.equal(one, weights[1][name]) for name, one in weights[0].items())
-
-
 def test_an_update_reports_the_share_that_dual_clip_touches() -> None:
     sink = Sink()
     settings = {"dual_clip": 1.01, "learning_rate": 0.05, "samples": SamplesSettings(keep=KEEP)}

@@ -565,12 +565,8 @@ train: {algo: sac, total_steps: 100OPTIONS}
     ("space", "options", "what"),
     [
         (BOX, ", options: {taw: 0.1}", "sac has no such option [^\\n]*tau"),
-        (BOX, ", options: {tau: much}", r"must be a number \(got 'much'\)"),
         (BOX, ", options: {action_noise: [pink, 1]}", "must be a standard deviation such as 0.1"),
-        (BOX, ", options: {action_noise: [normal, null]}", "must be a standard deviation"),
         (BOX, ", options: {train_freq: [1, epsiode]}", r"or \[NUMBER, episode\] \(got a list"),
-        (BOX, ", options: {train_freq: 0}", r"must be a number of steps[^\n]*\(got 0\)"),
-        (BOX, ", options: {target_update_interval: 0}", r"must be at least 1 \(got 0\)"),
         (BOX, ", options: {optimize_memory_usage: true}", "each observation is kept once as it is"),
         (BOX, ", options: {gradient_steps: 0}", "must be at least 1, or -1 for one a step"),
         (
@@ -579,16 +575,12 @@ train: {algo: sac, total_steps: 100OPTIONS}
             "weights between",
         ),
         (BOX, ", options: {buffer_size: 1e12}", "must be smaller: the replay buffer would take"),
-        (BOX, ", ent_coef: 0.3", "is an option of sac: write train.options.ent_coef"),
         (BOX, ", tau: 0.1", r"unknown key \(it is an option: train.options.tau\)"),
         (BOX, ", ent_coef: auto", r"ent_coef: is an option of sac: write train.options.ent_coef$"),
         (BOX, ", n_quantiles: 7", r"\(it is an option of qrdqn and tqc, and sac has no such"),
-        (BOX, ", options: {n_quantiles: 7}", r"sac has no such option \(qrdqn and tqc have it\)"),
         (BOX, ", n_timesteps: 7", r"unknown key \(train.total_steps says it here\)"),
         (BOX, ", normalize: true", "reward_scale: running say it here"),
         (BOX, ", net_arch: [8]", "train.options.policy_kwargs.net_arch says it here"),
-        (BOX, ", options: {policy_kwargs: {net_arh: [8]}}", "nearest valid key: net_arch"),
-        (BOX, ", options: {policy_kwargs: {net_arch: [x]}}", r"4096 \(got a list\)"),
         (BOX, ", options: {policy_kwargs: {features_extractor: small}}", "shows pictures"),
         (
             BOX,
@@ -596,9 +588,7 @@ train: {algo: sac, total_steps: 100OPTIONS}
             r"must be one of 10 names, the nearest is leaky_relu \(got 'LeakyReLU'\)$",
         ),
         (BOX, ", options: {replay_buffer: her}", "her needs an environment of goals"),
-        (BOX, ", options: {replay_buffer: him}", "must be her"),
         (BOX, ", options: {replay_buffer_kwargs: {}}", "has no effect without replay_buffer: her"),
-        (BOX, ", n_epochs: 7", "has no effect with sac: leave it out"),
         (spaces.Discrete(2), "", "sac needs continuous actions [^\\n]*use ppo or dqn"),
         (
             spaces.Box(np.float32([0, -np.inf]), np.float32([1, 5])),
@@ -626,8 +616,6 @@ def test_what_an_algorithm_does_not_take_is_told_in_a_line(
     [
         (BOX, "crossq, options: {replay_buffer: her}", "crossq learns nothing by hindsight"),
         (spaces.MultiDiscrete([2, 3]), "ars", "ars needs [^\\n]* one choice [^\\n]*ppo"),
-        (spaces.Box(-np.inf, np.inf, (2,)), "ars", "ars needs two bounds"),
-        (BOX, "td3, options: {target_policy_noise: -1.0}", "must be at least 0 "),
         (BOX, "PPO", r"must be one of 15 names, the nearest is ppo \(got 'PPO'\)"),
         (BOX, "ppo, train_freq: 4", "is an option of dqn, qrdqn and others, and ppo has no such"),
         (BOX, "maskable_ppo", "without choices to mask: use ppo"),
@@ -648,9 +636,7 @@ def test_what_an_algorithm_can_not_do_is_told_before_it_starts(
     [
         ("ppo", True, ()),
         ("ppo", False, (64, 64)),
-        ("td3", True, (256, 256)),
         ("td3", False, (400, 300)),
-        ("sac", True, (256, 256)),
     ],
 )
 def test_a_file_of_five_lines_has_the_layers_that_the_class_has_for_pictures(

@@ -122,22 +122,6 @@ def test_outputs_and_gradients_equal_torchs_run_step_by_step() -> None:
         th.testing.assert_close(one, other, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("reset", range(LSTM_STEPS))
-def test_a_reset_within_a_chunk_makes_two_sequences(reset: int) -> None:
-    made = lstm()
-    inputs, state = th.randn(LSTM_STEPS, LSTM_ROWS, INPUTS), th.randn(LSTM_ROWS, 2, LSTM_SIZE)
-    starts = th.zeros(LSTM_STEPS, LSTM_ROWS)
-    starts[reset] = 1.0
-    whole, after = made(inputs, state, starts)
-    nothing, none = th.zeros_like(state), th.zeros(LSTM_STEPS, LSTM_ROWS)
-    last, end = made(inputs[reset:], nothing, none[reset:])
-    th.testing.assert_close(whole[reset:], last, rtol=0, atol=1e-6)
-    th.testing.assert_close(after, end, rtol=0, atol=1e-6)
-    if reset:
-        first, _ = made(inputs[:reset], state, none[:reset])
-        th.testing.assert_close(whole[:reset], first, rtol=0, atol=1e-6)
-
-
 def test_forget_gates_have_bias_1_at_first() -> None:
     cell = lstm().cell
     bias = cell.bias_ih + cell.bias_hh

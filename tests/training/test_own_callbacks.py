@@ -111,19 +111,14 @@ def learned(algo: str, *callbacks: BaseCallback, links: Any = None, **train: Any
     return training.learn(sink, SilentObserver(), lambda: False, **how), sink
 
 
-@pytest.mark.parametrize(
-    ("algo", "engine"), [("ppo", None), ("dqn", None), ("hybrid_ppo", "fused")]
-)
-def test_a_callback_sees_what_the_library_shows_one_and_changes_nothing(
-    algo: str, engine: str | None
-) -> None:
-    train = {} if engine is None else {"engine": engine}
-    seen, bare = Seen(), learned(algo, **train)[0]
+@pytest.mark.parametrize("algo", ["dqn", "hybrid_ppo"])
+def test_a_callback_sees_what_the_library_shows_one_and_changes_nothing(algo: str) -> None:
+    seen, bare = Seen(), learned(algo)[0]
     judge: list[BaseCallback] = []
     if algo != "dqn":  # whose actions are numbered in another way
         games = make_vec_env("goto", num_envs=2)
         judge.append(EvalCallback(games, eval_freq=32, n_eval_episodes=2, verbose=0, warn=False))
-    outcome, sink = learned(algo, seen, *judge, **train)
+    outcome, sink = learned(algo, seen, *judge)
     assert outcome.state_sha256 == bare.state_sha256
     assert seen.noted[:2] == [("start", 1024), ("rollout", 0)]
     assert [one for one in seen.noted if one[1] is True] == [(16 * n, True) for n in range(1, 65)]
@@ -179,11 +174,8 @@ def test_one_that_raises_fails_the_run_in_a_line_that_names_it_and_the_run_resum
 @pytest.mark.parametrize(
     ("name", "kwargs", "what"),
     [
-        ("Nothing", "{}", "has no class Nothing: must be derived from stable_baselines3"),
         ("Other", "{}", "has another kind of object as Other: must be derived from"),
         ("Stop", "{}", "Stop: missing a required argument: 'after' (it takes after, text)"),
-        ("Stop", "{aftr: 1}", "Stop: missing a required argument: 'after' (it takes after, text)"),
-        ("Stop", "{after: 1, no: 2}", "Stop: got an unexpected keyword argument 'no' (it takes"),
         ("Stop", "{after: -1}", "Stop can't be made: ValueError: after must not be negative ("),
         (
             "St op",

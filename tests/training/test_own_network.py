@@ -63,7 +63,6 @@ def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[Own]:
 
 
 KINDS = [
-    ("ppo", {}),
     ("dqn", {}),
     ("recurrent_ppo", {}),
     ("hybrid_ppo", {"aim": "hybrid", "masks": True, "objective": "per_branch"}),

@@ -6,8 +6,6 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 import torch as th
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from aimbot_lab.training.checkpoint import pack, unpack
 
@@ -56,31 +54,16 @@ def test_keys_tuples_numbers_and_texts_keep_their_kind() -> None:
     assert isinstance(back["number"], np.float32)
 
 
-plain = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: (
-        st.lists(inner)
-        | st.tuples(inner, inner)
-        | st.dictionaries(st.text() | st.integers(), inner)
-    ),
-    max_leaves=10,
-)
-
-
-@settings(max_examples=30, deadline=None)
-@given(plain)
-def test_plain_values_come_back_to_the_bit(tree: object) -> None:
+def test_plain_values_come_back_to_the_bit() -> None:
+    numbers = [math.nan, -0.0, math.inf, -math.inf, 5e-324, -(2**70), True, None]
+    tree = {"": (numbers, ()), -7: [{}, "\0 é\ud800", {0: ((1,), [])}], "a": {"a": {"a": [[]]}}}
     # By text, because NaN is not equal to itself.
     assert repr(unpack(pack(tree))) == repr(tree)
 
 
-def test_infinite_numbers_come_back() -> None:
-    assert unpack(pack([math.inf, -math.inf])) == [math.inf, -math.inf]
-
-
 def test_what_would_need_a_pickle_is_refused() -> None:
     with pytest.raises(TypeError, match="can't be packed: function"):
-        pack({"schedule": test_infinite_numbers_come_back})
+        pack({"schedule": lambda: 0})
 
 
 @pytest.mark.parametrize(

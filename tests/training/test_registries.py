@@ -35,10 +35,6 @@ def test_no_module_but_their_own_names_an_algorithm_or_a_network() -> None:
     assert {path: names for path, names in named.items() if names} == {}
 
 
-def test_a_name_that_is_held_is_found() -> None:
-    assert named_in("if algo == 'dqn' or kind in ('mlp',): pass") == {"dqn", "mlp"}
-
-
 def test_the_registries_hold_what_the_settings_name_by_default() -> None:
     assert set(ALGORITHMS.own) == set(ALGOS)
     assert TrainSettings().algo in ALGORITHMS

@@ -1,7 +1,5 @@
 """Blocks of rows: how many there are, in which order they are learned, and that sums go by them."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch as th
@@ -80,10 +78,9 @@ def test_every_sample_is_in_one_piece_of_its_own_shard(size: int, shards: int) -
         assert set(piece // size) == {number % lanes // cut.lanes}  # the shard that has the lane
 
 
-@pytest.mark.parametrize("given", [{}, {"objective": "per_branch"}], ids=str)
-def test_what_is_learned_depends_on_the_number_of_shards(given: Any) -> None:
+def test_what_is_learned_depends_on_the_number_of_shards() -> None:
     models = [
-        new_model("fused", "hybrid", batch_size=640, shards=shards, **given).learn(2 * STEPS * ROWS)
+        new_model("fused", "hybrid", batch_size=640, shards=shards).learn(2 * STEPS * ROWS)
         for shards in (1, 2, 2)
     ]
     one, two, again = (model.policy.action_net.weight.detach().numpy() for model in models)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from own_actors import OwnActors
 from tiny_training import Keeper, Sink
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
@@ -23,7 +24,12 @@ from aimbot_lab.training.checks import check_sharing
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
 from aimbot_lab.training.processes.exchange import Exchange, Rank, Summed, sum_of_leaves
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
-from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan, TrainSettings
+from aimbot_lab.training.settings import (
+    ActorSettings,
+    EvaluationSettings,
+    TrainingPlan,
+    TrainSettings,
+)
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
@@ -225,10 +231,10 @@ def test_every_process_evaluates_so_that_none_waits_for_another(
 
     monkeypatch.setattr(EvaluationCallback, "_metrics", noted)
     settings = EvaluationSettings(every=ROLLOUT, episodes=30)
-    evaluated = replace(plan(total_steps=2 * ROLLOUT), evaluation=settings)
+    evaluated = replace(plan(total_steps=ROLLOUT), evaluation=settings)
     one, _ = learned(evaluated, 1)
     once = sorted(found)
-    assert [step for step, _ in once] == [0, ROLLOUT, 2 * ROLLOUT]
+    assert [step for step, _ in once] == [0, ROLLOUT]
     found.clear()
     assert learned(evaluated, 2)[0] == one
     assert sorted(found) == sorted(once * 2)
@@ -256,3 +262,57 @@ def test_what_can_not_be_shared_is_refused_in_a_line(made: TrainingPlan, fault: 
         check_sharing(made, 9)
     with pytest.raises(ConfigurationError, match=fault):
         Training(made, exchange=Together(0, Table(9)))
+
+
+def played(number: int, *, state: bytes | None = None, **given: Any) -> tuple[Any, Record]:
+    made, record = plan(actors=ActorSettings(number=number), **given), Record()
+    training = Training(made, group=OwnActors())
+    if state is not None:
+        training.resume(state)
+    links = RunLinks(record=record, checkpoints=record)
+    ended = training.learn(record, SilentObserver(), lambda: False, links=links)
+    return ended, record
+
+
+@pytest.mark.parametrize(
+    ("variant", "number"), [("plain", 1), ("hybrid, masks, running statistics", 4)]
+)
+def test_any_number_of_actors_in_step_ends_in_the_bits_of_one_process(
+    variant: str, number: int
+) -> None:
+    one, kept = learned(plan(**VARIANTS[variant]), 1)
+    ended, record = played(number, **VARIANTS[variant])
+    assert {ended.state_sha256} == one.sha256
+    assert record.files == one.files
+    assert '"kind": "lesson"' in one.files["events.jsonl"]  # a lesson was passed
+    for checkpoint, other in zip(kept.checkpoints, record.checkpoints, strict=True):
+        assert without_times(other) == without_times(checkpoint)
+
+
+def test_actors_go_on_from_what_one_process_kept_and_it_from_theirs() -> None:
+    one, kept = learned(plan(), 1)
+    _, record = played(2)
+    ended, _ = played(4, state=kept.checkpoints[2].state)
+    assert {ended.state_sha256} == one.sha256
+    resumed, _ = learned(plan(), 1, state=record.checkpoints[1].state)
+    assert resumed.sha256 == one.sha256
+
+
+def test_a_stop_while_the_learner_waits_counts_nothing_of_the_rollout() -> None:
+    asked = [0]
+
+    def should_stop() -> bool:
+        asked[0] += 1
+        return asked[0] > 80
+
+    made, record = plan(actors=ActorSettings(number=2)), Record()
+    ended = Training(made, group=OwnActors()).learn(record, SilentObserver(), should_stop)
+    assert ended.stopped
+    assert ended.steps in (0, 512, 1024)
+
+
+@pytest.mark.campaign
+def test_processes_of_this_machine_end_in_the_bits_of_one_process() -> None:
+    made = plan(actors=ActorSettings(number=2))
+    ended = Training(made).learn(Record(), SilentObserver(), lambda: False)
+    assert {ended.state_sha256} == learned(plan(), 1)[0].sha256

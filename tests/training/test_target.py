@@ -11,10 +11,9 @@ from units_training import ENCODED, learned, units_plan
 
 from aimbot_lab.adapters.spaces import learner_codec
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.networks.hybrid_policy import TargetChoice, TargetHead
 from aimbot_lab.training.networks.settings import NetworkSettings
-from aimbot_lab.worlds.registry import make_world, spec_of
+from aimbot_lab.worlds.registry import make_world
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "attention, bins": {"target": "attention"},
@@ -147,20 +146,6 @@ def test_a_chosen_unit_within_reach_is_on_the_guns_line_after_the_turn() -> None
     assert hits == aimed
 
 
-def test_a_mirrored_scene_gives_the_mirrored_turn() -> None:
-    codec = learner_codec(SPEC, "target_hybrid", None)
-    seen = observations(100)
-    image = seen.copy()
-    image[:, ENEMIES.column_of("right")] *= -1.0
-    actions = np.zeros((100, 5), np.float32)
-    actions[:, 3] = np.random.default_rng(0).integers(0, 7, 100)
-    out, other = np.zeros((2, 100, 4), np.float32)
-    codec.to_world(actions, out, seen)
-    codec.to_world(actions, other, image)
-    np.testing.assert_array_equal(out[:, 3], -other[:, 3])
-    assert out[:, 3].any()
-
-
 def test_an_agent_plays_as_its_policy_chose_and_survives_its_files(tmp_path) -> None:
     from aimbot_lab.training.agents.agent_files import load_agent
 
@@ -178,18 +163,3 @@ def test_an_agent_plays_as_its_policy_chose_and_survives_its_files(tmp_path) -> 
     wanted = np.zeros_like(actions)
     learner_codec(SPEC, "target_hybrid", None).to_world(chosen, wanted, seen)
     np.testing.assert_array_equal(actions, wanted)
-
-
-def test_without_parts_the_policy_has_the_weights_it_had() -> None:
-    spec = spec_of(replace(units_plan().env, observation=type(units_plan().env.observation)()))
-    plain = units_plan(network=NetworkSettings(layers=(8, 8))).train
-    policy: Any = new_policy(plain, spec)
-    assert [name for name, _ in policy.named_parameters()] == [
-        *(
-            f"mlp_extractor.{net}_net.{k}.{part}"
-            for net in ("policy", "value")
-            for k in (0, 2)
-            for part in ("weight", "bias")
-        ),
-        *("action_net.weight", "action_net.bias", "value_net.weight", "value_net.bias"),
-    ]
