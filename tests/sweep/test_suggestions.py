@@ -13,7 +13,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.document import LoadedSweep
 from aimbot_lab.sweep.schedules import SearchSchedule, should_prune
 from aimbot_lab.sweep.settings import PrunerSettings
-from aimbot_lab.sweep.space import distributions, suggest, view, visible
+from aimbot_lab.sweep.space import distributions, suggest, visible
 from aimbot_lab.sweep.trial import measure, planted_rate
 from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -72,15 +72,11 @@ def params_of(trials: Sequence[FrozenTrial]) -> list[dict[str, float]]:
     return [one.params for one in trials]
 
 
-def test_the_first_trial_has_the_curriculums_own_values(planted: LoadedSweep) -> None:
-    first = searched(planted, 1)[0]
-    assert first.params == DEFAULTS
-
-
 @pytest.mark.parametrize("sampler", ["tpe", "random", "gp"])
 def test_the_same_results_give_the_same_suggestion(planted: LoadedSweep, sampler: str) -> None:
     sweep = replace(planted, config=replace(planted.config, sampler=sampler))
     trials = searched(sweep, 6)
+    assert trials[0].params == DEFAULTS
     assert suggest(sweep.config, trials) == suggest(sweep.config, trials)
     assert params_of(searched(sweep, 6)) == params_of(trials)
 
@@ -97,13 +93,6 @@ def test_what_is_learned_from_does_change_it(planted: LoadedSweep) -> None:
     trials = searched(planted, 7)
     other = [trial(planted, one.params, 1.0 - (one.value or 0.0)) for one in trials]
     assert suggest(planted.config, other) != suggest(planted.config, trials)
-
-
-def test_values_that_still_run_are_avoided(planted: LoadedSweep) -> None:
-    trials = searched(planted, 7)
-    next_best = suggest(planted.config, trials)
-    there = [trial(planted, next_best, None) for _ in trials[-2:]]
-    assert suggest(planted.config, [*trials[:5], *there]) != next_best
 
 
 def test_a_trial_is_due_once_all_it_learns_from_has_ended(planted: LoadedSweep) -> None:
@@ -127,7 +116,7 @@ def test_a_sweep_finds_a_planted_optimum_better_than_chance(planted: LoadedSweep
 
     def found(sampler: str, seed: int) -> float:
         config = replace(planted.config, sampler=sampler, seed=seed, startup_trials=10)
-        trials = searched(replace(planted, config=config), 30)
+        trials = searched(replace(planted, config=config), 25)
         best = max(trials, key=lambda one: one.value or 0.0)
         return planted_rate(config, best.params)
 
@@ -162,13 +151,3 @@ def test_halving_lets_the_best_third_go_on(planted: LoadedSweep) -> None:
     assert not should_prune(config, others, 5, others[0].params, {100: 0.45})
     assert should_prune(config, others, 5, others[0].params, {100: 0.35})
     assert not should_prune(config, others[:1], 1, others[0].params, {100: 0.0})  # too few to tell
-
-
-def test_what_was_given_up_counts_with_its_mean_so_far(planted: LoadedSweep) -> None:
-    given_up = trial(planted, DEFAULTS, 0.5)
-    given_up.state = TrialState.PRUNED
-    given_up.values = None
-    given_up.user_attrs = {"mean_so_far": 0.25}
-    config = replace(planted.config, parallel=1)
-    seen = view(config, [given_up], 1).get_trials()
-    assert [(one.state, one.value) for one in seen] == [(TrialState.COMPLETE, 0.25)]

@@ -43,6 +43,9 @@ def swept(folder: Path) -> dict[str, Any]:
 def test_every_trial_has_a_value_from_each_seed(swept: dict[str, Any]) -> None:
     assert swept["status"] == "done"
     assert [trial["state"] for trial in swept["trials"]] == ["done"] * 3
+    seeds = [[score["seed"] for score in trial["trainings"]] for trial in swept["trials"]]
+    assert seeds == [seeds[0]] * 3
+    assert len(set(seeds[0])) == 2
     for trial in swept["trials"]:
         values = [score["value"] for score in trial["trainings"]]
         assert len(values) == 2
@@ -55,12 +58,6 @@ def test_every_trial_has_a_value_from_each_seed(swept: dict[str, Any]) -> None:
             _, *ends = wilson(wins, played)
         assert (trial["lower"], trial["upper"]) == pytest.approx(tuple(ends))
     assert swept["trials"][0]["params"]["env.rewards.in_area"] == 5.0
-
-
-def test_all_trials_are_trained_on_the_same_seeds(swept: dict[str, Any]) -> None:
-    seeds = [[score["seed"] for score in trial["trainings"]] for trial in swept["trials"]]
-    assert seeds == [seeds[0]] * 3
-    assert len(set(seeds[0])) == 2
 
 
 def test_the_best_is_scored_again_on_seeds_that_no_trial_has_seen(swept: dict[str, Any]) -> None:

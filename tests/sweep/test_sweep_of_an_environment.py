@@ -36,11 +36,6 @@ def sweep(tmp_path: Path) -> LoadedSweep:
     return load_sweep(file)
 
 
-def test_a_world_without_threads_can_be_swept_on_one_core_a_worker(sweep: LoadedSweep) -> None:
-    assert sweep.base.config.env.world == "gymnasium"
-    assert sweep.base.config.train.torch_threads == 1
-
-
 def test_a_training_on_one_core_has_one_thread_of_each_kind(tmp_path: Path) -> None:
     arena = tmp_path / "walk.yaml"
     arena.write_text(

@@ -34,7 +34,6 @@ SHARED = changed(
     "given",
     [
         *("postgresql://me:secret@host/db", "postgres://me:se/secret@x@host:1/db?sslmode=require"),
-        "postgresql://host/db?password=secret",
     ],
 )
 def test_the_password_of_a_storage_is_never_shown(given: str) -> None:

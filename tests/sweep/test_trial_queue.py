@@ -1,6 +1,5 @@
 """Trials are taken by one worker at a time, end once, and outlive their workers."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -222,17 +221,3 @@ def test_a_study_that_is_no_sweep_is_left_alone(tmp_path: Path, storage: Storage
     with pytest.raises(ConfigurationError, match="is not a sweep"):
         begin(storage, loaded(PLANTED), resume=True)
     assert not study.user_attrs
-
-
-def test_a_lock_is_freed_by_its_holders_death(tmp_path: Path, storage: Storage) -> None:
-    code = (
-        "import os, sys; from pathlib import Path\n"
-        "from aimbot_lab.sweep.storage import *\n"
-        "storage = open_storage(choose_storage(DataFolder(Path(sys.argv[1])), 'planted', None))\n"
-        "with storage.alone('planted'): os.kill(os.getpid(), 9)\n"
-    )
-    subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "data")], env=dict(os.environ), check=False
-    )
-    with storage.alone("planted") as now:
-        assert now > 0
