@@ -8,13 +8,6 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD, REFERENCE, faults, faults_of
 
-from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.config.yaml_reader import MAX_BYTES
-
-ALGORITHMS = (
-    "'ppo', 'a2c', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn', 'sac', 'td3', 'ddpg', "
-    "'tqc', 'crossq', 'ars', 'hybrid_ppo' or 'q_learning'"
-)
 KEYS = (
     "name, seed, env, lessons, forgetting, evaluation, self_play, environment_parameters, train, "
     "tracking"
@@ -24,29 +17,21 @@ KEYS = (
 REPLACED = [
     # keys
     ("num_envs", "num_env", "4:3: env.num_env: unknown key (nearest valid key: num_envs)"),
-    ("win:", "winn:", "5:13: env.rewards.winn: unknown key (nearest valid key: win)"),
     ("seed: 1", "seed: 1\nzzz: 1", f"3:1: zzz: unknown key (valid keys: {KEYS})"),
     ("threshold", "treshold", None),
     ("name: good\n", "", "1:1: name: is missing"),
     ("{threshold: 0.9}", "{}", "10:26: lessons.0.completion_criteria.threshold: is missing"),
     ("seed: 1", "seed: 1\nseed: 2", "3:1: seed: is given twice, first in line 2"),
     ("seed: 1", "1: 2", "2:1: a key must be visible text (got 1)"),
-    ("seed: 1", "? [a]\n: 2", "2:3: a key must be visible text (got a list or mapping)"),
     # types and bounds
     ("seed: 1", "seed: one", "2:7: seed: must be a whole number (got 'one')"),
-    ("seed: 1", "seed: 1.5", "2:7: seed: must be a whole number (got 1.5)"),
-    ("seed: 1", "seed: 12:30", "2:7: seed: must be a whole number (got '12:30')"),
     ("seed: 1", "seed:", "2:6: seed: must be a whole number (got nothing)"),
     ("seed: 1", "seed: -1", "2:7: seed: must be at least 0 (got -1)"),
-    ("seed: 1", "seed: 9999999999", "2:7: seed: must be at most 4294967295 (got 9999999999)"),
     ("seed: 1", "seed: 1e60", "2:7: seed: must be a number of at most 18 digits (got 1e+60)"),
     ("win: 1.0", "win: .inf", "5:18: env.rewards.win: must be a finite number (got inf)"),
-    ("win: 1.0", "win: '1'", "5:18: env.rewards.win: must be a number (got '1')"),
     ("{win: 1.0}", "[1]", "5:12: env.rewards: must be a mapping of keys (got a list)"),
-    ("name: good", "name: 5", "1:7: name: must be text (got 5)"),
     ("name: good", "name: ''", "1:7: name: must not be empty"),
     ("name: good", f"name: {'x' * 101}", "1:7: name: must have at most 100 characters"),
-    ("batch_size: 1024", "algo: xyz", f"14:9: train.algo: must be {ALGORITHMS} (got 'xyz')"),
     (
         "batch_size: 1024",
         "algo: pp0",
@@ -60,7 +45,6 @@ REPLACED = [
         "10:38: lessons.0.completion_criteria.threshold: must be less than 1.0 (got 1.0)",
     ),
     ("{goto: 1.0}", "{goto: 0}", "8:14: lessons.0.targets: weights must not sum to 0"),
-    ("{goto: 1.0}", "{goto: -1}", "8:21: lessons.0.targets.goto: must be at least 0 (got -1)"),
     (
         "{goto: 1.0}",
         "{goto: 1, fly: 1}",
@@ -70,11 +54,6 @@ REPLACED = [
         "[1, 0, 0, 0, 0]",
         "[1, 0]",
         "9:24: lessons.0.difficulty.goto: must hold 5 weights, one for each difficulty (got 2)",
-    ),
-    (
-        "[1, 0, 0, 0, 0]",
-        "[0, 0, 0, 0, 0]",
-        "9:24: lessons.0.difficulty.goto: weights must not sum to 0",
     ),
     (
         "{goto: 1.0}\n    difficulty: {goto: [1, 0, 0, 0, 0]}",
@@ -100,20 +79,9 @@ REPLACED = [
         " (got 1000; nearest that does: 1024)",
     ),
     (
-        "batch_size: 1024",
-        "n_steps: 1000000000",
-        "14:12: train.n_steps: is too large:"
-        " env.num_envs * train.n_steps = 64000000000 must be at most 16777216",
-    ),
-    (
         "rewards: {win: 1.0}",
         "rays: {middle_count: 4}",
         "5:24: env.rays.middle_count: must be odd, so that the gun's line is seen (got 4)",
-    ),
-    (
-        "batch_size: 1024",
-        "aim_bins: [-9, 0, 9]",
-        "14:13: train.aim_bins: must not go beyond env.mouse_limit, 5 (got -9)",
     ),
     # YAML
     (
@@ -122,13 +90,10 @@ REPLACED = [
         "4:1: not valid YAML: while scanning for the next token, found a tab; indent with spaces",
     ),
     ("seed: 1", "seed: a: b", "2:8: not valid YAML: mapping values are not allowed here"),
-    ("seed: 1", "seed: *one", "2:7: not valid YAML: found undefined alias 'one'"),
     ("name: good", "name: g\0d", "1:8: not valid YAML: character U+0000"),
     ("name: good", 'name: "a\\nb"', "1:7: name: must be one line of visible text (got 'a\\nb')"),
     ("seed: 1", "seed: !!python/name:os.getcwd x", None),
     ("seed: 1", "seed: !mine 1", "2:7: seed: must not carry the tag !mine"),
-    ("seed: 1", "seed: !!int x", "2:7: seed: must be a number (got 'x')"),
-    ("seed: 1", "<<: 3", "2:5: << must merge a mapping or a list of mappings"),
     ("seed: 1", "seed: ???", "2:7: seed: must be given a value (got ???)"),
     (
         "seed: 1",
@@ -137,12 +102,6 @@ REPLACED = [
         " only keys that the file sets can be referred to",
     ),
     ("seed: 1", "seed: ${seed}", "2:7: seed: can't be resolved: Recursive interpolation detected"),
-    ("seed: 1", "seed: ${}", f"2:7: seed: must not hold '${{}}'; {REFERENCE}"),
-    (
-        "name: good",
-        "name: ${oc.decode:x}",
-        f"1:7: name: must not hold '${{oc.decode:x}}'; {REFERENCE}",
-    ),
     (
         "name: good",
         "name: '${${seed}:HOME}'",
@@ -173,11 +132,6 @@ def test_one_mistake_gives_its_one_line(old: str, new: str, line: str | None) ->
     assert faults(GOOD.replace(old, new, 1)) == [f"c.yaml:{one}" for one in expected]
 
 
-def test_the_curriculum_that_the_mistakes_are_made_in_is_good() -> None:
-    Path("c.yaml").write_text(GOOD)
-    assert load_curriculum("c.yaml").name == "good"
-
-
 FORM = (
     "must be a mapping with name, and perhaps seed, env, lessons, forgetting, evaluation, "
     "self_play, environment_parameters, train, tracking"
@@ -188,16 +142,6 @@ WHOLE = {
     "empty": (b"", f"1:1: {FORM} (the file is empty)"),
     "a list": (b"\n- a\n", f"2:1: {FORM} (got a list)"),
     "not UTF-8": (b"name: g\nseed: \xe9\xff\n", "2:7: not valid UTF-8: byte 0xe9"),
-    "two documents": (
-        b"name: g\n---\nname: h\n",
-        "2:1: not valid YAML: expected a single document in the stream, but found another document",
-    ),
-    "an open bracket": (
-        b"[",
-        "1:2: not valid YAML: while parsing a flow node, expected the node content,"
-        " but found '<stream end>'",
-    ),
-    "a circle": (b"&a [*a]", "1:1: is nested deeper than 40 levels, or contains itself"),
     "an alias bomb": (
         b"a: &a [x,x,x,x,x,x,x,x,x,x]\n"
         b"b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
@@ -217,15 +161,6 @@ def test_what_is_no_curriculum_gives_its_one_line(content: bytes, line: str) -> 
 def test_a_file_that_is_not_there_gives_its_one_line(name: str) -> None:
     (line,) = faults_of(name)
     assert line.endswith((": can't be read: No such file or directory", "embedded null byte"))
-
-
-def test_a_folder_gives_its_one_line(folder: Path) -> None:
-    (line,) = faults_of(folder)
-    assert line == f"{folder}: can't be read: Is a directory"
-
-
-def test_a_file_without_end_is_refused() -> None:
-    assert faults("#" * (MAX_BYTES + 1)) == [f"c.yaml: is larger than {MAX_BYTES} bytes"]
 
 
 def test_a_curriculum_that_could_not_be_read_again_is_refused() -> None:
@@ -257,15 +192,6 @@ def test_all_faults_of_a_file_are_listed_at_once_in_its_order() -> None:
     ]
 
 
-def test_faults_of_form_and_of_meaning_are_listed_together() -> None:
-    content = GOOD.replace("seed: 1", "seed: !x 1\nname: twice").replace("num_envs", "num_env")
-    assert [line.split(": ", 1)[0] for line in faults(content)] == [
-        "c.yaml:2:7",
-        "c.yaml:3:1",
-        "c.yaml:5:3",
-    ]
-
-
 def test_keys_of_one_mapping_that_do_not_go_together_are_each_listed() -> None:
     content = GOOD.replace("threshold: 0.9", "threshold: 1.5, signal_smoothing: true")
     assert [line.split(": ")[1].rpartition(".")[2] for line in faults(content)] == [
@@ -277,11 +203,6 @@ def test_keys_of_one_mapping_that_do_not_go_together_are_each_listed() -> None:
 def test_no_fault_follows_from_the_default_of_a_key_that_is_wrong() -> None:
     content = GOOD.replace("num_envs: 64", "num_envs: 0").replace("1024", "1000")
     assert faults(content) == ["c.yaml:4:13: env.num_envs: must be at least 1 (got 0)"]
-
-
-def test_of_an_unknown_algorithm_nothing_is_said_but_its_name() -> None:
-    (line,) = faults(GOOD.replace("batch_size: 1024", "algo: a3c\n  batch_size: 1000"))
-    assert "train.algo: must be " in line
 
 
 def test_a_byte_order_mark_takes_no_column() -> None:
@@ -320,14 +241,10 @@ def test_a_circle_of_references_is_named() -> None:
 # What `--set` says and the line that follows.
 OVERRIDES = [
     ("seed", "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"),
-    ("a..b=1", "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"),
     ("seed=x", "seed: must be a whole number (got 'x')"),
     ("env.rewrads.win=1", "env.rewrads: unknown key (nearest valid key: rewards)"),
     ("lessons.7.name=x", "lessons is a list of 2, so 7 must be a number below 2"),
-    ("lessons=[]", "lessons: must not be empty"),
     ("lessons.0.targets.goto=0", "lessons.0.targets: weights must not sum to 0"),
-    ("env={num_envs: 0}", "env.num_envs: must be at least 1 (got 0)"),
-    ("name.x=3", "name: must be text (got a mapping)"),
     ("seed=a: b: c", "the value: not valid YAML: mapping values are not allowed here"),
 ]
 

@@ -9,7 +9,6 @@ from aimbot_lab.experiment.config import checks
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum, with_overrides
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.registry import default_type
 
 LESSONS = """
 lessons:
@@ -105,7 +104,7 @@ def test_a_reference_can_take_a_whole_section(tmp_path: Path) -> None:
     assert lessons[0].completion_criteria == lessons[1].completion_criteria
 
 
-@pytest.mark.parametrize("name", ["g", "no", "1e5", "12:30", "010", "~", "a: b", "#x", "π", "'"])
+@pytest.mark.parametrize("name", ["no", "1e5", "12:30", "~", "a: b", "π", "'"])
 def test_the_resolved_text_reads_back_to_the_same(tmp_path: Path, name: str) -> None:
     quoted = name.replace("'", "''")
     text = f"name: '{quoted}'\nenv: {{mouse_factor: 1e-7}}{LESSONS}"
@@ -115,17 +114,6 @@ def test_the_resolved_text_reads_back_to_the_same(tmp_path: Path, name: str) -> 
     assert again.config == first.config
     assert again.resolved_text == first.resolved_text
     assert "gae_lambda" in first.resolved_text
-
-
-def test_the_source_text_is_kept_as_written(tmp_path: Path) -> None:
-    text = f"# a comment\nname: g{LESSONS}"
-    document = loaded(tmp_path, text)
-    assert document.source_text == text
-    assert document.path == tmp_path / "c.yaml"
-
-
-def test_a_lesson_may_mix_all_targets_but_stay() -> None:
-    assert dict(default_type().targets(None)) == {"free": 0, "goto": 5, "attack": 5}
 
 
 def test_what_hangs_together_is_checked_once(

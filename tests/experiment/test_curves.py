@@ -82,10 +82,6 @@ def test_the_last_lesson_is_passed_only_where_its_goal_was_reached(status: str, 
     assert (last.step, last.seconds) == (None, None)
 
 
-def test_a_run_without_numbers_passed_nothing() -> None:
-    assert [lesson.step for lesson in lessons_passed(run("KILLED"), config(), [])] == [None] * 3
-
-
 def test_a_win_rate_holds_until_the_next() -> None:
     stairs = curve((10, 0.0), (20, 0.5), (40, 1.0))
     assert mean_win_rate(stairs, 10, 40) == pytest.approx((0.0 * 10 + 0.5 * 20) / 30)
@@ -93,11 +89,6 @@ def test_a_win_rate_holds_until_the_next() -> None:
     later = curve((10, 0.3), (20, 0.5), (40, 1.0))
     assert mean_win_rate(later, 30, 50) == pytest.approx((0.5 * 10 + 1.0 * 10) / 20)
     assert mean_win_rate(stairs, 20, 60) == pytest.approx((0.5 * 20 + 1.0 * 20) / 40)
-
-
-def test_a_mean_does_not_hang_on_how_often_was_reported() -> None:
-    seldom, often = curve((0, 0.2), (10, 0.8)), curve((0, 0.2), (4, 0.2), (10, 0.8), (15, 0.8))
-    assert mean_win_rate(seldom, 2, 20) == pytest.approx(mean_win_rate(often, 2, 20))
 
 
 def test_curves_share_the_steps_that_all_have() -> None:
@@ -129,11 +120,6 @@ def test_one_seed_has_a_line_and_no_interval() -> None:
     assert found is not None
     np.testing.assert_allclose(found[1], [0.2, 0.4])
     assert np.isnan(found[2]).all()
-
-
-def test_curves_that_share_no_steps_have_no_mean() -> None:
-    assert mean_curve([drawn_curve((0, 0.1), (1, 0.2)), drawn_curve((2, 0.1), (3, 0.2))]) is None
-    assert mean_curve([drawn_curve()]) is None
 
 
 def test_the_axis_says_which_win_rate_is_drawn(tmp_path: Path) -> None:
@@ -174,10 +160,6 @@ def test_dots_lie_in_the_order_of_their_values_and_names_are_no_markup() -> None
     assert {"<0.2> $x$", "<0.7> $x$"} <= set(texts(drawn))
 
 
-def test_a_chart_of_one_value_without_width_is_drawn() -> None:
-    assert interval_chart(intervals(0.0), low=0.0, high=0.0, zero=0.0).endswith("</svg>\n")
-
-
 def test_a_curve_holds_its_value_until_the_next_and_one_without_points_has_a_name() -> None:
     drawn = curve_chart(
         [
@@ -191,12 +173,6 @@ def test_a_curve_holds_its_value_until_the_next_and_one_without_points_has_a_nam
     assert (y[0], x[1]) == (y[1], x[2])  # level up to the next point, then straight up
     assert x[3] - x[2] == x[1] - x[0]
     assert {"a", "b", "environment steps; ticks: a lesson was passed"} <= set(texts(drawn))
-
-
-def test_the_same_chart_is_the_same_text_without_a_date() -> None:
-    one, two = (interval_chart(intervals(0.3), low=0.0, high=1.0, zero=None) for _ in range(2))
-    assert one == two
-    assert "metadata" not in one or "date" not in one
 
 
 def test_a_trail_has_a_dot_and_a_bar_at_each_value() -> None:

@@ -145,24 +145,16 @@ def test_the_resolved_text_has_the_lessons_in_full() -> None:
 # What is changed in ONE_LESSON + COURSE, and the line that follows.
 COURSE_PATH = "environment_parameters.goto_win_radius"
 BROKEN = [
-    ("goto_win_radius", "win_radius", "win_radius: unknown environment parameter"),
     (
         "value: 9.0",
         "value: -9",
         f"{COURSE_PATH}.curriculum.0.value: must lie between 1e-06 and 100",
     ),
-    ("behavior: Walker\n", "behaviour: W\n", f"{COURSE_PATH}.curriculum.0.completion_criteria."),
-    ("gun_cooldown: 0.2", "gun_cooldown: [1]", "must be a number, a sampler or a curriculum"),
     (
         "value: 9.0",
         "value: {sampler_type: constant, sampler_parameters: {valeu: 9}}",
         f"{COURSE_PATH}.curriculum.0.value.sampler_parameters.valeu: unknown key (nearest valid "
         "key: value)",
-    ),
-    (
-        "gun_cooldown: 0.2",
-        "gun_cooldown: {sampler_type: constant}",
-        "gun_cooldown.sampler_parameters: is missing",
     ),
     (
         "        completion_criteria: {behavior: Walker, threshold: -3.0, require_reset: true}\n",
@@ -196,13 +188,3 @@ def test_curricula_that_go_their_own_ways_are_refused() -> None:
     other = SECOND.replace("threshold: -3", "threshold: -2")
     (line,) = faults(ONE_LESSON + COURSE + other)
     assert "environment_parameters.move_speed: has lessons that do not end together" in line
-
-
-def test_overrides_reach_into_them() -> None:
-    Path("c.yaml").write_text(ONE_LESSON + COURSE, encoding="utf-8")
-    overrides = [
-        "environment_parameters.rewards.win=5",
-        "environment_parameters.goto_win_radius.curriculum.0.value=8",
-    ]
-    first = load_curriculum("c.yaml", overrides).config.lessons[0]
-    assert (first.parameters["rewards.win"], first.parameters["goto_win_radius"]) == (5, 8)

@@ -107,11 +107,6 @@ def test_the_learner_plays_home_and_mirrored_matches_are_rows_of_a_rollout() -> 
             "(got 100; nearest that does: 96)",
         ),
         (
-            "self_play: {}\n",
-            {"ALGO": "trpo"},
-            "train.algo: must be one of ppo, maskable_ppo, hybrid_ppo under self_play (got trpo)",
-        ),
-        (
             "",
             {
                 "TARGETS": "{duel: 1}\n    completion_criteria: "
@@ -122,8 +117,6 @@ def test_the_learner_plays_home_and_mirrored_matches_are_rows_of_a_rollout() -> 
             "needs the section self_play",
         ),
         ("self_play: {window: some}\n", {}, "window: must be a whole number or 'all' (got 'some')"),
-        ("self_play: {save_step: 5}\n", {}, "nearest valid key: save_steps"),
-        ("self_play: {save_steps: 0}\n", {}, "self_play.save_steps: must be at least 1 (got 0)"),
     ],
 )
 def test_what_self_play_can_not_do_is_refused_in_one_line(
@@ -152,15 +145,9 @@ WRONG = [
         f"15:18: {RATE}: must be a number or a schedule such as {{schedule: linear, start: 0.001, "
         "end: 0} (got 'fast')",
     ),
-    ("learning_rate: {}", f"15:18: {RATE}.schedule: is missing"),
     (
         "learning_rate: {schedule: line, start: 1, end: 0}",
         f"15:29: {RATE}.schedule: must be {KINDS} (got 'line')",
-    ),
-    (
-        "learning_rate: {schedule: linear, from: 1, end: 0}",
-        f"15:18: {RATE}.start: is missing",
-        f"15:37: {RATE}.from: unknown key (valid keys: schedule, start, end, end_fraction)",
     ),
     (
         "learning_rate: {schedule: cosine, start: -1, end: x}",
@@ -171,15 +158,11 @@ WRONG = [
         "learning_rate: {schedule: linear, start: 0, end: 0}",
         f"15:44: {RATE}.start: must be greater than 0 where end is 0",
     ),
-    ("ent_coef: -1", "15:13: train.ent_coef: must be at least 0 (got -1)"),
-    ("target_kl: 0", "15:14: train.target_kl: must be greater than 0 (got 0)"),
-    ("reward_scale: 0", "15:17: train.reward_scale: must be greater than 0 (got 0)"),
     (
         "reward_scale: runing",
         "15:17: train.reward_scale: must be a number or 'running' (got 'runing')",
     ),
     ("device: gpu", "15:11: train.device: must be 'auto', 'cpu' or 'cuda' (got 'gpu')"),
-    ("torch_threads: 0", "15:18: train.torch_threads: must be at least 1 (got 0)"),
 ]
 
 
@@ -227,12 +210,9 @@ OWN = GOOD.replace("train:\n", "train:\n  algo: ALGO\n")
 SCALED = [
     (POLES, "hybrid_ppo", (), "running", "running"),
     (POLES, "ppo", (), "none", 1.0),
-    (POLES, "dqn", ("train.batch_size=64",), "none", 1.0),
     (POLES, "hybrid_ppo", ("train.network.scaling=none",), "none", "running"),
-    (POLES, "hybrid_ppo", ("train.reward_scale=2",), "running", 2.0),
     (POLES, "hybrid_ppo", ("train.actors.number=2",), "running", 0.01),
     (OWN, "hybrid_ppo", (), "ranges", 0.01),
-    (OWN, "ppo", (), "ranges", 0.01),
 ]
 
 
@@ -262,11 +242,6 @@ def test_another_algorithm_gets_its_own_defaults_and_what_was_set_stays() -> Non
     assert with_overrides(left_out, ["train.actors.number=2"]).config.train.reward_scale == 0.01
 
 
-def test_a_table_whose_network_an_earlier_version_spelled_out_is_read() -> None:
-    loaded = load_curriculum("gorge_table", ["train.network.scaling=ranges"])
-    assert loaded.config.train.algo == "q_learning"
-
-
 def test_the_pages_example_is_right() -> None:
     page = Path(__file__).parents[2] / "aimbot_lab" / "training" / "README.md"
     blocks = page.read_text(encoding="utf-8").split("```yaml\n")[1:]
@@ -291,3 +266,8 @@ def test_overrides_set_a_schedule_a_part_of_it_and_a_number_again() -> None:
     assert faults(GOOD, f"{RATE}={{schedule: linear, start: 1}}") == [
         f"--set {RATE}={{schedule: linear, start: 1}}: {RATE}.end: is missing"
     ]
+
+
+def test_a_table_whose_network_an_earlier_version_spelled_out_is_read() -> None:
+    loaded = load_curriculum("gorge_table", ["train.network.scaling=ranges"])
+    assert loaded.config.train.algo == "q_learning"

@@ -1,6 +1,6 @@
 """Whatever is done to a curriculum: it can be planned, or is refused in lines of the agreed form.
 
-AIMBOT_LAB_MUTATIONS=5000 tries as many files in place of 150.
+AIMBOT_LAB_MUTATIONS=5000 tries as many files in place of 100.
 """
 
 import os
@@ -22,8 +22,8 @@ from aimbot_lab.foundation.shown_text import is_seen
 CURRICULA = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
 PLACED = re.compile(r"c\.yaml:[1-9]\d*:[1-9]\d*: \S.*")
 WHOLE = re.compile(r"c\.yaml: is (too large|larger than) .*")  # of which no place can be named
-SEEDS = 3
-FILES = int(os.environ.get("AIMBOT_LAB_MUTATIONS", "150")) // SEEDS
+SEEDS = 2
+FILES = int(os.environ.get("AIMBOT_LAB_MUTATIONS", "100")) // SEEDS
 
 
 def is_shipped(code: NamedCode) -> bool:

@@ -4,10 +4,8 @@ import os
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -17,7 +15,7 @@ from aimbot_lab.experiment.runs.resume import configuration_changes
 from aimbot_lab.experiment.runs.run_record import write_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets import FOLDER, FORM, SHIPPED_FILES, kept_presets, load_presets
+from aimbot_lab.worlds.arena.presets import FOLDER, load_presets
 
 STORY = "## In a curriculum"
 BLOCKS = """\
@@ -81,9 +79,7 @@ def test_without_the_shipped_blocks_ones_own_stand_alone(project: Path) -> None:
     ("override", "place", "levels"),
     [
         ("lessons.0.difficulty={goto: [0, 1, 1, 0, 1]}", "goto", "3, 5"),
-        ("lessons.0.difficulty={}", "goto", "1, 3, 4, 5"),
         ("lessons.0.targets={goto: 1, attack: 1}", "attack", "1, 2, 3, 4, 5"),
-        ("env.presets=[]", "goto", "2"),
     ],
 )
 def test_a_lesson_that_draws_what_no_own_block_has_is_refused_before_it_starts(
@@ -105,21 +101,6 @@ def test_a_path_of_the_working_directory_is_refused_by_the_rule(project: Path) -
     (project / "yard.yaml").write_text(CURRICULUM.replace("blocks/", "nope/"), encoding="utf-8")
     line = refusal(project / "yard.yaml")
     assert line.startswith(f"{project}/yard.yaml:2:30: env.presets.0: there is no file or folder")
-
-
-def test_a_kept_text_gives_the_same_arena(project: Path) -> None:
-    paths = [project / "blocks"]
-    text = kept_presets(paths)
-    assert kept_presets([text]) == text
-    assert load_presets([*SHIPPED_FILES, project / "blocks" / "yard.yaml"]) == load_presets(
-        [*SHIPPED_FILES, *FORM.sources([text])]
-    )
-    settings = load_curriculum(project / "yard.yaml").config.env
-    from_files = Arena(replace(settings, presets=(str(project / "blocks"),)))
-    for of_text, of_files in zip(
-        Arena(settings)._tables.presets, from_files._tables.presets, strict=True
-    ):
-        assert np.array_equal(of_text, of_files)
 
 
 def test_a_written_curriculum_is_read_back_whole_from_its_folder(
@@ -223,12 +204,6 @@ def test_what_holds_no_presets_is_refused_by_line_and_column(tmp_path: Path) -> 
     )  # kmsg would wait
     assert path_refusal(tmp_path, "pipe") == at + "is not a regular file"
     assert path_refusal(tmp_path, "itself").startswith(at + "there is no file or folder")
-
-
-def test_a_name_too_long_for_any_disk_is_refused_by_line_and_column(tmp_path: Path) -> None:
-    line = path_refusal(tmp_path, "k" * 10_000)
-    assert line.startswith("HERE/yard.yaml:2:17: env.presets.0: cannot be read: File name too long")
-    assert len(line) < 500
 
 
 def test_a_file_without_presets_is_refused_by_its_own_line_and_column(tmp_path: Path) -> None:

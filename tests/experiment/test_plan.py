@@ -29,21 +29,15 @@ def planned(text: str, *overrides: str) -> CurriculumPlan:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
-def test_nothing_is_doubtful_about_the_shipped_curricula(path: Path) -> None:
-    assert plan_curriculum(load_curriculum(path, may_run=always)).warnings == ()
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
-def test_the_shares_of_a_mix_sum_to_one(path: Path) -> None:
-    config = load_curriculum(path, may_run=always).config
+def test_a_shipped_curriculum_is_not_doubtful_its_shares_sum_to_one_and_it_can_begin(
+    path: Path,
+) -> None:
+    loaded = load_curriculum(path, may_run=always)
+    assert plan_curriculum(loaded).warnings == ()
+    config = loaded.config
     for lesson in config.lessons:
         shares = [cell.share for cell in cell_shares(lesson, spec_of(config.env).difficulties)]
         assert sum(shares) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
-def test_a_training_of_each_shipped_curriculum_can_begin(path: Path) -> None:
-    config = load_curriculum(path, may_run=always).config
     parts = config.seed, config.env, config.lessons, config.train
     Training(TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)).close()
 
@@ -57,12 +51,6 @@ def test_a_share_is_that_of_the_target_times_that_of_the_difficulty() -> None:
         ("goto", 3, 0.75 * 0.75),
         *(("attack", level, pytest.approx(0.05)) for level in (1, 2, 3, 4, 5)),
     ]
-
-
-def test_a_lesson_without_criterion_has_no_forecast() -> None:
-    first, last = planned(GOOD).lessons
-    assert first.expected
-    assert last.expected == ()
 
 
 @pytest.mark.parametrize("given", [(), ("train.reward_scale=0.01",)], ids=["left out", "set"])
@@ -79,16 +67,10 @@ def test_a_plan_says_how_observations_and_rewards_are_scaled_and_why(
 DOUBTFUL = [
     ("lessons.0.completion_criteria.threshold=0.9999", "threshold 0.9999 can hardly be met"),
     ("train.total_steps=1000", "less than one rollout, env.num_envs * train.n_steps = 8,192"),
-    ("train.total_steps=50", "cannot be enough: an agent that never loses needs 100 episodes"),
     ("train.total_steps=20000", "may not be enough: the lessons take some"),
     (
         "lessons.0.completion_criteria.scope=every_cell|lessons.0.difficulty.goto=[99, 1, 0, 0, 0]",
         "lessons.0 'first': goto 2 must pass by itself and gets 1.00 % of the episodes",
-    ),
-    (
-        "lessons.0.completion_criteria={measure: reward, rule: ml-agents, threshold: 1, "
-        "min_lesson_length: 900_000_000}",
-        "cannot be enough: an agent that never loses needs 900,000,000 episodes",
     ),
     (
         "lessons.0.completion_criteria.scope=every_cell"

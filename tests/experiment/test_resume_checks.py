@@ -11,7 +11,6 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.crew import Crew
 from aimbot_lab.experiment.runs.resume import check_resume, configuration_changes, restore
 from aimbot_lab.experiment.runs.run_record import (
-    CheckpointFolder,
     configuration_hash,
     note_spent_steps,
     resumable_runs,
@@ -75,11 +74,7 @@ def test_a_password_of_the_store_is_neither_kept_nor_compared_nor_shown(
     "key",
     [
         "seed=2",
-        "env.num_envs=16",
-        "env.rewards.facing=3.5",
-        "train.torch_threads=2",
         "train.options.clip_range_vf=0.2",
-        "tracking.experiment=other",
         "lessons.1.targets.free=3",
     ],
 )
@@ -131,34 +126,12 @@ def test_spent_steps_are_refused_until_there_are_more(data_folder: DataFolder, f
     assert check_resume(run, more, data_folder)[0].resume == run
 
 
-def test_steps_below_the_newest_checkpoint_are_refused(data_folder: DataFolder, file: Path) -> None:
-    run = begun(data_folder, "a1", load_curriculum(file))
-    CheckpointFolder(run.folder.checkpoints).keep(Checkpoint(500, b""))
-    with pytest.raises(ConfigurationError, match="taken 500 steps already, more than"):
-        check_resume(run, run.curriculum(["train.total_steps=400"]), data_folder)
-
-
-def test_fewer_steps_than_were_taken_are_told_from_spent_ones(
-    data_folder: DataFolder, file: Path
-) -> None:
-    run = begun(data_folder, "a1", load_curriculum(file), spent_steps=1024)
-    with pytest.raises(ConfigurationError) as raised:
-        check_resume(run, load_curriculum(file, ["train.total_steps=500"]), data_folder)
-    assert str(raised.value) == (
-        "run a1 has taken 1,024 steps already, more than train.total_steps = 500; give it more "
-        "than it has taken, for example --set train.total_steps=2048"
-    )
-
-
 @pytest.mark.parametrize(
     ("train", "may"),
     [
-        ("{algo: hybrid_ppo}", True),
         ("{algo: hybrid_ppo, engine: fused}", True),
         ("{algo: hybrid_ppo, engine: torch}", False),
         ("{algo: hybrid_ppo, network: {layers: [2048]}}", False),
-        ("{algo: hybrid_ppo, device: auto}", False),
-        ("{algo: ppo}", False),
     ],
 )
 def test_threads_of_learning_may_change_where_they_change_no_bit(
@@ -190,20 +163,16 @@ class FakeTraining:
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])
-@pytest.mark.parametrize(
-    ("written", "altered"),
-    [("learning_rate: 0.001", "learning_rate: 0.002"), ("threshold: 0.5", "threshold: 0.4")],
-)
 def test_an_altered_configuration_is_refused_by_the_name_of_its_file(
-    data_folder: DataFolder, file: Path, checkpoint: bool, written: str, altered: str
+    data_folder: DataFolder, file: Path, checkpoint: bool
 ) -> None:
     run = begun(data_folder, "a1", load_curriculum(file))
     if checkpoint:
         kept_checkpoint(run)
     resolved = run.folder.checkpoints / "resolved.yaml"
     whole = resolved.read_text()
-    assert written in whole
-    resolved.write_text(whole.replace(written, altered))
+    assert "threshold: 0.5" in whole
+    resolved.write_text(whole.replace("threshold: 0.5", "threshold: 0.4"))
     with pytest.raises(ConfigurationError) as refused:
         check_resume(run, run.curriculum(), data_folder)
     (line,) = refused.value.faults

@@ -64,7 +64,6 @@ def test_a_rollout_s_keys_schedules_and_policy_become_ours(tmp_path: Path) -> No
     [
         ("td3.yml", "noise_type: normal\n  noise_std: 0.2", {"action_noise": ["normal", 0.2]}),
         ("sac.yml", "ent_coef: auto_0.1\n  tau: 0.02", {"ent_coef": "auto_0.1", "tau": 0.02}),
-        ("ddpg.yml", "train_freq: [1, episode]", {"train_freq": [1, "episode"]}),
         (
             "her.yml",
             "model_class: tqc\n  n_sampled_goal: 4\n  online_sampling: True\n"
@@ -136,12 +135,8 @@ def test_scaling_that_learns_otherwise_and_sizes_that_do_not_fit_are_told(tmp_pa
     [
         "__import__('os').system('touch MARK')",
         "dict(net_arch=open('MARK', 'w'))",
-        "dict(**{'a': 1})",
         "[x for x in (1,)]",
-        "{**{}}",
-        "dict(a={1, 2})",
         "dict(a={[1]})",
-        "dict(",
         "(" * 300,
     ],
 )
@@ -172,13 +167,8 @@ def test_the_entry_and_the_algorithm_must_be_known(tmp_path: Path) -> None:
     ("entry", "what"),
     [
         ("n_timesteps: abc", "n_timesteps: must be a number (got 'abc')"),
-        ("n_envs: [1]", "n_envs: must be a number"),
-        ("env_wrapper: [{}]", "env_wrapper: must be a class with arguments"),
         ("env_wrapper: {a.B: 3}", "env_wrapper: must be a class with arguments"),
         ("env_kwargs: 5", "env_kwargs: must be a mapping (got 5)"),
-        ("policy_kwargs: [1]", "policy_kwargs: must be a mapping"),
-        ("replay_buffer_kwargs: 5", "replay_buffer_kwargs: must be a mapping"),
-        ("learning_rate: lin_x", "learning_rate: must be a number"),
         ("tau: '${seed}'", "holds ${, which refers to a key"),
     ],
 )

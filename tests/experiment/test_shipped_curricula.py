@@ -9,8 +9,6 @@ import yaml
 from aimbot_lab.curriculum.settings import lesson_cells
 from aimbot_lab.experiment.analysis.configurations import NamedRun, configuration_names
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.training.networks.settings import NetworkSettings
-from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import arena_spec
 from aimbot_lab.worlds.duel.spec import duel_spec
 
@@ -43,29 +41,6 @@ def test_the_duel_asks_for_scores_in_every_hall_and_then_for_200_points_over_the
         played = lesson_cells(lesson, duel_spec(config.env).difficulties)
         assert {cell.difficulty for cell in played} == {1, 2, 3, 4, 5}
         assert not lesson.parameters
-
-
-def test_the_agent_of_the_camera_sees_pictures_alone_and_is_asked_for_goto_as_it_is() -> None:
-    config = load_curriculum(FOLDER / "camera.yaml", ()).config
-    network = config.train.network
-    assert isinstance(network, NetworkSettings)
-    picture = network.picture
-    assert picture is not None
-    assert picture.alone
-    assert network.memory is None
-    lesson = config.lessons[-1]
-    assert (lesson.targets, lesson.difficulty) == (
-        {"goto": 1.0},
-        {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)},
-    )
-    assert not lesson.parameters
-    assert lesson.completion_criteria is not None
-    assert lesson.completion_criteria.threshold >= 0.9
-    assert isinstance(config.env, ArenaSettings)
-    usual = ArenaSettings(
-        num_envs=config.env.num_envs, observation=config.env.observation, rewards=config.env.rewards
-    )
-    assert config.env == usual  # but for what is seen and earned
 
 
 ROOT = Path(__file__).parents[2]

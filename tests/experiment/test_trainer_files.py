@@ -60,20 +60,6 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ("names no targets: goto", "extrinsic.network_settings, checkpoint_settings.run_id, check"),
     ),
     (
-        "a dump's lessons are numbers",
-        READ["dump with lessons"],
-        {
-            "lessons.0.parameters": {"goto_win_radius": 4.0},
-            "lessons.0.completion_criteria.threshold": 8.0,
-            "lessons.1": {
-                "name": "fight",
-                "targets": {"goto": 1.0},
-                "parameters": {"goto_win_radius": 1.5},
-            },
-        },
-        ("names no targets: goto", "not needed here"),
-    ),
-    (
         "parameters of one's own are those of a build",
         READ["own lessons"],
         {
@@ -180,38 +166,6 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ("names no targets",),
     ),
     (
-        "a weight with lessons",
-        f"{HEAD}{lessons('difficulty.goto.1')}",
-        {
-            "lessons.0.difficulty": {"goto": [4.0, 1.0, 1.0, 1.0, 1.0]},
-            "lessons.1.difficulty": {"goto": [2.0, 1.0, 1.0, 1.0, 1.0]},
-        },
-        ("names no targets",),
-    ),
-    (
-        "a plug-in of our algorithm",
-        samples.DQN,
-        {
-            "train.algo": "dqn",
-            "train.batch_size": 32,
-            "train.gamma": 0.9,
-            "train.learning_rate": 0.0004,
-            "train.n_epochs": None,
-            "train.options.buffer_size": 9000,
-            "train.options.learning_starts": 300,
-            "train.options.tau": 0.01,
-            "train.options.exploration_final_eps": 0.02,
-            "train.options.target_update_interval": 700,
-        },
-        ("names no targets",),
-    ),
-    (
-        "SAC in our worlds",
-        samples.SAC,
-        {"train.algo": "ppo", "train.options": None, "train.n_steps": 128},
-        ("names no", "trainer_type: ppo replaces sac, with hyperparameters of its"),
-    ),
-    (
         "SAC of a build",
         f"{samples.SAC}    time_horizon: 1000\n    network_settings: {{memory: {{}}}}\n"
         "env_settings: {env_path: builds/Game}\n",
@@ -276,18 +230,6 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         (OWN, "a curriculum of ML-Agents before 0.17", "env.win", "env_path"),
     ),
     (
-        "a curriculum of before 0.15, as JSON with tabs",
-        '{\n\t"measure": "reward",\n\t"thresholds": [1.5],\n\t"parameters": {"room": [1, 2]}\n}\n',
-        {"lessons.0.completion_criteria.threshold": 1.5, "lessons.1.parameters": {"room": 2.0}},
-        (OWN, "which names no brain", "env.win", "env_path"),
-    ),
-    (
-        "samplers of before 0.17",
-        "resampling-interval: 5\nroom: {sampler-type: multirange_uniform, intervals: [[1, 2]]}\n",
-        {"lessons.0.parameters.room.sampler_parameters.intervals": [[1.0, 2.0]]},
-        (OWN, "t.yaml:1:1: samplers", "env.win", "env_path", "1:22: resampling-interval: has no"),
-    ),
-    (
         "the form of 0.17",
         samples.OF_0_17,
         {
@@ -299,12 +241,6 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
             },
         },
         ("names no targets", "resampling-interval: has no counterpart"),
-    ),
-    (
-        "what upgrade_config writes",
-        samples.UPGRADED,
-        {"lessons.0.name": "Lesson0", "lessons.1.parameters": {"move_speed": 5.0}},
-        ("names no targets",),
     ),
     (
         "spaces, exponents, numbers as text, other alphabets",
@@ -319,13 +255,6 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ("names no targets",),
     ),
     ("a byte order mark", f"\ufeff{HEAD}", {"train.algo": "ppo"}, ("names no targets",)),
-    ("CRLF", HEAD.replace("\n", "\r\n"), {"train.algo": "ppo"}, ("names no targets",)),
-    (
-        "a memory in the place of before",
-        f"{HEAD}    network_settings: {{use_recurrent: true, memory_size: 8}}\n",
-        {"train.algo": "ppo"},
-        ("names no", "use_recurrent: is not a key", "(it stands in network_settings.memory)"),
-    ),
 ]
 
 
@@ -342,7 +271,6 @@ def test_a_file_becomes_what_it_means(
 
 REFUSED = [
     (f"{HEAD}      network_settings: {{}}\n", "t.yaml:4:23: not valid YAML"),
-    ("behaviors:\n\tRunner: {}\n", "t.yaml:2:1: not valid YAML: while scanning for the next token"),
     (f"{HEAD}    trainer_type: ppo\n", "t.yaml:4:5: behaviors.Runner.trainer_type: is given twice"),
     (
         f"{HEAD}    network_settings:\n      memory: None\n",
@@ -365,14 +293,10 @@ REFUSED = [
         "Runner: {measure: reward, thresholds: [1], parameters: {a: [1]}}\n",
         "t.yaml:1:60: Runner.parameters.a: must hold 2 values, one more than there are thresholds",
     ),
-    (f"{HEAD}curriculum: 5\n", "t.yaml:4:13: curriculum: must be a mapping (got 5)"),
     (
         f"{HEAD}env_settings: {{env_path: 5}}\n",
         "t.yaml:4:26: env_settings.env_path: must be a text",
     ),
-    ("behaviors: {'${seed}': {}}\n", "t.yaml:1:14: a name holds ${, which refers to another key"),
-    ("measure: 1\n", "t.yaml:1:1: must be an ML-Agents trainer file"),
-    (f"{HEAD}    self_play: {{}}\n    max_steps: 0\n", "t.yaml:5:16: behaviors.Runner.max_steps"),
 ]
 
 
