@@ -31,16 +31,9 @@ def test_the_environment_counts_before_any_folder(project, monkeypatch):
     assert locate_data_folder().root == project / "environment"
 
 
-def test_an_empty_environment_variable_is_none(project, monkeypatch):
+def test_a_nearer_project_counts_before_an_existing_folder_further_up(project):
     (project / ".aimbot-lab").mkdir()
-    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", "")
-    assert locate_data_folder().root == project / ".aimbot-lab"
-
-
-@pytest.mark.parametrize("mark", [".git", "pyproject.toml"])
-def test_a_nearer_project_counts_before_an_existing_folder_further_up(project, mark):
-    (project / ".aimbot-lab").mkdir()
-    (project / "a" / mark).touch()
+    (project / "a" / ".git").touch()
     assert locate_data_folder().root == project / "a" / ".aimbot-lab"
 
 
@@ -63,10 +56,6 @@ def test_without_a_project_it_goes_to_the_working_directory(project, monkeypatch
     assert locate_data_folder().root == Path.cwd() / ".aimbot-lab"
 
 
-def test_a_relative_path_becomes_absolute(project):
-    assert locate_data_folder(Path("../x")).root == project / "a" / "x"
-
-
 @pytest.mark.parametrize("unset", [Path(""), Path(".")])
 def test_an_empty_path_does_not_scatter_files_in_the_working_directory(project, unset):
     with pytest.raises(ConfigurationError, match="--data-dir: must name a folder") as caught:
@@ -81,13 +70,6 @@ def test_the_working_directory_may_be_a_data_folder_already(project, monkeypatch
     (here / ".aimbot-lab").mkdir()
     monkeypatch.chdir(here / ".aimbot-lab")
     assert locate_data_folder(Path(".")).root == here / ".aimbot-lab"
-
-
-def test_locating_creates_nothing(project):
-    before = sorted(project.rglob("*"))
-    locate_data_folder()
-    locate_data_folder(project / "new")
-    assert sorted(project.rglob("*")) == before
 
 
 def test_a_file_in_its_place_is_one_line_that_says_what_to_do(tmp_path):
@@ -123,7 +105,7 @@ def test_a_name_that_is_no_utf8_is_refused(tmp_path):
         locate_data_folder(tmp_path / "\udcff")
 
 
-@pytest.mark.parametrize("name", ["a b", "a#b", "a?b=c&d", "100%", "a%20b", "größe 日本", "it's"])
+@pytest.mark.parametrize("name", ["a?b=c&d #", "100%20", "größe '日本"])
 def test_a_run_works_in_an_odd_folder(tmp_path, template_database, name):
     folder = locate_data_folder(tmp_path / name / ".aimbot-lab")
     folder.create()

@@ -4,7 +4,6 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import nan
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -58,13 +57,6 @@ def test_a_summary_says_how_the_run_stands(data_folder):
     assert run.seconds == (run.ended - run.started).total_seconds() >= 0
 
 
-def test_a_running_run_has_no_end(data_folder):
-    tracker = open_run(data_folder, TrackingSettings(), RunDescription("running"))
-    (run,) = list_runs(data_folder)
-    assert (run.status, run.ended, run.seconds) == ("RUNNING", None, None)
-    tracker.finish("KILLED")
-
-
 def test_without_a_store_there_are_no_runs_and_nothing_is_made(tmp_path):
     folder = DataFolder(tmp_path / "none")
     assert list_runs(folder) == []
@@ -94,12 +86,6 @@ def test_a_missing_artifact_is_one_line(data_folder):
     assert "\n" not in str(caught.value)
 
 
-def test_an_artifact_of_an_unknown_run_is_one_line(data_folder):
-    with pytest.raises(StoreError, match="0123") as caught:
-        download_artifact(data_folder, "0123", name="agent.zip")
-    assert "\n" not in str(caught.value)
-
-
 def test_an_artifact_name_cannot_leave_the_runs_folder(data_folder):
     with pytest.raises(ConfigurationError):
         download_artifact(data_folder, "0123", name="../../mlflow.db")
@@ -111,15 +97,9 @@ def test_a_run_is_found_by_the_beginning_of_its_id_and_the_newest_by_latest(data
     assert find_run(data_folder, "latest").run_id == ids[1]
 
 
-@pytest.mark.parametrize(("beginning", "reason"), [("", "no such run"), ("xyz", "no such run")])
-def test_a_run_that_is_not_there_is_one_line(data_folder, beginning, reason):
-    finished_run(data_folder, "other")
-    with pytest.raises(ConfigurationError, match=f"{reason}.*aimbot-lab runs"):
-        find_run(data_folder, beginning)
-
-
-def test_two_runs_that_begin_so_are_not_guessed_between(data_folder):
-    ids = [finished_run(data_folder, "run") for _ in range(17)]  # two of them begin alike
+def test_two_runs_that_begin_so_are_not_guessed_between(data_folder, store):
+    experiment = store.experiment_id("x")
+    ids = [store.create_run(experiment, "run", tags={}) for _ in range(17)]  # two begin alike
     first = [run_id[0] for run_id in ids]
     common = next(letter for letter in first if first.count(letter) > 1)
     with pytest.raises(ConfigurationError, match="several runs begin with that"):
@@ -181,16 +161,11 @@ def all_of_them(many_runs):
     "filters",
     [
         (),
-        ("name=walker",),
         ("name=walker*",),
         ("name=*_a'b\"*",),
-        ("name=50%_?'b*",),
         ("name=a\\b [[]x] ö;--",),
         ("name=[wW]alker", "why=*"),
-        ("why=walker", "experiment=goto"),
         ("experiment=go[[]t]o", "status=running"),
-        ("status=FINISHED",),
-        ("no such tag=*",),
         ("no`such`key='",),
     ],
 )
@@ -216,7 +191,7 @@ def test_few_runs_are_read_of_many(many_runs, monkeypatch):
         read.clear()
 
 
-@pytest.mark.parametrize("run_id", ["0" * 32, "' OR 1", ""])
+@pytest.mark.parametrize("run_id", ["0" * 32, "' OR 1"])
 def test_a_run_that_no_store_has_is_one_line(data_folder, tmp_path, run_id):
     finished_run(data_folder, "other")
     for folder in (data_folder, DataFolder(tmp_path / "none")):
@@ -241,8 +216,6 @@ HANDFUL = {names.LESSON_WIN_RATE: 1.0, names.LESSON_EPISODES: 3.0}
     [
         ({**LEARNING, **EVAL, **HANDFUL}, 0.6, "eval/win_rate"),
         ({**LEARNING, **EVAL, names.LEARNING_WIN_RATE_LOWER: 0.89}, 0.9, "learning/win_rate"),
-        ({**LEARNING, **HANDFUL}, 0.9, "learning/win_rate"),
-        ({names.LEARNING_WIN_RATE: 0.5, **EVAL}, 0.6, "eval/win_rate"),
         ({**LEARNING, names.EVAL_WIN_RATE: float("nan")}, 0.9, "learning/win_rate"),
     ],
 )
@@ -310,12 +283,7 @@ def test_an_artifact_is_replaced_by_its_successor(data_folder, run_id):
     assert download_artifact(data_folder, run_id, name="a/b.txt").read_text() == "second"
 
 
-def test_a_run_that_is_not_there_takes_nothing(data_folder):
-    with pytest.raises(StoreError, match="0123"):
-        add_to_run(data_folder, "0123", Addition(tags={"a": "b"}))
-
-
-@pytest.mark.parametrize("name", ["../above.txt", "/etc/passwd", "a/../../b"])
-def test_a_file_cannot_leave_the_runs_folder(data_folder, run_id, tmp_path: Path, name: str):
+@pytest.mark.parametrize("name", ["/etc/passwd", "a/../../b"])
+def test_a_file_cannot_leave_the_runs_folder(data_folder, run_id, name):
     with pytest.raises(ValueError, match="is not an artifact name"):
         add_to_run(data_folder, run_id, Addition(texts={name: "x"}))

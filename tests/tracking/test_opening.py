@@ -2,8 +2,6 @@
 
 import os
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from contextlib import closing
 
@@ -81,11 +79,10 @@ def nothing_was_left(data_folder):
     return not data_folder.runs.exists() or list(data_folder.runs.iterdir()) == []
 
 
-@pytest.mark.parametrize("params", [{"a[0]": 1}, {"": 1}])
-def test_a_parameter_that_the_store_refuses_is_refused_before_anything(tmp_path, params):
+def test_a_parameter_that_the_store_refuses_is_refused_before_anything(tmp_path):
     folder = DataFolder(tmp_path / "new")
     with pytest.raises(ValueError, match="name"):
-        open_run(folder, SETTINGS, RunDescription("bad", params))
+        open_run(folder, SETTINGS, RunDescription("bad", {"a[0]": 1}))
     assert not folder.root.exists()
 
 
@@ -154,16 +151,6 @@ def test_a_failure_after_the_run_was_made_leaves_no_run(data_folder, monkeypatch
     assert nothing_was_left(data_folder)
 
 
-def test_every_user_name_will_do(data_folder, monkeypatch):
-    def nameless():
-        raise KeyError("uid not found")
-
-    monkeypatch.setattr("getpass.getuser", nameless)
-    tracker = open_run(data_folder, SETTINGS, RunDescription("nameless"))
-    assert raw_run(data_folder, tracker.run_id).data.tags["mlflow.user"] == "unknown"
-    tracker.finish("FINISHED")
-
-
 def test_variables_that_others_heed_are_said_to_have_no_effect(data_folder, monkeypatch):
     monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", "7")
     monkeypatch.setenv("MLFLOW_RUN_ID", "a1")
@@ -193,20 +180,20 @@ def tables(data_folder: DataFolder) -> tuple[set[str], list[tuple[str, str]]]:
         return made, database.execute(experiments).fetchall()
 
 
-@pytest.mark.parametrize("kept", ["whole", "damaged"])
-def test_another_project_gets_a_store_of_its_own_in_a_moment(tmp_path, monkeypatch, kept):
+def test_other_projects_get_a_store_of_their_own_from_a_copy_or_where_that_is_damaged(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    first, second = (DataFolder(tmp_path / name) for name in ("first", "second"))
-    open_run(first, SETTINGS, RunDescription("one")).finish("FINISHED")
-    (copy,) = (tmp_path / "cache" / "aimbot-lab").glob("mlflow-*.db")
-    if kept != "whole":
-        copy.write_bytes(copy.read_bytes()[:5000])
-    open_run(second, SETTINGS, RunDescription("two")).finish("FINISHED")
-    assert [run.name for run in list_runs(second)] == ["two"]
-    for folder in first, second:
+    folders = [DataFolder(tmp_path / name) for name in ("first", "second", "third")]
+    for number, folder in enumerate(folders):
+        open_run(folder, SETTINGS, RunDescription(str(number))).finish("FINISHED")
+        assert [run.name for run in list_runs(folder)] == [str(number)]
         root = folder.artifacts.as_uri()
         assert tables(folder)[1] == [("Default", f"{root}/0"), ("goto", root)]
-    assert tables(first)[0] == tables(second)[0]
+        assert tables(folder)[0] == tables(folders[0])[0]
+        (copy,) = (tmp_path / "cache" / "aimbot-lab").glob("mlflow-*.db")
+        if number == 1:
+            copy.write_bytes(copy.read_bytes()[:5000])
 
 
 def refusal(folder, settings=None, uri=None):
@@ -232,15 +219,6 @@ def test_a_folder_below_a_file_is_refused(tmp_path):
     assert "--data-dir" in message
 
 
-def test_a_folder_with_too_long_a_name_is_refused(tmp_path):
-    assert "too long" in refusal(tmp_path / ("x" * 300))
-
-
-def test_a_link_to_nowhere_is_refused(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    assert "No such file" in refusal(tmp_path / "link" / "data")
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_permission_is_refused(tmp_path):
     tmp_path.chmod(0o500)
@@ -263,27 +241,12 @@ def test_an_address_that_cannot_be_used_is_refused_wherever_it_is_given(tmp_path
     assert "MLFLOW_TRACKING_URI" in refusal(tmp_path)
 
 
-def test_checking_imports_nothing_slow(tmp_path):
-    script = """
-import sys
-from pathlib import Path
-from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal_tracker import check_destination
-from aimbot_lab.tracking.settings import TrackingSettings
-check_destination(DataFolder(Path(sys.argv[1])), TrackingSettings())
-assert not {"mlflow", "sqlalchemy", "torch", "numpy"} & set(sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
-
-
-@pytest.mark.parametrize("name", ["a", "x" * 250, "größe 日本 👩‍🚀", " padded "])
+@pytest.mark.parametrize("name", ["x" * 250, "größe 日本 👩‍🚀"])
 def test_a_name_of_one_line_will_do(name):
     assert checked_run_name(name) == name
 
 
-@pytest.mark.parametrize(
-    "name", ["", " ", "a\nb", "a\rb", "a\tb", "a\x1b[0m", "\u2028", "x" * 251, "\udcff"]
-)
+@pytest.mark.parametrize("name", ["", "a\nb", "a\x1b[0m", "\u2028", "x" * 251, "\udcff"])
 def test_a_name_that_a_list_cannot_show_is_one_line_with_exit_code_2(name):
     with pytest.raises(ConfigurationError, match="name of a run") as caught:
         checked_run_name(name)

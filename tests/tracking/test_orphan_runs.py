@@ -297,10 +297,6 @@ def test_many_waiting_runs_are_summed_up(folder):
     assert lines[-1] == "the same holds for 3 more runs"
 
 
-def test_runs_without_anything_says_how_to_begin(folder):
-    assert "no runs yet" in call(folder).stderr
-
-
 def test_what_waited_for_a_store_that_is_back_is_delivered_and_listed(data_folder, dead_run):
     shown = call(data_folder)
     assert f"closed the run of a dead process: {dead_run.run_id}" in shown.stderr

@@ -205,8 +205,6 @@ def test_an_older_versions_note_of_delivery_holds_no_files(tmp_path):
     ("place", "module", "package"),
     [
         ("s3://none/x", "boto3", "boto3"),
-        ("gs://none/x", "google", "google-cloud-storage"),
-        ("wasbs://c@none.blob.core.windows.net/x", "azure", "azure-storage-blob azure-identity"),
     ],
 )
 def test_files_for_which_a_package_is_missing_hold_back_nothing_and_name_it(
@@ -247,11 +245,8 @@ class AnsweredError(Exception):
         ("mlflow-artifacts:/1/r/artifacts", ConnectionError("refused"), StoreError),
         ("mlflow-artifacts:/1/r/artifacts", AnsweredError(413), StoreRefusedError),
         ("mlflow-artifacts:/1/r/artifacts", AnsweredError(503), FilesHeldError),
-        ("mlflow-artifacts:/1/r/artifacts", AnsweredError(401), FilesHeldError),
         ("s3://none/x", ConnectionError("refused"), FilesHeldError),
-        ("s3://none/x", OSError("An error occurred (404): Not Found"), NoArtifactError),
         ("file:///x", OSError("No such artifact: 'a'"), NoArtifactError),
-        ("file:///x", OSError(28, "No space left on device"), FilesHeldError),
     ],
 )
 def test_what_a_file_meets_says_what_waits_for_it(place, error, kind):

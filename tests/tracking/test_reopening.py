@@ -46,18 +46,15 @@ def test_a_stopped_run_keeps_its_folder_and_costs_the_reaper_nothing(data_folder
     assert waiting_runs(data_folder) == []
 
 
-@pytest.mark.parametrize("status", ["KILLED", "FAILED"])
-def test_without_a_checkpoint_nothing_is_kept(data_folder, status):
+@pytest.mark.parametrize(("status", "is_kept"), [("KILLED", False), ("FINISHED", True)])
+def test_without_a_checkpoint_or_once_finished_nothing_is_kept(data_folder, status, is_kept):
     tracker = open_run(data_folder, TrackingSettings(), RunDescription("x"))
+    if is_kept:
+        data_folder.run_folder(tracker.run_id).joinpath("checkpoints").mkdir()
     tracker.finish(status)
     assert find_run_folder(data_folder, tracker.run_id) is None
-
-
-def test_a_finished_run_keeps_nothing(data_folder):
-    tracker = open_run(data_folder, TrackingSettings(), RunDescription("x"))
-    data_folder.run_folder(tracker.run_id).joinpath("checkpoints").mkdir()
-    tracker.finish("FINISHED")
-    assert find_run_folder(data_folder, tracker.run_id) is None
+    with pytest.raises(ConfigurationError, match="has no folder"):
+        reopen_run(data_folder, tracker.run_id)
 
 
 def test_it_runs_again_and_ends_anew(data_folder, stopped, store):
@@ -125,11 +122,6 @@ def test_a_process_that_dies_again_leaves_a_run_to_be_closed_again(data_folder, 
     assert only_run(data_folder).status == "KILLED"
     assert find_run_folder(data_folder, stopped).checkpoints.is_dir()
     assert close_orphan_runs(data_folder) == []
-
-
-def test_a_run_without_a_folder_is_refused(data_folder):
-    with pytest.raises(ConfigurationError, match="has no folder"):
-        reopen_run(data_folder, "0" * 32)
 
 
 def test_a_run_that_the_store_has_deleted_is_refused_and_stays_as_it_is(

@@ -9,7 +9,7 @@ import pytest
 from aimbot_lab.tracking.data_folder import embedded_address
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.tracking.tracker import MemoryTracker, Tracker
+from aimbot_lab.tracking.tracker import MemoryTracker
 
 
 class ReadBack(NamedTuple):
@@ -58,14 +58,6 @@ def case(request):
     return MlflowCase(request.getfixturevalue("data_folder"))
 
 
-def test_a_tracker_says_where_its_run_is(case):
-    tracker: Tracker = case.tracker
-    assert tracker.run_id
-    assert tracker.experiment_id
-    assert tracker.tracking_uri
-    tracker.finish("FINISHED")
-
-
 def test_metrics_arrive_once_each_and_in_order(case):
     for step in range(0, 3000, 30):
         case.tracker.log_metrics(step, {"win_rate/goto/1": step / 7, "speed": -step})
@@ -76,9 +68,9 @@ def test_metrics_arrive_once_each_and_in_order(case):
 
 
 def test_more_metrics_than_one_call_takes_all_arrive(case):
-    case.tracker.log_metrics(5, {f"k/{i}": float(i) for i in range(1203)})
+    case.tracker.log_metrics(5, {f"k/{i}": float(i) for i in range(1003)})
     assert case.tracker.finish("FINISHED").complete
-    assert case.read().metrics == {f"k/{i}": [(5, float(i))] for i in range(1203)}
+    assert case.read().metrics == {f"k/{i}": [(5, float(i))] for i in range(1003)}
 
 
 def test_a_value_that_is_not_finite_is_kept_as_nan(case):
@@ -140,14 +132,11 @@ def test_a_growing_file_lies_at_the_top(case):
         case.tracker.grow("a.csv", "", place=0)
 
 
-@pytest.mark.parametrize("status", ["FINISHED", "FAILED", "KILLED"])
-def test_the_status_is_the_one_given(case, status):
-    assert case.tracker.finish(status).status == status
-    assert case.read().status == status
-
-
 def test_finishing_twice_keeps_the_first_status(case):
-    case.tracker.finish("KILLED")
+    assert case.tracker.run_id
+    assert case.tracker.experiment_id
+    assert case.tracker.tracking_uri
+    assert case.tracker.finish("KILLED").status == "KILLED"
     assert case.tracker.finish("FINISHED").status == "KILLED"
     assert case.read().status == "KILLED"
 

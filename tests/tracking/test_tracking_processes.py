@@ -22,6 +22,12 @@ from aimbot_lab.tracking.settings import TrackingSettings
 folder = DataFolder(Path(sys.argv[1]))
 tracker = open_run(folder, TrackingSettings(), RunDescription("child"))
 """
+TELEMETRY_IS_OFF = """
+from mlflow.telemetry.client import get_telemetry_client
+from mlflow.telemetry.utils import is_telemetry_disabled
+assert is_telemetry_disabled()
+assert get_telemetry_client() is None
+"""
 LOG_FOR_EVER = """
 print(tracker.run_id, flush=True)
 for step in range(1_000_000):
@@ -46,8 +52,12 @@ def child(
     )
 
 
-def test_nothing_acknowledged_is_lost_when_the_process_is_killed(data_folder):
-    process = child(OPEN + LOG_FOR_EVER, data_folder.root)
+def test_nothing_acknowledged_is_lost_when_the_process_is_killed_and_telemetry_is_off(data_folder):
+    # MLflow is silent by itself where it believes to be tested, which would prove nothing.
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "XDG_CACHE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name in kept}
+    script = OPEN + TELEMETRY_IS_OFF + LOG_FOR_EVER
+    process = child(script, data_folder.root, environment=environment)
     run_id = process.stdout.readline().strip()
     for _ in range(60):
         process.stdout.readline()
@@ -83,37 +93,23 @@ def test_several_processes_may_come_first_at_the_same_time(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "import aimbot_lab.tracking.journal_tracker, aimbot_lab.tracking.ui",
-        "from aimbot_lab.tracking.history import close_orphan_runs as close; "
-        "assert close(folder) == []",
-        "from aimbot_lab.tracking.history import *; assert list_runs(folder) == []",
-    ],
-    ids=["importing", "nothing to reap", "no store"],
-)
-def test_mlflow_is_not_imported_where_nothing_needs_it(tmp_path, call):
-    script = "import sys; from pathlib import Path; from aimbot_lab.tracking.data_folder import *\n"
-    script += f"folder = DataFolder(Path(sys.argv[1]))\n{call}\n"
-    script += "assert not {'mlflow', 'sqlalchemy', 'torch', 'numpy'} & set(sys.modules)"
-    process = child(script, tmp_path / "none")
+NEEDS_NONE = """
+import sys
+from pathlib import Path
+import aimbot_lab.tracking.ui
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import close_orphan_runs, list_runs
+from aimbot_lab.tracking.journal_tracker import check_destination
+from aimbot_lab.tracking.settings import TrackingSettings
+folder = DataFolder(Path(sys.argv[1]))
+check_destination(folder, TrackingSettings())
+assert close_orphan_runs(folder) == list_runs(folder) == []
+assert not {"mlflow", "sqlalchemy", "torch", "numpy"} & set(sys.modules)
+"""
+
+
+def test_mlflow_is_not_imported_where_nothing_needs_it(tmp_path):
+    process = child(NEEDS_NONE, tmp_path / "none")
     assert process.communicate() == ("", "")
     assert process.returncode == 0
     assert not (tmp_path / "none").exists()
-
-
-def test_telemetry_is_off_although_nothing_in_the_environment_says_so(tmp_path):
-    script = """
-import aimbot_lab.tracking.mlflow_store
-from mlflow.telemetry.utils import is_telemetry_disabled
-from mlflow.telemetry.client import get_telemetry_client
-assert is_telemetry_disabled()
-assert get_telemetry_client() is None
-"""
-    # MLflow is silent by itself where it believes to be tested, which would prove nothing.
-    kept = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV")
-    environment = {name: value for name, value in os.environ.items() if name in kept}
-    process = child(script, tmp_path, environment=environment)
-    assert process.communicate() == ("", "")
-    assert process.returncode == 0

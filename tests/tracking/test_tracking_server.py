@@ -28,7 +28,6 @@ from aimbot_lab.tracking.data_folder import (
 )
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.mlflow_app import APP_NAME, EXPERIMENT_TAGS, TOKEN_VARIABLE, create_app
-from aimbot_lab.tracking.run_folder import OWNER_TAG
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
@@ -63,11 +62,7 @@ def test_a_relative_sqlite_path_means_the_working_directory_of_now(tmp_path, mon
     [
         "ftp://host",
         "mlruns",
-        "./mlruns",
-        "file:///x",
-        "http://",
         "http://[",
-        "sqlite://",
         "nonsense",
     ],
 )
@@ -98,8 +93,6 @@ def test_an_unusable_address_from_the_environment_names_the_variable(monkeypatch
             "postgresql://host/db?a=b&password=secret&c=d",
             "postgresql://host/db?a=b&password=***&c=d",
         ),
-        ("https://:secret@host", "https://:***@host"),
-        ("http://host:5000/path@5", "http://host:5000/path@5"),
         ("http://[::1]:5000", "http://[::1]:5000"),
     ],
 )
@@ -112,9 +105,7 @@ def test_a_password_in_what_is_almost_an_address_is_not_shown_either(text):
     assert "secret" not in without_password(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["http://host:5000?a@b", "http://host:5000/a@b", "http://[::1]:5000/a@b", "a: b@c"]
-)
+@pytest.mark.parametrize("text", ["http://[::1]:5000/a@b", "a: b@c"])
 def test_a_port_is_no_password(text):
     assert without_password(text) == text
 
@@ -144,9 +135,7 @@ def test_no_error_shows_a_password(uri):
     ("kept", "connects"),
     [
         ("http://me:***@host:5000/path", "http://host:5000/path"),
-        ("postgresql://me:***@host/db", "postgresql://me@host/db"),
         ("postgresql://host/db?a=b&password=***&c=d", "postgresql://host/db?a=b&c=d"),
-        ("http://host:5000/a@b", "http://host:5000/a@b"),
     ],
 )
 def test_an_address_kept_without_its_password_leaves_the_login_to_others(kept, connects):
@@ -168,31 +157,16 @@ def test_the_password_of_a_kept_address_comes_from_the_environment_for_that_addr
     assert "secret" not in kept_address(FOLDER, kept.replace("host", "other")).uri
 
 
-@pytest.mark.parametrize("port", ["x", "70000"])
+@pytest.mark.parametrize("port", ["70000"])
 def test_a_port_that_is_none_is_one_line(port):
     with pytest.raises(ConfigurationError, match="port of the tracking address"):
         choose_address(FOLDER, explicit=f"http://host:{port}")
-
-
-def test_the_file_of_a_database_is_known():
-    assert choose_address(FOLDER, explicit="sqlite:////a%23b/x.db?y=z").sqlite_file == Path(
-        "/a#b/x.db"
-    )
-    assert choose_address(FOLDER, explicit="http://host").sqlite_file is None
 
 
 @pytest.mark.parametrize("bad", [{"uri": "mlruns"}, {"experiment": ""}, {"experiment": " \t"}])
 def test_settings_check_themselves(bad):
     with pytest.raises(ValidationError):
         TrackingSettings(**bad)
-
-
-def test_a_blank_experiment_is_told_as_a_sentence():
-    with pytest.raises(ValidationError) as caught:
-        TrackingSettings(experiment=" ")
-    (error,) = caught.value.errors()
-    assert error["loc"] == ("experiment",)
-    assert str(error["ctx"]["error"]) == "must not be blank"
 
 
 def test_a_server_that_never_answers_is_one_line_after_one_try(tmp_path, monkeypatch):
@@ -208,10 +182,6 @@ def test_a_server_that_never_answers_is_one_line_after_one_try(tmp_path, monkeyp
     assert str(caught.value) == (
         f"tracking store http://me:***@{host}:{port}: no answer within 0.2 s"
     )
-
-
-def test_the_time_for_an_answer_is_short():
-    assert mlflow_store.ANSWER_SECONDS <= 10
 
 
 @pytest.fixture
@@ -250,7 +220,6 @@ def server():
 @pytest.mark.parametrize(
     ("status", "body"),
     [
-        (404, "<html>\nnothing\nhere</html>"),
         (500, json.dumps({"error_code": "INTERNAL_ERROR", "message": "broken\ninside"})),
         (200, "<html>hello</html>"),
     ],
@@ -266,12 +235,6 @@ def test_a_server_that_is_no_tracking_server_is_one_line(server, tmp_path, statu
     assert len(asked) == 1
 
 
-def test_a_server_without_runs_has_none(server, tmp_path):
-    address, asked = server(200, json.dumps({}))
-    assert list_runs(DataFolder(tmp_path), tracking_uri=address) == []
-    assert asked[0] == "/api/2.0/mlflow/experiments/search"
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -281,15 +244,7 @@ def test_a_server_without_runs_has_none(server, tmp_path):
             "host='x', port=1): Read timed out. (read timeout=30)\"))",
             "no answer within 30 s",
         ),
-        (
-            "HTTPConnectionPool(host='x', port=1): Max retries exceeded with url: /a (Caused by "
-            "ConnectTimeoutError(<HTTPConnection(host='x', port=1) at 0x1>, 'Connection to x timed "
-            "out. (connect timeout=10.0)'))",
-            "no answer within 10 s",
-        ),
-        ("(sqlite3.OperationalError) database or disk is full [SQL: INSERT]", None),
         ("API request to endpoint /a failed with error code 401 != 200. Response body: ''", LOGIN),
-        ("401 Client Error: UNAUTHORIZED for url: http://a:secret@b/c", LOGIN),
         (
             'connection to server at "x" failed: fe_sendauth: no password supplied',
             'connection to server at "x" failed: fe_sendauth: no password supplied; set '
@@ -300,7 +255,6 @@ def test_a_server_without_runs_has_none(server, tmp_path):
             "http://x/artifacts:\n##### File agent/last #####\n404 Client Error: Not Found",
             "artifact agent/last: 404 Client Error: Not Found",
         ),
-        ("could not connect to http://a:secret@b", "could not connect to http://a:***@b"),
         (
             "(raised as a result of Query-invoked autoflush; consider using a block)\n"
             "(sqlite3.OperationalError) database or disk is full\n[SQL: INSERT]",
@@ -402,7 +356,3 @@ def test_the_page_takes_an_experiment_for_one_of_training_also_an_older_one(data
     ((_, view),) = ((key, view) for key, view in EXPERIMENT_TAGS.items() if "View" in key)
     assert "metrics.`learning/win_rate`" in json.loads(view)["selectedColumns"]
     assert store.experiment_id("older") == older
-
-
-def test_the_tag_of_the_owning_process_is_not_shown_on_the_page():
-    assert OWNER_TAG.startswith("mlflow.")
