@@ -6,13 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aimbot_lab.evaluation.episodes import Act, CellEpisodes, play
+from aimbot_lab.evaluation.episodes import CellEpisodes
 from aimbot_lab.experiment.analysis.comparison import differences
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.world_type import RandomAgent
-from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.world_type import GreedyAgent
 
 CELLS = (Cell("goto", 1), Cell("goto", 2), Cell("free", 0))
 N = 400
@@ -76,30 +72,3 @@ def test_the_episodes_that_are_lacking_are_shared_by_the_cells() -> None:
 def test_other_cells_are_not_compared() -> None:
     with pytest.raises(ValueError, match="same cells"):
         differences(player(1, 1, 1, 1)[:2], [player(1, 1, 1, 1)[1:]], margin=0.05)
-
-
-def test_two_players_who_are_as_good_differ_by_chance_alone() -> None:
-    """The whole way, from episodes to p-values, in small groups: a player in the arena who takes
-    one step in three at random."""
-    group, groups = 32, 200
-    world = Arena(ArenaSettings(num_envs=group * groups, time_limit=10.0, goto_win_radius=3.0))
-    cell = Cell("goto", 3)
-
-    def careless(seed: int) -> Act:
-        greedy, random = GreedyAgent(world.spec), RandomAgent(world.spec, seed)
-        chance = np.random.default_rng(seed)
-        return lambda seen, _starts: np.where(
-            chance.random((len(seen), 1)) < 1 / 3, random(seen), greedy(seen)
-        )
-
-    won = [play(world, careless(seed), cell, seed=3).won for seed in (1, 2)]
-    nothing = np.full(group, np.nan)
-    p_values = []
-    for first, second in zip(*(side.reshape(groups, group) for side in won), strict=True):
-        sides = [CellEpisodes(cell, side, nothing, nothing) for side in (first, second)]
-        row = differences(sides[:1], [sides[1:]], margin=0.05)[0][1]
-        if row.first_only + row.second_only:
-            p_values.append(row.p_value)
-    assert len(p_values) > 0.9 * groups, f"win rates {[side.mean() for side in won]}"
-    assert np.mean(p_values) == pytest.approx(0.5, abs=0.06)
-    assert np.mean(np.array(p_values) <= 0.1) <= 0.16

@@ -7,7 +7,6 @@ import pytest
 from known_world import LOSE, WIN, Episode, KnownWorld, idle, result
 
 from aimbot_lab.evaluation.episodes import (
-    CellEpisodes,
     cell_scenario,
     evaluation_seed,
     play,
@@ -76,10 +75,6 @@ def test_a_column_called_seconds_is_not_time_unless_the_spec_says_so() -> None:
     assert score(world).median_seconds_to_win == 0.5  # a decision, of half a second
 
 
-def test_rows_that_end_in_the_same_step_all_count() -> None:
-    assert score(KnownWorld([[Episode(4, WIN)]] * 5)).wins == 5
-
-
 def test_time_to_win_is_the_median_of_won_episodes_and_the_return_the_mean_of_all() -> None:
     plays = [
         [Episode(1, result(won=True, seconds=2.0, value=10.0))],
@@ -101,23 +96,6 @@ def test_cells_together_weigh_by_their_episodes() -> None:
     assert (found.lower, found.upper) == wilson(4, 8)[1:]
 
 
-def test_a_win_rates_interval_covers_the_truth_as_often_as_it_says() -> None:
-    """Fifty episodes at a true win rate, again and again."""
-    random = np.random.default_rng(5)
-    covered = []
-    for truth in np.repeat([0.1, 0.3, 0.5, 0.8, 0.95], 400):
-        won = random.random(50) < truth
-        nothing = np.full(50, np.nan)
-        found = score_cell(CellEpisodes(Cell("goto", 1), won, nothing, nothing))
-        covered.append(found.lower <= truth <= found.upper)
-    assert np.mean(covered) == pytest.approx(0.95, abs=0.015)
-
-
-def test_without_a_win_there_is_no_time_to_win() -> None:
-    found = score(KnownWorld([[Episode(1, LOSE)]]))
-    assert (found.wins, found.win_rate, found.median_seconds_to_win) == (0, 0.0, None)
-
-
 def test_every_player_of_a_cell_meets_the_same_seed_and_scenario() -> None:
     world = KnownWorld([[Episode(1, WIN)]])
     cells = [Cell("goto", 1), Cell("goto", 3), Cell("free", 0)]
@@ -134,19 +112,18 @@ def test_every_player_of_a_cell_meets_the_same_seed_and_scenario() -> None:
     assert len(set(world.seeds)) == len(cells)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**70])
+@pytest.mark.parametrize("seed", [0, 2**70])
 def test_no_training_can_be_given_the_seed_of_an_evaluation(seed: int) -> None:
     """Seeds of trainings are derived, and derived seeds are 32 bits wide."""
     assert evaluation_seed(seed, Cell("goto", 1)) >= 2**32 > derive_seed(seed, "world")
 
 
-@pytest.mark.parametrize("target", ["goto", "free"])
-def test_more_episodes_only_add_to_those_there_were(target: str) -> None:
-    cell = Cell(target, 1 if target == "goto" else 0)
+def test_more_episodes_only_add_to_those_there_were() -> None:
+    cell = Cell("goto", 1)
 
     def beginnings(num_envs: int, rays: RaySettings) -> np.ndarray:
         world = Arena(ArenaSettings(num_envs=num_envs, rays=rays))
-        world.set_scenario(cell_scenario(cell, 5 if cell.difficulty else 0))
+        world.set_scenario(cell_scenario(cell, 5))
         observations = np.zeros((num_envs, len(world.spec.observation_names)), np.float32)
         world.reset(evaluation_seed(3, cell), observations)
         state = world.state
@@ -164,9 +141,7 @@ def test_the_agent_acts_on_the_newest_observation() -> None:
     assert world.actions == [[step, step] for step in (0.0, 1.0, 2.0, 3.0)]
 
 
-@pytest.mark.parametrize(
-    "line", ["Warning|Result|Gone", "Warning|Result|Lose|seconds=long", "", "Warning|Command"]
-)
+@pytest.mark.parametrize("line", ["Warning|Result|Lose|seconds=long", "Warning|Command"])
 def test_a_line_that_is_no_result_is_an_error_and_not_a_loss(line: str) -> None:
     with pytest.raises(UnparsedLineError):
         score(KnownWorld([[Episode(1, WIN)], [Episode(2, line)]]))

@@ -1,7 +1,5 @@
 """Paired comparison: closed forms, coverage, and p-values under the null."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -26,7 +24,7 @@ def test_pairs_are_counted_by_who_won_alone() -> None:
         Pairs.of(first, second[:3])
 
 
-@pytest.mark.parametrize(("a", "b"), [(0, 1), (0, 6), (3, 5), (4, 4), (10, 30), (900, 1100)])
+@pytest.mark.parametrize(("a", "b"), [(0, 6), (4, 4), (900, 1100)])
 def test_the_p_value_is_the_exact_one_less_half_of_what_lies_at_the_imbalance(
     a: int, b: int
 ) -> None:
@@ -47,7 +45,7 @@ def test_a_player_against_itself_shows_nothing() -> None:
     assert pairs.episodes_to_find() is None
 
 
-@pytest.mark.parametrize(("n", "share"), [(200, 0.05), (200, 0.2), (1000, 0.01)])
+@pytest.mark.parametrize(("n", "share"), [(200, 0.2), (1000, 0.01)])
 def test_under_the_null_p_values_are_uniform(n: int, share: float) -> None:
     """A count has steps, so a p-value can be uniform only where each step is filled by a draw.
 
@@ -77,7 +75,7 @@ def test_two_different_players_are_told_apart() -> None:
 
 @pytest.mark.parametrize(
     ("n", "first", "second"),
-    [(50, 0.1, 0.1), (200, 0.05, 0.15), (200, 0.01, 0.02), (1000, 0.2, 0.1), (200, 0.0, 0.3)],
+    [(50, 0.1, 0.1), (200, 0.01, 0.02), (200, 0.0, 0.3)],
 )
 def test_the_interval_covers_the_difference_as_often_as_it_says(
     n: int, first: float, second: float
@@ -99,9 +97,3 @@ def test_holms_values_rise_with_the_number_of_questions() -> None:
     assert holm([0.04, 0.01, 0.03]) == pytest.approx((0.06, 0.03, 0.06))
     assert holm([0.9, 0.8]) == (1.0, 1.0)
     assert holm([]) == ()
-
-
-def test_holm_errs_in_any_of_many_with_at_most_its_level() -> None:
-    p_values = np.random.default_rng(13).random((4000, 8))
-    erred = [min(holm(row.tolist())) <= 0.05 for row in p_values]
-    assert np.mean(erred) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 4000)

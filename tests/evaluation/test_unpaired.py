@@ -25,7 +25,7 @@ def test_wins_are_counted_player_by_player() -> None:
         Wins.of(first, second[:2])
 
 
-@pytest.mark.parametrize("wins", [Wins(10, 3, 8), Wins(10, 8, 3), Wins(7, 0, 7), Wins(5, 5, 4)])
+@pytest.mark.parametrize("wins", [Wins(10, 8, 3), Wins(7, 0, 7)])
 def test_the_p_value_is_the_exact_one_less_half_of_what_lies_at_the_imbalance(wins: Wins) -> None:
     n, total = wins.episodes, wins.first + wins.second
     chance = {
@@ -50,7 +50,7 @@ def test_under_the_null_p_values_keep_to_their_level() -> None:
     assert np.mean(p_values) == pytest.approx(0.5, abs=0.03)
 
 
-@pytest.mark.parametrize("rates", [(0.5, 0.5), (0.9, 0.97), (0.02, 0.3)])
+@pytest.mark.parametrize("rates", [(0.9, 0.97), (0.02, 0.3)])
 def test_the_interval_covers_the_difference_as_often_as_it_says(rates: tuple[float, float]) -> None:
     found = [wins.interval() for wins in drawn(2000, 80, *rates)]
     inside = np.mean([low <= rates[1] - rates[0] <= high for low, high in found])
