@@ -32,21 +32,6 @@ def test_a_lesson_lasts_its_least_length() -> None:
     assert progress.lesson == 1
 
 
-def test_losses_do_not_promote() -> None:
-    progress = CurriculumProgress([lesson("a"), lesson("b")], DIFFICULTIES)
-    check = Game(progress).play(*[line(False)] * 500)
-    assert check is not None
-    assert check.decision == "stay"
-    assert check.statistic < check.bound == pytest.approx(np.log(20))
-
-
-def test_what_a_batch_holds_beyond_the_promotion_is_not_counted() -> None:
-    progress = CurriculumProgress([lesson("a"), lesson("b")], DIFFICULTIES)
-    Game(progress).play(*[line(True)] * 50)
-    assert progress.lesson_reports[0].episodes == 10
-    assert progress.view.episodes == 0
-
-
 @pytest.mark.parametrize("rule", ["evidence", "ml-agents"])
 def test_what_ends_before_the_next_lesson_begins_counts_for_neither(rule: str) -> None:
     criteria = {"rule": rule, "signal_smoothing": False} if rule == "ml-agents" else {}
@@ -65,8 +50,7 @@ def test_what_ends_before_the_next_lesson_begins_counts_for_neither(rule: str) -
     assert progress.finished
 
 
-@pytest.mark.parametrize("rate", [0.7, 0.95])
-@pytest.mark.parametrize("size", [3, 7, 300])
+@pytest.mark.parametrize(("size", "rate"), [(7, 0.7), (300, 0.95)])
 def test_how_episodes_are_batched_changes_nothing(size: int, rate: float) -> None:
     generator = np.random.default_rng(2)
     wins = generator.random(300) < rate
@@ -93,11 +77,6 @@ def test_after_a_promotion_nothing_counts_until_the_next_scenario_begins() -> No
     game.scenario = 2
     game.play(*[line(True)] * 5)
     assert progress.view.episodes == 5
-
-
-def test_an_empty_batch_is_no_check() -> None:
-    progress = CurriculumProgress([lesson("a")], DIFFICULTIES)
-    assert Game(progress).play() is None
 
 
 def test_every_cell_must_pass_by_itself() -> None:
@@ -132,6 +111,7 @@ def test_cells_with_the_same_lowest_win_rate_are_all_named() -> None:
     progress = CurriculumProgress([lesson("a", difficulty=TWO_CELLS)], DIFFICULTIES)
     Game(progress).play(line(False, 1), line(False, 2))
     assert [cell.difficulty for cell in progress.held_back_by()] == [1, 2]
+    assert progress.missing == ""
 
 
 @pytest.mark.parametrize(
@@ -140,8 +120,6 @@ def test_cells_with_the_same_lowest_win_rate_are_all_named() -> None:
         ({}, 5, "5 of 10 episodes"),
         ({"threshold": 0.9}, 12, "evidence that win rate exceeds 90 % (1.36 of 20)"),
         ({"measure": "progress", "threshold": 0.5}, 12, "progress over 0.5 (reached 0.12)"),
-        ({"measure": "progress", "threshold": 0.03}, 5, "5 of 10 episodes"),
-        ({"rule": "ml-agents", "threshold": 0.9, "min_lesson_length": 20}, 12, "8 of 20 episodes"),
         (
             {"rule": "ml-agents", "measure": "reward", "threshold": 3},
             12,
@@ -160,13 +138,6 @@ def test_where_no_win_rate_is_too_low_no_cell_is_blamed_and_what_lacks_is_said(
     assert not progress.finished
     assert progress.held_back_by() == ()
     assert progress.missing == lacks
-
-
-def test_a_cell_that_is_blamed_is_all_that_is_said() -> None:
-    progress = CurriculumProgress([lesson("a", difficulty=TWO_CELLS)], DIFFICULTIES)
-    Game(progress).play(line(False, 1), line(False, 2))
-    assert progress.held_back_by()
-    assert progress.missing == ""
 
 
 def test_cell_reports_count_the_recent_episodes_of_each_cell() -> None:
@@ -251,12 +222,6 @@ def test_the_scenario_spells_out_every_weight() -> None:
     assert scenario.targets == {"goto": 2.0, "free": 1.0}
     assert scenario.difficulty == {"goto": (1.0,) * 5}
     assert scenario.parameters == {"move_speed": 4.0}
-
-
-def test_targets_without_difficulties_are_one_cell() -> None:
-    mix = lesson("a", targets={"free": 1.0, "goto": 1.0}, difficulty=EASY)
-    cells = CurriculumProgress([mix], DIFFICULTIES).cell_reports
-    assert [(cell.target, cell.difficulty) for cell in cells] == [("free", 0), ("goto", 1)]
 
 
 def test_lessons_that_make_no_chain_are_refused() -> None:

@@ -93,7 +93,7 @@ def test_every_record_explains_itself() -> None:
 def test_a_damaged_record_is_explained_or_refused_in_a_line(name: str) -> None:
     source, refusals = random.Random(name), list[str]()
     for where, kept in records():
-        for _ in range(40):
+        for _ in range(25):
             try:
                 explained(where, {**kept, name: damaged(kept[name], source)})
             except LabError as error:
@@ -102,7 +102,7 @@ def test_a_damaged_record_is_explained_or_refused_in_a_line(name: str) -> None:
     assert all(refusal.isprintable() for refusal in refusals)
 
 
-@pytest.mark.parametrize("stop", [0, 5, 10, 77, 150])
+@pytest.mark.parametrize("stop", [0, 10, 77])
 def test_a_stored_curriculum_goes_on_as_if_never_stopped(stop: int) -> None:
     mix = lesson("b", difficulty=TWO_CELLS, criteria={"threshold": 0.7, "scope": "every_cell"})
     lessons = [lesson("a", difficulty=EASY), mix]

@@ -63,7 +63,7 @@ def evidence_by_hand(outcomes: list[bool], threshold: float) -> float:
 
 
 @pytest.mark.parametrize(("threshold", "rate"), [(0.7, 0.7), (0.9, 0.95), (0.5, 0.2)])
-@pytest.mark.parametrize("episodes", [0, 1, 255, 256, 257, 700])
+@pytest.mark.parametrize("episodes", [0, 256, 700])
 def test_the_evidence_is_that_of_a_plain_transcription(
     threshold: float, rate: float, episodes: int
 ) -> None:
@@ -76,7 +76,7 @@ def test_the_evidence_is_that_of_a_plain_transcription(
     assert float(test.log_evidence(evidence)) == pytest.approx(np.log(expected), abs=1e-9)
 
 
-@pytest.mark.parametrize("threshold", [0.3, 0.7, 0.9])
+@pytest.mark.parametrize("threshold", [0.3, 0.9])
 def test_an_episode_at_the_threshold_adds_no_evidence_on_average(threshold: float) -> None:
     test = EvidenceTest(threshold, ALPHA)
     evidence = Evidence(np.log(np.array([0.1, 2.0, 0.3, 5.0])), 7)
@@ -85,8 +85,8 @@ def test_an_episode_at_the_threshold_adds_no_evidence_on_average(threshold: floa
     assert expected == pytest.approx(np.exp(test.log_evidence(evidence)))
 
 
-@pytest.mark.parametrize("threshold", [0.7, 0.9])
-def test_promotion_needs_evidence_not_luck(threshold: float) -> None:
+def test_promotion_needs_evidence_not_luck() -> None:
+    threshold = 0.7
     outcomes = played(threshold, episodes=3000, lessons=400)
     promoted = float((promotion_episodes(outcomes, threshold) < NEVER).mean())
     sampling_error = 3 * np.sqrt(ALPHA * (1 - ALPHA) / 400)
@@ -94,12 +94,7 @@ def test_promotion_needs_evidence_not_luck(threshold: float) -> None:
     assert naive_promotion_share(outcomes, threshold) > 0.9
 
 
-def test_a_rate_below_the_threshold_is_hardly_ever_promoted() -> None:
-    outcomes = played(0.65, episodes=3000, lessons=400)
-    assert (promotion_episodes(outcomes, 0.7) < NEVER).mean() <= 0.01
-
-
-@pytest.mark.parametrize(("above", "most"), [(0.05, 800), (0.1, 250), (0.2, 60)])
+@pytest.mark.parametrize(("above", "most"), [(0.05, 800), (0.2, 60)])
 def test_a_better_agent_is_promoted_within_few_episodes(above: float, most: int) -> None:
     outcomes = played(0.7 + above, episodes=1200, lessons=200)
     assert np.median(promotion_episodes(outcomes, 0.7)) <= most
@@ -127,14 +122,14 @@ def test_evidence_stays_finite_after_very_long_streaks() -> None:
     assert float(test.log_evidence(evidence)) < test.log_bound
 
 
-@pytest.mark.parametrize("threshold", [1e-300, 1e-9, 1 - 1e-12])
+@pytest.mark.parametrize("threshold", [1e-300, 1 - 1e-12])
 def test_extreme_thresholds_give_finite_evidence(threshold: float) -> None:
     test = EvidenceTest(threshold, ALPHA)
     evidence = test.fold(test.fold(test.start(), True), False)
     assert np.isfinite(test.log_evidence(evidence))
 
 
-LESSONS = int(os.environ.get("AIMBOT_LAB_STOPPED_LESSONS", "150"))  # of each case
+LESSONS = int(os.environ.get("AIMBOT_LAB_STOPPED_LESSONS", "100"))  # of each case
 
 
 LONGEST = 3000  # episodes after which a lesson is given up
@@ -182,7 +177,7 @@ def share_held(found: list[tuple[LessonReport, float]]) -> float:
     return float(np.mean([report.lower <= true <= report.upper for report, true in found]))
 
 
-@pytest.mark.parametrize("rate", [0.72, 0.75, 0.8, 0.9])
+@pytest.mark.parametrize("rate", [0.72, 0.9])
 def test_it_holds_the_true_rate_of_an_agent_that_stands_still(rate: float) -> None:
     assert share_held(reports(np.full(LONGEST, rate))) >= 0.94
 
@@ -208,7 +203,7 @@ def test_of_an_agent_that_has_learned_the_window_leaves_out_the_beginning() -> N
 def test_looking_at_a_running_lesson_after_every_episode_misleads_seldom() -> None:
     generator = np.random.default_rng(4)
     missed = 0
-    for _ in range(30):
+    for _ in range(20):
         lesson = CurrentLesson(LESSON, CELLS, memory=MlAgentsMemory([CRITERIA]))
         looks = []
         for number, won in enumerate((generator.random(600) < 0.75).tolist()):
@@ -216,4 +211,4 @@ def test_looking_at_a_running_lesson_after_every_episode_misleads_seldom() -> No
             if number % 10 == 9:
                 looks += [lesson_report(lesson, step=None), *cell_reports(lesson)]
         missed += any(not look.lower <= 0.75 <= look.upper for look in looks)
-    assert missed <= 4  # three intervals, each of which ever misses with 5 % at most
+    assert missed <= 3  # three intervals, each of which ever misses with 5 % at most

@@ -37,10 +37,17 @@ def passed(seed: int, *, rate: float, learns: bool = False, **criteria: object) 
     raise AssertionError("never passed")
 
 
-@pytest.mark.parametrize("learns", [False, True])
-@pytest.mark.parametrize("length", [0, 100, 700])
-@pytest.mark.parametrize(("threshold", "rate"), [(0.3, 0.7), (0.6, 0.9), (0.95, 0.995)])
-@pytest.mark.parametrize("scope", ["pooled", "every_cell"])
+@pytest.mark.parametrize(
+    ("scope", "threshold", "rate", "length", "learns"),
+    [
+        ("pooled", 0.3, 0.7, 0, True),
+        ("pooled", 0.6, 0.9, 700, True),
+        ("pooled", 0.95, 0.995, 100, False),
+        ("every_cell", 0.3, 0.7, 100, False),
+        ("every_cell", 0.6, 0.9, 0, True),
+        ("every_cell", 0.95, 0.995, 0, False),
+    ],
+)
 def test_the_interval_of_a_passed_lesson_lies_above_its_threshold(
     scope: str, threshold: float, rate: float, length: int, learns: bool
 ) -> None:
@@ -111,12 +118,10 @@ def test_a_state_of_an_earlier_version_has_the_reports_that_it_kept() -> None:
 @pytest.mark.parametrize(
     ("criteria", "asked", "found"),
     [
-        ({}, "win rate > 30 %", "4,783 of 20"),
         ({"scope": "every_cell"}, "win rate > 30 % (each cell)", "4,783 of 20"),
         ({**REWARD, "alpha": 0.01}, "reward > 2", "125 of 100"),
         ({"measure": "score", "threshold": 0.4}, "score > 0.4", "348 of 20"),
         ({**ML_AGENTS, "threshold": 0.4}, "win rate > 40 %", "100 % (no test)"),
-        ({**ML_AGENTS, "measure": "reward", "threshold": 2.0}, "reward > 2", "6 (no test)"),
         ({"measure": "progress", "threshold": 0.02}, "progress > 0.02", "0.021 (no test)"),
     ],
 )
@@ -267,7 +272,6 @@ def test_where_every_cell_must_pass_each_plays_by_itself() -> None:
     "criteria",
     [
         {"greedy_proof": False},
-        {"rule": "ml-agents", "threshold": 0.5},
         {"measure": "progress", "threshold": 0.001},
     ],
 )
@@ -280,7 +284,7 @@ def test_nothing_is_asked_where_no_evidence_decides_or_none_is_wanted(
     assert agent.asked == []
 
 
-@pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9, 0.995, 0.9995])
+@pytest.mark.parametrize("threshold", [0.1, 0.9, 0.9995])
 def test_an_agent_that_always_wins_passes_with_half_of_the_episodes(threshold: float) -> None:
     criteria = CompletionCriteria(threshold=threshold)
     episodes, test = episodes_needed(criteria), evidence_test(criteria)

@@ -12,7 +12,7 @@ from aimbot_lab.curriculum import rules
 from aimbot_lab.curriculum.evidence import EvidenceTest, Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.rules import MEASURES, RULES, MlAgentsMemory, new_rule, rule_class
-from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults, lesson_scenario
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, lesson_scenario
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import Gaussian, MultiRangeUniform, Uniform
@@ -24,25 +24,18 @@ REWARD = {"measure": "reward", "threshold": 2.0, "reward_range": (-10.0, 10.0)}
     ("criteria", "fault"),
     [
         ({"threshold": 1.0}, "threshold must be less than 1.0"),
-        ({"threshold": 0.0}, "threshold must be greater than 0.0"),
         ({"measure": "progress", "threshold": 1.0}, "less than 1.0 .*; a last lesson without com"),
-        ({"measure": "progress", "threshold": -0.1}, "threshold must be at least 0.0"),
         ({"measure": "reward", "threshold": 1.0}, "reward_range is missing.*rule: ml-agents"),
         ({**REWARD, "threshold": 10.0}, "reward_range must hold the threshold, 10,"),
-        ({**REWARD, "rule": "ml-agents"}, "reward_range is for rule: evidence"),
         ({"threshold": 0.5, "reward_range": (0, 1)}, "reward_range is for measure: reward"),
-        ({"threshold": 0.5, "signal_smoothing": True}, "signal_smoothing is for rule: ml-agents"),
         ({"threshold": 0.5, "rule": "ml-agents", "scope": "every_cell"}, "scope must be pooled"),
-        ({"measure": "progress", "threshold": 0.5, "scope": "every_cell"}, "scope must be pooled"),
         ({"measure": "elo", "threshold": 100.0}, "against is missing"),
         ({"measure": "elo", "threshold": 1e5, "against": "goto"}, "threshold must be at most 4000"),
-        ({"measure": "elo", "threshold": -1e5, "against": "goto"}, "threshold must be at least -4"),
         (
             {"measure": "elo", "threshold": 1.0, "rule": "ml-agents", "against": "goto"},
             "against is for rule: evidence",
         ),
         ({"threshold": 0.5, "against": "goto"}, "against is for measure: score or elo"),
-        ({"measure": "score", "threshold": 1.5}, "threshold must be less than 1.0"),
     ],
 )
 def test_what_no_rule_can_do_is_refused_with_a_way_out(criteria: dict, fault: str) -> None:
@@ -105,8 +98,7 @@ def test_a_line_without_a_return_is_no_reward_of_zero() -> None:
     assert (progress.view.measured.value, progress.view.threshold) == (3.0, None)
 
 
-@pytest.mark.parametrize("episodes", [1, 255, 256, 257, 700])
-@pytest.mark.parametrize("kind", ["wins", "rewards"])
+@pytest.mark.parametrize(("episodes", "kind"), [(1, "wins"), (256, "rewards"), (700, "wins")])
 def test_a_trace_is_bit_by_bit_what_folding_gives(episodes: int, kind: str) -> None:
     rng = np.random.default_rng(episodes)
     values = rng.random((episodes, 2)) if kind == "rewards" else rng.random((episodes, 2)) < 0.8
@@ -161,12 +153,6 @@ def test_a_measure_says_what_an_episode_brings() -> None:
     shares = {"win_rate": True, "progress": True, "score": 1.0, "elo": 1.0}
     assert brought == {**shares, "reward": -3.5}
     assert MEASURES["score"].value(Outcome(False, CELLS[0], 0.0, drawn=True)) == 0.5
-
-
-def test_a_lesson_that_is_wrong_in_itself_is_passed_over() -> None:
-    criteria = CompletionCriteria(threshold=0.5)
-    lesson = Lesson(name="a", targets={"goto": 1.0}, completion_criteria=criteria)
-    assert list(chain_faults([None, lesson, None])) == []
 
 
 @pytest.mark.parametrize("sampler", [Uniform(), Gaussian(), MultiRangeUniform()])

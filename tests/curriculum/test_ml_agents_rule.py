@@ -100,7 +100,7 @@ def batch(rewards: list[float], scenarios: list[int], rank: int) -> EpisodeBatch
     )
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(2))
 def test_the_lessons_are_those_of_a_transcription(part: int) -> None:
     moves = 0
     for trace in range(100):

@@ -84,7 +84,7 @@ def test_a_replay_agrees_with_the_run(kind: str) -> None:
 def test_a_run_that_looks_only_where_episodes_end_left_no_gap(rule: str) -> None:
     """As a training does: between these steps and the ends of rollouts nothing is decided."""
     asked = {"rule": rule, "measure": "progress"}
-    for seed in range(6):
+    for seed in (0, 5):
         mix = {"difficulty": TWO_CELLS, "criteria": {**asked, "threshold": 0.011 * (seed + 1)}}
         lessons = [lesson("a", **mix), lesson("b", **mix)]
         game = Game(CurriculumProgress(lessons, DIFFICULTIES, total_steps=TOTAL))
@@ -116,7 +116,7 @@ def test_a_record_with_a_gap_is_found_out() -> None:
     assert not first.own.agrees
 
 
-@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.85])
+@pytest.mark.parametrize("threshold", [0.3, 0.85])
 def test_a_what_if_is_a_fresh_run_of_the_rule_on_the_same_episodes(threshold: float) -> None:
     lessons = [lesson("a", difficulty=TWO_CELLS, criteria={"threshold": 0.6}), lesson("b")]
     game = play(lessons, 7)
@@ -217,9 +217,7 @@ def test_the_record_of_a_run_that_goes_on_is_that_of_one_never_stopped() -> None
     ("criteria", "smoothed"),
     [
         (KINDS["ml-agents"], True),
-        (KINDS["ml-agents elo"], True),
         ({**KINDS["ml-agents"], "signal_smoothing": False}, False),
-        ({"rule": "ml-agents", "measure": "progress", "threshold": 0.02}, False),
         (KINDS["pooled"], False),
     ],
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aimbot_lab.curriculum.evidence import Outcome, StartOrder
@@ -34,6 +34,7 @@ def played(order: int) -> Outcome:
     return Outcome(True, Cell("goto", order))
 
 
+@settings(max_examples=30)
 @given(st.permutations(range(12)), st.data())
 def test_every_order_of_ends_counts_the_same_sequence(ends: list[int], data: st.DataObject) -> None:
     cuts = data.draw(st.lists(st.integers(0, 12), max_size=4).map(sorted))
