@@ -156,3 +156,11 @@ def test_masks_shown_are_the_worlds() -> None:
         for row in np.flatnonzero(finished):
             assert infos[row]["terminal_observation"].shape == shown[row].shape
     assert masked > ROWS
+
+
+def test_every_number_of_ppo_reaches_its_class() -> None:
+    names = "n_steps batch_size n_epochs learning_rate gamma gae_lambda clip_range ent_coef vf_coef"
+    train = plan("ppo").train
+    wanted = [*names.split(), "max_grad_norm", "normalize_advantage"]
+    given = ALGORITHMS["ppo"].model_arguments(train, None, ROWS)
+    assert given == {name: getattr(train, name) for name in wanted}
