@@ -19,7 +19,6 @@ def leashed(*command: str) -> Sequence[str]:
 
 
 def main(parent: int, command: Sequence[str]) -> None:
-    """Become `command`."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() == parent:  # and was not gone before

@@ -68,8 +68,6 @@ class PanelUnderTest:
 
 
 class Page:
-    """What a page does with its socket."""
-
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._number = 0
@@ -82,7 +80,6 @@ class Page:
         return answer["body"]
 
     def refused(self, part: str, kind: str, **body: Any) -> str:
-        """Why it is not done."""
         answer = self.asked(part, kind, **body)
         assert answer["kind"] == "error", answer
         return str(answer["body"]["message"])

@@ -12,7 +12,6 @@ KEYS = ("env.rewards.spin_penalty", "env.rewards.facing", "env.rewards.in_area")
 
 
 def add_trial(record: SweepRecord, value: float, *, first: float) -> None:
-    """A trial that has ended with `value`."""
     space = distributions(record.config.search)
     params = {key: first if key == KEYS[0] else 1.0 for key in space}
     record.study.add_trial(
@@ -21,6 +20,5 @@ def add_trial(record: SweepRecord, value: float, *, first: float) -> None:
 
 
 def planted(data_folder: DataFolder) -> SweepRecord:
-    """A sweep that has begun."""
     storage = open_storage(choose_storage(data_folder, "planted", None))
     return begin(storage, load_sweep("planted"), resume=False)

@@ -77,28 +77,23 @@ def attacks(run: str, folder: Path) -> list[tuple[str, bytes | None]]:
         (UPLOAD.format(run=run) + AGENT, b"of another"),
         (UPLOAD.format(run=run) + "new.txt", b"of another"),
         ("/api/2.0/mlflow/experiments/create", elsewhere),
-        ("/ajax-api/2.0/mlflow/experiments/create", elsewhere),
         ("/api/2.0/mlflow/runs/delete", json.dumps({"run_id": run}).encode()),
         ("/graphql", b"{}"),
-        ("/ajax-api/3.0/mlflow/assistant/message", b"{}"),
         ("/v1/traces", b""),
         (EXPERIMENTS, None),
         (f"/get-artifact?run_uuid={run}&path={AGENT}", None),
         ("/", None),
-        ("/health", None),
         ("//health", None),
-        ("/version", None),
         ("/static-files/index.html", None),
         ("http://127.0.0.1/version", None),
     ]
 
 
-@pytest.mark.parametrize("way", ["nothing", "path", "bearer", "basic", "cookie", "query", "host"])
+@pytest.mark.parametrize("way", ["nothing", "path", "bearer", "cookie", "query", "host"])
 def test_without_the_token_nothing_is_read_or_written(served: Served, way: str) -> None:
     token = served.token
     given = {
         "bearer": {"Authorization": f"Bearer {token[:-1]}"},
-        "basic": {"Authorization": f"Basic {token}"},
         "cookie": {"Cookie": f"token={token}", "Origin": f"http://{served.host}"},
         "host": {"Host": "evil.example", "Sec-Fetch-Site": "same-origin"},
     }.get(way, {})

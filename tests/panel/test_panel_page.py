@@ -29,7 +29,6 @@ from aimbot_lab.panel.server.trainings import Started
 from aimbot_lab.tracking.data_folder import DataFolder
 
 pytestmark = needs_chromium
-
 CURRICULUM = """
 # A training without an end.
 name: endless
@@ -124,7 +123,6 @@ def test_a_second_choice_is_refused_while_the_training_holds(stage: Stage) -> No
 
 
 def training_of(stage: Stage) -> Started:
-    """The training that the page began."""
     started = stage.panel.lab.trainings.look()
     assert started is not None
     return started

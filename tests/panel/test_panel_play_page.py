@@ -24,7 +24,6 @@ from aimbot_lab.panel.server.messages import Loader
 from aimbot_lab.worlds.registry import type_of
 
 pytestmark = needs_chromium
-
 PIXEL = 0.0025  # rad that a pixel of the mouse turns
 TURNS = 40  # at most
 MOST, NEAR = 0.3, 0.03  # rad that are turned at once, of 0.4 that a decision can; left at last
@@ -235,7 +234,7 @@ def test_the_persons_keys_walk_wherever_the_focus_is(
         floor.until(lambda view: len(view["bodies"]) == 1)
 
 
-SCENES = 200
+SCENES = 80
 SIGHTS = """
 async (views) => {
   const { FirstPerson } = await import("/page/scene/first_person.js");

@@ -32,7 +32,6 @@ from aimbot_lab.tracking.tracker import MetricPoint
         ),
         ("Warning|Result|Lose|return=-0.1", "Warning|Result|Lose", "return=-0.1", "Lost"),
         ("Warning|Result|Draw|score=123456.7", "Warning|Result|Draw", "score=123457", "Drawn"),
-        ("Warning|Result|Win", "Warning|Result|Win", "", "Won"),
         ("Warning|Command", "Warning|Command", "", "Warning|Command"),
         ("Warning|Result|Win|who=<b>|x", "Warning|Result|Win", "who=<b>, x", "Won"),
     ],
@@ -44,7 +43,7 @@ def test_a_result_line_is_told_in_words_and_its_numbers_rounded(
     assert in_one(full) == (f"{words} ({detail})" if detail else words)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 239, 240, 241, 2000])
+@pytest.mark.parametrize("count", [0, 1, 240, 241, 2000])
 def test_a_curve_keeps_its_area_and_its_end_however_it_is_thinned(count: int) -> None:
     points = [MetricPoint(10 * k, 0, float(k % 7)) for k in range(count)]
     found = thinned(points)
@@ -181,34 +180,6 @@ def test_the_page_proves_a_passed_lesson_and_heads_with_no_other(
         ]
         assert tiles[3] == "win rate, last passed lesson50.0 %one"
         assert (rate, asked, found) == ("50.0 % [25.0, 75.0]", "–", "–")
-
-
-PROGRESS = """async ([lessons]) => {
-  const { progressView } = await import("/page/run/progress.js");
-  const view = progressView();
-  view.draw({ state: "trains", fault: "", status: {
-    step: 1, total_steps: 2, steps_per_second: null, lesson: 3, lessons, finished: false,
-    episodes: 2, window: 2, win_rate: { win_rate: 1, lower: 0.99961, upper: 1 }, threshold: 0.3,
-    min_lesson_length: 100, log_evidence: 0.3, log_bound: Math.log(20), measured: null, cells: [],
-  } });
-  const texts = (of) => [...view.node.querySelectorAll(of)].map((one) => one.textContent);
-  return [texts(".lessons li span"), texts(".words")];
-}"""
-
-
-@needs_chromium
-def test_the_live_page_says_by_what_each_lesson_was_passed(
-    panel: PanelUnderTest, browser: Browser
-) -> None:
-    with browser.page(panel) as page:
-        lessons, gauges = page.evaluate(PROGRESS, [shown(PASSED, STEPS, OLD, BEGUN)])
-    assert lessons == [
-        "passed at step 261,632: win rate > 30 %, evidence 22.1 of 20",
-        "passed at step 261,632: progress 0.5123 > 0.5",
-        "passed at step 1,800",
-        "now",
-    ]
-    assert gauges == ["100.0 % [99.9, 100.0], threshold 30 %", "1.35 of 1/α = 20"]
 
 
 RETURNS = """async ([lesson]) => {

@@ -185,7 +185,7 @@ STATUS = {
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "{", "[]", "null", "7", '"x"', "\xff", "[" * 100_000, json.dumps(STATUS)[:-9]),
+        *("", "null", "\xff", "[" * 100_000, json.dumps(STATUS)[:-9]),
         *(json.dumps({**STATUS, key: value}) for key in STATUS for value in ("x", {"a": [1]})),
         json.dumps({**STATUS, "targets": {**STATUS["targets"], "weights": {"goto": 1}}}),
         json.dumps({**STATUS, "difficulty": {"goto": {"weights": [2.0], "locked": []}}}),

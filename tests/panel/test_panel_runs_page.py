@@ -31,7 +31,6 @@ NO_STORAGE = "Object.defineProperty(self, 'sessionStorage', { get() { throw new 
 
 
 def shown(page: Any) -> list[str]:
-    """The names of the runs that are listed."""
     return list(page.locator(".all-runs tbody strong:first-child").all_text_contents())
 
 
