@@ -18,7 +18,6 @@ from aimbot_lab.evaluation.temperature import SAMPLED
 from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest, compare_agents
 from aimbot_lab.experiment.analysis.comparison_page import (
     comparison_page,
-    lesson_rows,
     method,
     verdicts,
 )
@@ -251,13 +250,3 @@ def test_the_page_stands_by_itself_and_shows_names_as_they_are(
     assert page.count("<svg ") == 2
     for words in ("still & quiet", "<only>", "goto 5", "Settings that differ", "not passed"):
         assert words in parser.text
-
-
-def test_lessons_that_one_run_lacks_are_one_row() -> None:
-    found = compared([agent("short"), agent("long")], FEW)
-    passed = [LessonPassed(f"lesson {n}", 100 * n, 1.0 * n) for n in range(1, 5)]
-    curves = LearningCurve((), tuple(passed[:1])), LearningCurve((), tuple(passed))
-    runs = [replace(run, curve=way) for run, way in zip(found.runs, curves, strict=True)]
-    rows = lesson_rows(replace(found, runs=tuple(runs)))
-    assert [row[0] for row in rows[1:]] == ["1 lesson 1", "lessons 2 to 4"]
-    assert rows[2][1:] == ("no such lessons", "3 of 3 passed, the last at 400 steps, 4 s")

@@ -6,7 +6,6 @@ import pytest
 from broken_curriculum import GOOD, faults
 
 from aimbot_lab.experiment.config.document import load_curriculum, parse_curriculum, with_overrides
-from aimbot_lab.experiment.runs.result import describe_run
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.settings import Cosine, Linear
 from aimbot_lab.worlds.registry import seats_in
@@ -169,34 +168,6 @@ WRONG = [
 @pytest.mark.parametrize(("line", "expected"), [(line, rest) for line, *rest in WRONG], ids=str)
 def test_a_wrong_value_is_told_in_its_place(line: str, expected: list[str]) -> None:
     assert faults(f"{GOOD}  {line}\n") == [f"c.yaml:{one}" for one in expected]
-
-
-def test_all_of_it_is_read_and_survives_being_resolved() -> None:
-    Path("c.yaml").write_text(
-        GOOD
-        + """\
-  learning_rate: {schedule: linear, start: 1e-3, end: 1e-4, end_fraction: 0.2}
-  ent_coef: {schedule: cosine, start: 0.03, end: 0}
-  reward_scale: running
-  target_kl: 0.02
-  device: auto
-  network: {scaling: running}
-"""
-    )
-    loaded = load_curriculum("c.yaml")
-    train = loaded.config.train
-    assert train.learning_rate == Linear(start=1e-3, end=1e-4, end_fraction=0.2)
-    assert train.ent_coef == Cosine(start=0.03, end=0.0)
-    assert (train.reward_scale, train.device, train.network.scaling) == (
-        "running",
-        "auto",
-        "running",
-    )
-    Path("r.yaml").write_text(loaded.resolved_text)
-    assert load_curriculum("r.yaml").config == loaded.config
-    params = describe_run(loaded, None).params
-    assert params["train.learning_rate.start"] == "0.001"
-    assert params["train.reward_scale"] == "running"
 
 
 POLES = """

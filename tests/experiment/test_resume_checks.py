@@ -9,7 +9,7 @@ from begun_runs import CURRICULUM, begun, kept_checkpoint, set_alive
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.crew import Crew
-from aimbot_lab.experiment.runs.resume import check_resume, configuration_changes, restore
+from aimbot_lab.experiment.runs.resume import check_resume, restore
 from aimbot_lab.experiment.runs.run_record import (
     configuration_hash,
     note_spent_steps,
@@ -97,14 +97,6 @@ def test_threads_of_the_simulator_and_more_steps_may_change_and_are_told(
         "env.threads: was 1, is 2",
         "train.total_steps: was 1000, is 2000",
     ]
-
-
-def test_a_lesson_more_is_a_change(file: Path, tmp_path: Path) -> None:
-    longer = tmp_path / "longer.yaml"
-    more = "lessons:\n  - {name: zero, targets: {goto: 1}, completion_criteria: {threshold: 0.1}}"
-    longer.write_text(CURRICULUM.replace("lessons:", more))
-    changes = configuration_changes(load_curriculum(file).config, load_curriculum(longer).config)
-    assert "lessons.2.name: was nothing, is two" in map(str, changes)
 
 
 def test_a_run_that_a_process_has_is_refused(data_folder: DataFolder, file: Path) -> None:

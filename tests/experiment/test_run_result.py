@@ -160,19 +160,6 @@ def test_parameters_hold_defaults_by_the_keys_of_set_at_most_a_hundred(file: Pat
     assert len(params) <= 100
 
 
-def test_parameters_hold_the_thresholds_of_the_last_lessons(tmp_path: Path) -> None:
-    lessons = "".join(
-        f"  - {{name: l{number}, targets: {{goto: 1}}, "
-        f"completion_criteria: {{threshold: 0.{number + 10}}}}}\n"
-        for number in range(40)
-    )
-    (tmp_path / "many.yaml").write_text(f"name: many\nlessons:\n{lessons}", encoding="utf-8")
-    params = described(tmp_path / "many.yaml").params
-    assert params["lessons.39.completion_criteria.threshold"] == "0.49"
-    assert params["lessons"] == "40"
-    assert len(params) <= 100
-
-
 def test_runs_that_differ_in_their_seed_alone_are_of_one_kind(file: Path) -> None:
     kinds = [
         described(file, *overrides).tags["lab.config"]

@@ -84,14 +84,6 @@ def test_a_difference_that_is_not_there_is_hardly_ever_found() -> None:
     assert found_share(MEASURED_STEPS, 1.0, rounds=2000, **alone) <= 0.05 + 0.01
 
 
-def test_fewer_seeds_find_less() -> None:
-    shares = [
-        found_share(MEASURED_STEPS, 1.15, **{**SHIPPED, "seeds": seeds}) for seeds in (3, 8, 16)
-    ]
-    assert shares == sorted(shares)
-    assert shares[0] < 0.2
-
-
 def estimates(course: list[tuple[float, int, float]]) -> list[float | None]:
     """What is left of ten trials at each moment: seconds, ended trials, share of one at work."""
     clock = iter([0.0, *(moment for moment, _, _ in course)])

@@ -29,8 +29,20 @@ from aimbot_lab.tracking.run_folder import (
 ME = this_process("token", None)
 
 
-def test_a_running_process_is_not_gone():
-    assert not ME.is_gone()
+@pytest.mark.parametrize(
+    ("changes", "is_gone"),
+    [
+        ({}, False),
+        ({"started": ME.started - 100}, True),  # another process under the same number
+        ({"boot": "another", "pid_namespace": None}, True),  # as an older version wrote it
+        ({"boot": "another"}, False),  # a machine of the same name
+        ({"pid": 2**22 + 1}, True),
+        ({"pid": 2**22 + 1, "pid_namespace": "pid:[1]"}, False),
+        ({"host": "another", "boot": "another", "pid": 1}, False),
+    ],
+)
+def test_a_process_is_gone_where_its_machine_knows_that(changes, is_gone):
+    assert replace(ME, **changes).is_gone() is is_gone
 
 
 def test_setting_the_clock_does_not_make_an_owner_look_dead(monkeypatch):
@@ -54,28 +66,6 @@ def test_a_killed_process_that_nobody_waited_for_is_gone():
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert owner.is_gone()
     process.communicate()
-
-
-def test_another_process_under_the_same_number_does_not_count():
-    assert replace(ME, started=ME.started - 100).is_gone()
-
-
-def test_a_machine_that_was_started_again_holds_no_old_process():
-    before_namespaces = replace(ME, pid_namespace=None)  # as an older version wrote it
-    assert replace(before_namespaces, boot="another").is_gone()
-
-
-def test_a_machine_of_the_same_name_is_not_taken_for_this_one():
-    assert not replace(ME, boot="another").is_gone()
-
-
-def test_a_process_number_says_nothing_in_another_namespace():
-    assert replace(ME, pid=2**22 + 1).is_gone()
-    assert not replace(ME, pid=2**22 + 1, pid_namespace="pid:[1]").is_gone()
-
-
-def test_other_machines_are_left_alone():
-    assert not replace(ME, host="another", boot="another", pid=1).is_gone()
 
 
 def test_an_owner_reads_back_and_is_private(tmp_path):

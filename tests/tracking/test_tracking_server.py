@@ -30,7 +30,7 @@ from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.mlflow_app import APP_NAME, EXPERIMENT_TAGS, TOKEN_VARIABLE, create_app
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import RunSummary
-from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
+from aimbot_lab.tracking.ui import page_of, ui_command
 
 FOLDER = DataFolder(Path("/data"))
 
@@ -328,21 +328,10 @@ def test_one_run_is_opened_at_its_charts():
     assert page == "/#/experiments/1/runs/a/model-metrics?workflowType=machine_learning"
 
 
-def test_several_runs_are_charted_alone_in_their_experiment():
-    page = unquote(page_of([run("a"), run("b"), run("a")]))
-    assert page.startswith("/#/experiments/1/runs?workflowType=machine_learning")
-    assert page.endswith("compareRunsMode=CHART&searchFilter=run_id IN ('a', 'b')")
-
-
 def test_runs_of_several_experiments_are_charted_together():
     page = unquote(page_of([run("a", "1"), run("b", "7")]))
     assert page.startswith('/#/compare-experiments/s?experiments=["1","7"]&workflowType=')
     assert page.endswith("searchFilter=run_id IN ('a', 'b')")
-
-
-def test_no_run_leads_to_the_experiments():
-    assert page_of([]).startswith("/#/experiments?")
-    assert page_of_experiment(run("a", "3")).startswith("/#/experiments/3/runs?")
 
 
 def test_the_page_takes_an_experiment_for_one_of_training_also_an_older_one(data_folder):
