@@ -1,12 +1,16 @@
-"""Options of algorithms, schedules, scaling, device and self-play in a file, refused in place."""
+"""Options, schedules, scaling, costs and self-play in a file, refused in place."""
 
 from pathlib import Path
 
 import pytest
 from broken_curriculum import GOOD, faults
 
+from aimbot_lab.cli.commands.run import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum, parse_curriculum, with_overrides
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.checks import UpdateCost, update_cost
 from aimbot_lab.training.settings import Cosine, Linear
 from aimbot_lab.worlds.registry import seats_in
 
@@ -242,3 +246,45 @@ def test_overrides_set_a_schedule_a_part_of_it_and_a_number_again() -> None:
 def test_a_table_whose_network_an_earlier_version_spelled_out_is_read() -> None:
     loaded = load_curriculum("gorge_table", ["train.network.scaling=ranges"])
     assert loaded.config.train.algo == "q_learning"
+
+
+@pytest.mark.parametrize(
+    ("override", "what"),
+    [
+        ("train.n_epochs=1e9", "train.n_epochs: must be at most 10000 (got 1000000000"),
+        (
+            "train.network.layers=[4096,4096,4096,4096,4096,4096,4096,4096]",
+            "train.network.layers: must have at most 33,554,432 weights between them (got 117,",
+        ),
+        (
+            "train={n_epochs: 10_000, batch_size: 1024, network: {layers: [2048, 2048]}}",
+            "train.n_epochs: is too much work: an update would take 2.1e+15 multiply-adds, must be",
+        ),
+        (
+            "train.reward_scale=1e30",
+            "train.reward_scale: times the largest of env.rewards, 999, must be at most 1e+12, as",
+        ),
+        ("env.time_limit=1e-300", "env.time_limit: must be at least 0.0001 (got 1e-300)"),
+    ],
+)
+def test_what_no_update_could_compute_is_refused(override: str, what: str) -> None:
+    (line,) = faults(GOOD, override)
+    assert line.startswith(f"--set {override}: {what}")
+
+
+def cost_of(config: CurriculumFile) -> UpdateCost:
+    return update_cost(config.train, config.learned_env)
+
+
+def test_the_plan_says_what_an_update_costs() -> None:
+    Path("c.yaml").write_text(GOOD, encoding="utf-8")
+    cheap = load_curriculum("c.yaml")
+    dear = load_curriculum("c.yaml", ["train.network.layers=[2048,2048]", "train.n_epochs=100"])
+    assert not cost_of(cheap.config).costly
+    assert cost_of(dear.config).costly
+    text = " ".join("\n".join(plan_text(plan_curriculum(dear), 80)).split())
+    assert "an update takes some 2.1e+13 multiply-adds, about" in text
+    assert (
+        plan_curriculum(cheap).as_json()["update_multiply_adds"]
+        == cost_of(cheap.config).multiply_adds
+    )

@@ -46,7 +46,6 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
         },
     },
     "qrdqn, running statistics": {"algo": "qrdqn", "network": RUNNING, "reward_scale": "running"},
-    "hybrid_ppo, all switches": EVERYTHING,
     "hybrid_ppo, memory and all": {
         **EVERYTHING,
         "target": "attention",
@@ -156,7 +155,7 @@ def test_from_its_last_rollout_a_training_reaches_its_goal_as_the_unbroken_one()
 @pytest.mark.parametrize("part", ["env", "progress", "model", "random", "report"])
 def test_every_part_of_a_checkpoint_is_needed(part: str) -> None:
     # The kernels draw by row and step; the global generators are torch's.
-    name = "ppo" if part == "random" else "hybrid_ppo, all switches"
+    name = "ppo" if part == "random" else "hybrid_ppo, memory in kernels"
     ended, keeper = unbroken(name)
     early, late = (unpack(keeper.checkpoints[index].state) for index in (1, -2))
     training = Training(variant(name))
