@@ -6,15 +6,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
-from sweep_files import PLANTED, changed, loaded, write_sweep
+from sweep_files import PLANTED, changed, loaded
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.coordinator import join_parent
-from aimbot_lab.sweep.document import load_sweep
+from aimbot_lab.sweep.document import LoadedSweep
 from aimbot_lab.sweep.record import SweepRecord, begin, load
 from aimbot_lab.sweep.report import report
 from aimbot_lab.sweep.storage import (
@@ -44,6 +45,11 @@ def record(storage: Storage) -> SweepRecord:
 @pytest.fixture
 def queue(record: SweepRecord) -> TrialQueue:
     return record.search_queue()
+
+
+def with_options(**given: Any) -> LoadedSweep:
+    sweep = loaded(PLANTED)
+    return replace(sweep, config=replace(sweep.config, **given))
 
 
 def me(token: str = "me") -> Owner:
@@ -153,9 +159,9 @@ def test_a_trial_that_kills_its_workers_fails_in_the_end(queue: TrialQueue) -> N
 
 
 def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(
-    tmp_path: Path, storage: Storage, record: SweepRecord
+    storage: Storage, record: SweepRecord
 ) -> None:
-    same = load_sweep(write_sweep(tmp_path, PLANTED), {"trials": 9, "workers": 1})
+    same = with_options(trials=9, workers=1)
     with pytest.raises(ConfigurationError, match=r"0 of 8 trials ended.*--resume"):
         begin(storage, same, resume=False)
     assert begin(storage, same, resume=True).study.user_attrs["trials"] == 8
@@ -163,15 +169,15 @@ def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(
     other = changed(PLANTED, ("high: 30", "high: 31"))
     with pytest.raises(ConfigurationError, match="begun with another search: begin"):
         begin(storage, loaded(other), resume=True)
-    wider = load_sweep(write_sweep(tmp_path, PLANTED), {"parallel": 4})
+    wider = with_options(parallel=4)
     with pytest.raises(ConfigurationError, match="begun with another parallel: begin"):
         begin(storage, wider, resume=True)
 
 
 def test_fewer_trials_are_enough_where_a_resume_says_so(
-    tmp_path: Path, storage: Storage, record: SweepRecord
+    storage: Storage, record: SweepRecord
 ) -> None:
-    sweep = load_sweep(write_sweep(tmp_path, PLANTED), {"trials": 2})
+    sweep = with_options(trials=2)
     for number in range(2):
         claim = record.search_queue().take(me(str(number)))
         assert claim is not None
