@@ -71,7 +71,7 @@ def test_a_stopped_training_without_snapshots_begins_again_and_is_worth_the_same
 FREE = """
 name: free
 env: {world: gymnasium, id: CartPole-v1, num_envs: 4}
-train: {total_steps: 2048, n_steps: 64, batch_size: 64, n_epochs: 4, network: {layers: [16]}}
+train: {total_steps: 1280, n_steps: 64, batch_size: 64, n_epochs: 4, network: {layers: [16]}}
 """
 RATES = """
 name: rates

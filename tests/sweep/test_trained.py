@@ -50,7 +50,7 @@ def task_of(
 
 @pytest.fixture
 def sweep() -> LoadedSweep:
-    longer = changed(SWEEP, ("trials: 3", "trials: 3\noverrides: {train.total_steps: 2048}"))
+    longer = changed(SWEEP, ("trials: 3", "trials: 3\noverrides: {train.total_steps: 1536}"))
     return loaded(longer)
 
 
