@@ -1,8 +1,6 @@
 """Learning curves: what recorded numbers say, their means, and how they are drawn."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,7 +14,6 @@ from aimbot_lab.experiment.analysis.learning_curve import (
     Trail,
     common_steps,
     curve_chart,
-    draw_curves,
     interval_chart,
     lessons_passed,
     mean_curve,
@@ -24,7 +21,6 @@ from aimbot_lab.experiment.analysis.learning_curve import (
     trail_chart,
 )
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.tracker import MetricPoint, RunSummary
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -120,18 +116,6 @@ def test_one_seed_has_a_line_and_no_interval() -> None:
     assert found is not None
     np.testing.assert_allclose(found[1], [0.2, 0.4])
     assert np.isnan(found[2]).all()
-
-
-def test_the_axis_says_which_win_rate_is_drawn(tmp_path: Path) -> None:
-    for measure, text in (
-        (names.EVAL_WIN_RATE, "win rate in evaluation"),
-        (names.LEARNING_WIN_RATE, "win rate while learning"),
-        (names.LESSON_WIN_RATE, "win rate in the lesson"),
-    ):
-        drawn = replace(drawn_curve((0, 0.2), (4_000_000, 0.4)), measure=measure)
-        draw_curves({"one": [drawn]}, tmp_path / "curve.svg")
-        assert text in (tmp_path / "curve.svg").read_text()
-        assert "4,000,000" in (tmp_path / "curve.svg").read_text()
 
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,6 +1,5 @@
 """What the fused engine does while it collects, and which policies it takes."""
 
-import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -211,14 +210,3 @@ def test_a_saved_model_goes_on_learning(tmp_path: Any) -> None:
     np.testing.assert_array_equal(before, model.policy.state_dict()["action_net.weight"])
     loaded.learn(2 * STEPS * ROWS)
     assert not th.equal(loaded.policy.state_dict()["action_net.weight"], before)
-
-
-def test_a_copied_model_learns_by_itself() -> None:
-    model = new_model("fused", "hybrid")
-    model.learn(2 * STEPS * ROWS)
-    kept = model.policy.state_dict()["action_net.weight"].clone()
-    twin = copy.deepcopy(model)
-    assert th.equal(twin.policy.state_dict()["action_net.weight"], kept)
-    twin.learn(2 * STEPS * ROWS)
-    assert not th.equal(twin.policy.state_dict()["action_net.weight"], kept)
-    assert th.equal(model.policy.state_dict()["action_net.weight"], kept)
