@@ -1,7 +1,6 @@
 """A project with a tiny curriculum that several processes train, for tests of such trainings."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from tiny_runs import invoke_in
+from tiny_runs import COMMAND, begin_in, invoke_in
 
 from aimbot_lab.experiment.runs.run_record import CheckpointFolder
 from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
@@ -20,7 +19,6 @@ from aimbot_lab.tracking.mlflow_store import connect
 
 WAIT_S = 240
 ROLLOUTS = 10 * 2048  # steps; more than a dead process's checkpoint can be behind
-COMMAND = [sys.executable, "-m", "aimbot_lab"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "-m", "aimbot_lab"]
 CURRICULUM = """
 name: tiny
@@ -58,17 +56,7 @@ class Project:
             shutil.copy(store, self.data.database)
 
     def begin(self, *words: str, command: list[str] = COMMAND) -> "subprocess.Popen[str]":
-        """`aimbot-lab` with `words`."""
-        kept = {key: value for key, value in os.environ.items() if "AIMBOT_LAB" not in key}
-        kept.pop("MLFLOW_TRACKING_URI", None)
-        process = subprocess.Popen(
-            [*command, *words],
-            cwd=self.path,
-            env={**kept, "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = begin_in(self.path, *words, command=command)
         self.begun.append(process)
         return process
 
@@ -100,7 +88,6 @@ def document(process: "subprocess.Popen[str]", wanted: int) -> dict[str, Any]:
 
 
 def worker(process: "subprocess.Popen[str]", rank: int) -> psutil.Process:
-    """The process of that rank."""
     children = psutil.Process(process.pid).children(recursive=True)
     (found,) = (one for one in children if one.environ().get("RANK") == str(rank))
     return found
@@ -125,7 +112,6 @@ def kept(told: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty store."""
     data = DataFolder(tmp_path_factory.mktemp("store"))
     connect(data, embedded_address(data))
     return data.database
@@ -142,7 +128,6 @@ def project(tmp_path: Path, store: Path) -> Iterator[Project]:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory, store: Path) -> dict[str, Any]:
-    """The training in one process."""
     folder = Project(tmp_path_factory.mktemp("alone"), store).path
     told: dict[str, Any] = invoke_in(folder, "run", "tiny.yaml", "--json", wanted=1).document
     assert told["lessons"][0]["ended_at_step"] is not None

@@ -32,8 +32,6 @@ def of_ourselves(command: Any) -> Any:
 
 
 class Started(subprocess.Popen):  # type: ignore[type-arg]
-    """A process that the launcher starts."""
-
     def __init__(self, command: Any, **options: Any) -> None:
         super().__init__(of_ourselves(command), **options)
 

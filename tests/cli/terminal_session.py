@@ -68,7 +68,6 @@ class TerminalSession:
         self.close()
 
     def attributes(self) -> list[object]:
-        """All that the terminal is set to."""
         return termios.tcgetattr(self._keyboard)
 
     def flags(self) -> int:
@@ -83,17 +82,14 @@ class TerminalSession:
             assert self._read(1.0), f"ended without {text!r}: {self.shown[-500:]}"
 
     def press(self, keys: str) -> None:
-        """Type `keys`."""
         os.write(self._keyboard, keys.encode())
 
     def close(self) -> None:
-        """Close the terminal's window."""
         for descriptor in {self._keyboard, self._screen} - {-1}:
             os.close(descriptor)
         self._keyboard = self._screen = -1
 
     def finish(self) -> tuple[int, str]:
-        """The exit code, and what went to standard output."""
         deadline = time.monotonic() + PATIENCE
         while self._keyboard >= 0 and self.process.poll() is None:
             assert time.monotonic() < deadline, self.shown[-500:]

@@ -4,13 +4,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tiny_runs import COMMAND, begin_in
 
-COMMAND = [sys.executable, "-m", "aimbot_lab"]
 IN_BACKGROUND = ("nice", "-n", "15")  # of an endless training, beside commands that are waited for
 CURRICULUM = """
 name: endless
@@ -46,21 +45,8 @@ pytestmark = [
 ]
 
 
-def environment() -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("AIMBOT_LAB")}
-    kept.pop("MLFLOW_TRACKING_URI", None)
-    return {**kept, "OMP_NUM_THREADS": "1"}
-
-
-def begin(folder: Path, *arguments: str, inside: Sequence[str] = ()) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*inside, *COMMAND, *arguments],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def begin(folder: Path, *arguments: str, inside: Sequence[str] = ()) -> "subprocess.Popen[str]":
+    return begin_in(folder, *arguments, command=[*inside, *COMMAND])
 
 
 def call(folder: Path, *arguments: str, inside: Sequence[str] = ()) -> tuple[int, str, str]:

@@ -60,7 +60,6 @@ def test_a_league_rates_snapshots_agents_and_scripts_alike_each_time(
     assert html.count('id="trail-') == 1  # a line for the run
     assert "Ratings over steps" in html
     assert f"run {run_id[:8]}" in html
-    assert invoke(data, "league", run_id[:12], *ASKED, "--json").document == found
     kept = download_artifact(DataFolder(data), run_id, name="league/games.csv")
     assert len(kept.read_text().splitlines()) == 1 + len(names) * (len(names) - 1) // 2
 

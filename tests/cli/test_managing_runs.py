@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,9 @@ def test_a_filter_takes_what_has_all_of_it(filters: list[str], names: list[str])
     assert [run.name for run in RUNS if takes(run)] == names
 
 
-@pytest.mark.parametrize("text", ["name", "=x", "name="])
-def test_what_is_no_filter_is_told(text: str) -> None:
+def test_what_is_no_filter_is_told() -> None:
     with pytest.raises(ConfigurationError, match="must be KEY=VALUE"):
-        parse_filter(text)
+        parse_filter("name=")
 
 
 def test_runs_of_a_sweeps_trials_are_shown_where_asked_for() -> None:
@@ -206,8 +206,9 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     return data, {"sweep": sweep, "trial": trials[0], "empty": trials[1], "training": training}
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
-@pytest.mark.parametrize("kind", ["sweep", "trial"])
+@pytest.mark.parametrize(
+    ("command", "kind"), [*product(COMMANDS, ["sweep"]), (COMMANDS[0], "trial")]
+)
 def test_a_sweep_and_its_trials_name_the_trainings_below_them(
     swept: tuple[Path, dict[str, str]], tmp_path: Path, command: tuple[str, ...], kind: str
 ) -> None:

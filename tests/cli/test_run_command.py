@@ -1,13 +1,12 @@
 """`aimbot-lab run` from a file to a tracked run, as a user calls it."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from terminal_session import TerminalSession
-from tiny_runs import invoke_in
+from tiny_runs import environment, invoke_in
 
 from aimbot_lab.cli.stopping import STOPPING
 from aimbot_lab.foundation import metric_names as names
@@ -50,13 +49,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def statuses(folder: Path) -> dict[str, str]:
-    """Status of every run of the store, by its id."""
     return {run.run_id: run.status for run in list_runs(DataFolder(folder / ".aimbot-lab"))}
 
 
 @pytest.fixture(scope="module")
 def finished(folder: Path) -> dict[str, Any]:
-    """The JSON document of a run that passed all its lessons."""
     told = invoke_in(folder, "run", "tiny.yaml", "--json", "--name", "one")
     document: dict[str, Any] = told.document
     return document
@@ -64,6 +61,7 @@ def finished(folder: Path) -> dict[str, Any]:
 
 def test_the_document_tells_the_whole_run(finished: dict[str, Any]) -> None:
     assert finished["status"] == "FINISHED"
+    assert finished["resumes_at"] is None
     assert finished["seed"] == 7
     assert finished["steps"] > 0
     assert finished["steps_per_second"] == pytest.approx(
@@ -140,8 +138,9 @@ def test_compare_takes_the_mean_while_learning_from_the_evaluations(
     assert line.startswith("evaluation: {every: 500_000, episodes: 50}")
     assert "aimbot-lab compare RUN RUN" in story
     setting = ("--set", "evaluation.every=500_000", "--set", "evaluation.episodes=50")
-    other = invoke_in(folder, "run", "tiny.yaml", "--seed", "8", "--json", *setting).document
-    words = ("compare", finished["run_id"], other["run_id"], "--episodes", "4", "--json")
+    setting += ("--set", "train.total_steps=2048")
+    other = invoke_in(folder, "run", "tiny.yaml", "--seed", "8", "--json", *setting, wanted=(0, 1))
+    words = ("compare", finished["run_id"], other.document["run_id"], "--episodes", "4", "--json")
     found = invoke_in(folder, *words).document
     assert all(run["mean_win_rate"] is not None for run in found["runs"])
     (page,) = (folder / ".aimbot-lab" / "comparisons").glob("*.html")
@@ -183,10 +182,9 @@ def check_stopped(folder: Path, code: int, output: str) -> None:
 
 
 def test_ctrl_c_on_a_terminal_is_acknowledged_in_the_live_table(folder: Path) -> None:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("AIMBOT_LAB")}
-    kept = {key: kept[key] for key in kept.keys() - {"MLFLOW_TRACKING_URI", "NO_COLOR"}}
-    environment = {**kept, "OMP_NUM_THREADS": "1", "TERM": "xterm"}
-    with TerminalSession("-m", "aimbot_lab", *ENDLESS, cwd=folder, env=environment) as session:
+    given = {**environment(), "TERM": "xterm"}
+    given.pop("NO_COLOR", None)
+    with TerminalSession("-m", "aimbot_lab", *ENDLESS, cwd=folder, env=given) as session:
         flags = session.flags()
         session.read_until("episodes")
         session.press("\x03")
@@ -203,12 +201,9 @@ def test_ctrl_c_on_a_terminal_is_acknowledged_in_the_live_table(folder: Path) ->
     [
         (["missing.yaml"], "missing.yaml"),
         (["tiny.yaml", "--set", "train.total_stepz=1"], "total_steps"),
-        (["tiny.yaml", "--set", "lessons.0.completion_criteria.threshold=1.5"], "threshold"),
         (["tiny.yaml", "--seed", "-1"], "--seed"),
         (["tiny.yaml", "--data-dir", "tiny.yaml"], "is a file"),
         (["tiny.yaml", "--tracking-uri", "nonsense://x"], "nonsense"),
-        (["tiny.yaml", "--nonsense"], "--nonsense"),
-        ([], "FILE"),
     ],
 )
 def test_a_mistake_is_one_message_exit_code_2_and_no_run(
@@ -221,8 +216,11 @@ def test_a_mistake_is_one_message_exit_code_2_and_no_run(
     assert statuses(folder) == before
 
 
-def test_evaluating_what_is_not_there_is_told_in_a_line(
+def test_a_finished_run_is_not_resumed_and_one_that_is_not_there_not_evaluated(
     folder: Path, finished: dict[str, Any]
 ) -> None:
+    run_id = finished["run_id"]
+    said = invoke_in(folder, "resume", run_id, wanted=2).said.strip()
+    assert said == f"run {run_id} is finished: there is nothing left to do"
     (line,) = invoke_in(folder, "evaluate", "nothing-like-this", wanted=2).said.splitlines()
     assert "aimbot-lab runs" in line

@@ -1,6 +1,5 @@
 """`weights` and `explain` on a run that trains, is killed, and is over."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_runs import invoke_in
+from tiny_runs import environment, invoke_in
 
 PACED = Path(__file__).with_name("paced_lab.py")
 CURRICULUM = """
@@ -32,12 +31,6 @@ train:
   n_epochs: 1
   network: {layers: [8]}
 """
-
-
-def environment() -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("AIMBOT_LAB")}
-    kept.pop("MLFLOW_TRACKING_URI", None)
-    return {**kept, "OMP_NUM_THREADS": "1"}
 
 
 def document(folder: Path, *arguments: str) -> dict[str, Any]:
@@ -125,9 +118,7 @@ def test_weights_change_a_run_and_are_told_of_after_its_death(
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (("explain", "nothing"), "'nothing': no such run; aimbot-lab runs lists them"),
         (("weights", "x", "goto", "3"), "'3' is not of the form LEVEL=WEIGHT, such as 3=0.5"),
-        (("weights", "x", "goto", "--lock", "a"), "'a' is not a list of difficulties, such as 1,2"),
         (("explain", "x", "--threshold", "nan"), "must be a number"),
     ],
 )

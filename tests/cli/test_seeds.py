@@ -31,7 +31,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def two(data: Path, file: Path) -> dict[str, Any]:
-    """What `run --seeds 2` prints."""
     words = ("run", file, "--seeds", 2, "--name", "pair", "--json")
     told = invoke(data, *words, wanted=(0, 1))
     assert told.said.count("Look at it: ") == 1  # for all seeds

@@ -25,7 +25,6 @@ from struck_program import PLACES, STRIKE, STRUCK
 from aimbot_lab.experiment.runs.run_record import CheckpointFolder
 
 __all__ = ["alone", "project", "store"]  # fixtures
-
 PROGRAM = [sys.executable, str(Path(__file__).with_name("struck_program.py"))]
 KILLS = int(os.environ.get("AIMBOT_LAB_KILLS", "0"))
 RUNS = 20
@@ -34,8 +33,6 @@ LONG = "--set", "train.total_steps=327680"  # longer than any four strikes take
 
 
 class Strike(NamedTuple):
-    """What happens to one process."""
-
     rank: int
     place: str
     calls: int
@@ -150,7 +147,6 @@ def same(told: dict[str, Any], alone: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def long_alone(tmp_path_factory: pytest.TempPathFactory, store: Path) -> dict[str, Any]:
-    """The longer training in one process."""
     return Project(tmp_path_factory.mktemp("alone"), store).ended("run", "tiny.yaml", *LONG)
 
 

@@ -24,7 +24,6 @@ from tiny_runs import invoke_in, invoke_plainly
 from aimbot_lab.tracking.history import list_runs
 
 __all__ = ["alone", "project", "store"]  # fixtures
-
 CURRICULA = Path(__file__).parents[2] / "curricula"
 
 
@@ -43,9 +42,7 @@ def refused(project: Project, *words: str) -> str:
     [
         (["--processes", "5"], "there are only 4 shards"),
         (["--processes", "2", "--set", "train.algo=ppo"], "only hybrid_ppo with its fused engine"),
-        (["--processes", "2", "--set", "train.engine=torch"], "only hybrid_ppo with its fused"),
         (["--processes", "2", "--seeds", "2"], "--seeds can't be used"),
-        (["--processes", "0"], "0 is not in the range"),
         (["--processes", "2:4"], "--processes 2:4: MIN:MAX needs --on ray"),
     ],
 )

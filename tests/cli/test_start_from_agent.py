@@ -37,7 +37,6 @@ def source(data: Path, file: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def begun(data: Path, file: Path, source: dict[str, Any]) -> dict[str, Any]:
-    """The run that began with the agent of `source`."""
     document: dict[str, Any] = train(data, file, "--init-from", source["run_id"][:8])
     return document
 
@@ -143,10 +142,7 @@ def test_it_resumes_to_the_same_bits_though_the_source_is_gone(
     [
         ("train.algo=maskable_ppo", "its agent learned by ppo, this training by maskable_ppo"),
         ("train.network.layers=[8,8]", "train.network.layers is 8 there, 8 8 here"),
-        ("train.network.scaling=ranges", "train.network.scaling is running there, ranges here"),
-        ("train.aim_bins=[-1,0,1]", "train.aim_bins is "),
         ("env.rays.middle_count=7", "env.rays.middle_count is 5 there, 7 here"),
-        ("env.stacked_vectors=2", "env.stacked_vectors is 1 there, 2 here"),
         ("env.time_limit=9", "observation time_left goes from 0 to 3 there, from 0 to 9 here"),
     ],
 )
@@ -154,11 +150,9 @@ def test_an_agent_that_does_not_fit_is_refused_in_a_line_before_anything_is_crea
     data: Path, file: Path, source: dict[str, Any], change: str, reason: str
 ) -> None:
     before = len(list_runs(DataFolder(data), max_results=1000))
-    words = ("run", file, "--init-from", source["run_id"], "--set", change)
-    for more in ((), ("--dry-run",)):
-        told = invoke(data, *words, *more, wanted=2)
-        assert reason in told.said
-        assert len(told.said.splitlines()) == 1
+    told = invoke(data, "run", file, "--init-from", source["run_id"], "--set", change, wanted=2)
+    assert reason in told.said
+    assert len(told.said.splitlines()) == 1
     assert len(list_runs(DataFolder(data), max_results=1000)) == before
     assert not [path for path in (data / "runs").iterdir() if path.name.startswith("opening")]
 

@@ -1,6 +1,10 @@
 """Runs small enough for a test, by the command line in this process."""
 
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ from aimbot_lab.cli.main import cli
 from aimbot_lab.cli.view import PlainView
 from aimbot_lab.foundation.errors import LabError
 
+COMMAND = [sys.executable, "-m", "aimbot_lab"]
 CURRICULUM = """
 name: tiny
 seed: 7
@@ -40,6 +45,21 @@ def write(folder: Path, name: str = "tiny.yaml", text: str = CURRICULUM) -> Path
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def environment() -> dict[str, str]:
+    """Of a process that knows nothing of the tests."""
+    kept = {key: value for key, value in os.environ.items() if "AIMBOT_LAB" not in key}
+    kept.pop("MLFLOW_TRACKING_URI", None)
+    return {**kept, "OMP_NUM_THREADS": "1"}
+
+
+def begin_in(
+    folder: Path, *words: str, command: Sequence[str] = COMMAND
+) -> "subprocess.Popen[str]":
+    """`aimbot-lab` with `words` in a process of its own, called in `folder`."""
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*command, *words], cwd=folder, env=environment(), text=True, **piped)
 
 
 def invoke(data: Path, *words: Any, wanted: int | tuple[int, ...] = 0) -> Any:
