@@ -92,12 +92,6 @@ def test_the_shares_of_a_step_make_up_the_whole(report: dict) -> None:
         assert sum(shares.values()) == pytest.approx(1.0)
 
 
-def test_the_ratio_compares_the_same_mixed_step(report: dict) -> None:
-    compiled, plain = report["mixed_step"], report["plain_python_step"]
-    ratio = compiled["steps_per_second"] / plain["steps_per_second"]
-    assert report["ratio_to_plain_python"] == pytest.approx(ratio)
-
-
 def test_tables_go_to_stdout_and_progress_to_stderr(simulators: Measured) -> None:
     printed, said, _ = simulators
     assert re.search(r"^world +target +threads +1 +16$", printed, re.MULTILINE)
@@ -142,15 +136,8 @@ def test_self_play_stands_beside_the_hardest_target_and_its_opponents_take_a_sha
     assert [(a["rows"], a["networks"], a["threads"]) for a in (one, many)] == [(8, 1, 1), (8, 8, 1)]
     ratio = many["seconds_per_step"] / one["seconds_per_step"]
     assert many["ratio_to_one_network"] == pytest.approx(ratio)
-
-
-def test_without_json_it_is_tables(self_play: Measured) -> None:
-    for line in (
-        r"^self-play +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+ %){8} +[\d.]+$",
-        r"^attack +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+ %){8} +1\.00$",
-        r"^8 +8 +1 +[\de.-]+ +\d+\.\d\d$",
-    ):
-        assert re.search(line, self_play.printed, re.MULTILINE), line
+    line = r"^self-play +16x16 +1 +fused +[\d,.]+ +[\d,.]+( +[\d.]+ %){8} +[\d.]+$"
+    assert re.search(line, self_play.printed, re.MULTILINE)
 
 
 def test_both_learn_from_as_many_rows_with_the_same_learner() -> None:
@@ -170,9 +157,3 @@ def test_both_learn_from_as_many_rows_with_the_same_learner() -> None:
 def test_a_world_without_self_play_is_refused(world: str) -> None:
     with pytest.raises(ConfigurationError, match=f"--world {world}: .* worlds that have are duel"):
         of_self_play(world, FULL_TRAINING)
-
-
-def test_two_benchmarks_at_once_are_refused() -> None:
-    result = CliRunner().invoke(bench, ["train", "--world", "duel", "--network", "all"])
-    assert result.exit_code == 2
-    assert "give one of them" in result.output

@@ -19,39 +19,25 @@ def report() -> dict:
     return json.loads(result.stdout)
 
 
-def test_both_algorithms_are_measured_with_each_net_and_number_of_threads(report: dict) -> None:
+def test_both_algorithms_are_measured_and_their_shares_make_up_the_whole(report: dict) -> None:
     measured = [(one["name"], one["net"], one["threads"]) for one in report["variants"]]
     assert sorted(measured) == [("hybrid_ppo", "16x16", 1), ("stable-baselines3", "16x16", 1)]
-    assert all(one["steps_per_second"] > 0 for one in report["variants"])
-
-
-def test_the_shares_make_up_the_whole_and_nothing_is_left_out(report: dict) -> None:
     for variant in report["variants"]:
         assert list(variant["shares"]) == PARTS
         assert all(share > 0.0 for share in variant["shares"].values())
         assert sum(variant["shares"].values()) == pytest.approx(1.0)
-
-
-def test_the_update_is_a_part_of_the_whole_and_ours_has_its_products_beside(report: dict) -> None:
-    for variant in report["variants"]:
         share = variant["steps_per_second"] / variant["update_steps_per_second"]
         assert share == pytest.approx(variant["shares"]["update"])
     ours, theirs = report["variants"]
     assert ours["matrix_products_steps_per_second"] > ours["steps_per_second"]
     assert theirs["matrix_products_steps_per_second"] is None
-
-
-def test_the_ratio_is_of_the_best_of_each(report: dict) -> None:
-    ours, theirs = (one["steps_per_second"] for one in report["variants"])
-    assert report["ratio_to_stable_baselines3"] == {"16x16": pytest.approx(ours / theirs)}
-    assert report["two_trainings_at_once_steps_per_second"] is None
+    ratio = pytest.approx(ours["steps_per_second"] / theirs["steps_per_second"])
+    assert report["ratio_to_stable_baselines3"] == {"16x16": ratio}
 
 
 def test_the_report_says_what_it_was_measured_on(report: dict) -> None:
-    assert report["schema"] == 1
     assert report["version"] == aimbot_lab.__version__
     assert set(report["machine"]) == {"cpu", "cpu_count", "python", "numba", "numpy"}
-    assert all(report["machine"].values())
     settings = {"num_envs": 16, "n_steps": 16, "batch_size": 128, "n_epochs": 1}
     assert report["settings"] == settings
 
