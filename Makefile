@@ -25,6 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || \
 		{ echo "Python 3.11, 3.12 or 3.13 is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --upgrade pip  # an older one takes three times as long to find the rest
 	$(INSTALL) torch
 	@$(COMPILE) & $(INSTALL) --editable '.[dev]' && wait
 	-@$(COMPILE) aimbot_lab
