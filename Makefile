@@ -16,8 +16,8 @@ setup: $(READY)
 # constraints.txt pins what was tested. pip would make byte code on one core: this does on all, of torch while
 # pip installs the rest. A package may hold a file for another Python, which is passed over, and some of what is
 # installed is hardly ever imported.
-UNUSED := tests?|testing|examples|_inductor|databricks|debugpy|fontTools|gunicorn|jedi|mypyc?|networkx
-UNUSED := $(UNUSED)|onnxruntime|physics|pip|prompt_toolkit|sklearn|wcwidth
+UNUSED := tests?|testing|examples|_inductor|databricks|fontTools|gunicorn|mypyc?|networkx
+UNUSED := $(UNUSED)|onnxruntime|physics|pip|sklearn|wcwidth
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 COMPILE := $(BIN)/python -W ignore -m compileall -qq -j 0 -x '/($(UNUSED))/' $(VENV)/lib
 $(READY): pyproject.toml constraints.txt
