@@ -18,7 +18,7 @@ setup: $(READY)
 # installed is hardly ever imported.
 UNUSED := tests?|testing|examples|_inductor|databricks|fontTools|gunicorn|mypyc?|networkx
 UNUSED := $(UNUSED)|onnxruntime|physics|pip|sklearn|wcwidth
-INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
+INSTALL := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 COMPILE := $(BIN)/python -W ignore -m compileall -qq -j 0 -x '/($(UNUSED))/' $(VENV)/lib
 $(READY): pyproject.toml constraints.txt
 	@echo "making $(VENV) with $(PYTHON) (a few minutes the first time)"
