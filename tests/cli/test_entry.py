@@ -238,6 +238,14 @@ def test_what_the_store_has_not_taken_is_not_claimed(
     assert wanted in aborted(request_, tracker, monkeypatch, should_stop=interrupt)
 
 
+def test_before_there_is_a_run_an_interrupt_stays_one(
+    request_: RunRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment_run, "open_run", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_curriculum(request_, SilentObserver(), should_stop=lambda: False)
+
+
 # A command that tells of its progress and prints a document, as `run` does.
 COMMAND = """
 import ctypes, json, os, subprocess, sys

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from aimbot_lab.cli.commands.files import maps
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.gorge.generated_maps import generated_maps
 from aimbot_lab.worlds.gorge.maps import load_map, map_text
 
@@ -16,6 +17,14 @@ GENERATED = generated_maps(5, seed=2, obstacle_share=0.5, sites=3)
 
 def invoke(*arguments: str | Path) -> Result:
     return CliRunner().invoke(maps, [str(argument) for argument in arguments])
+
+
+def refusal(*arguments: str | Path) -> list[str]:
+    """The faults that end the command with exit code 2."""
+    error = invoke(*arguments).exception
+    assert isinstance(error, ConfigurationError)
+    assert error.exit_code == 2
+    return list(error.faults)
 
 
 @pytest.fixture
@@ -48,6 +57,19 @@ def test_a_list_as_json_says_what_each_map_holds(folder: Path) -> None:
         assert one["hash"] == grid.content_hash
 
 
+def test_every_fault_of_every_file_is_listed(folder: Path) -> None:
+    for number in (1, 3):
+        path = folder / f"{number}.yaml"
+        path.write_text(path.read_text(encoding="utf-8").replace("S", "."), encoding="utf-8")
+    for command in ("check", "list", "draw"):
+        lines = refusal(command, folder)
+        assert [line.split(":")[0] for line in lines] == [
+            str(folder / "1.yaml"),
+            str(folder / "3.yaml"),
+        ]
+        assert all(line.endswith("rows: must hold one S (got 0)") for line in lines)
+
+
 def test_a_sheet_shows_each_map_by_its_cells(folder: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.png"
     assert invoke("draw", folder, "-o", sheet).output == f"written to {sheet}\n"
@@ -66,3 +88,10 @@ def test_a_map_is_made_that_is_read_back_as_the_generators(tmp_path: Path) -> No
     assert (load_map(path),) == generated_maps(1, seed=7, obstacle_share=0.5, sites=4)
     text = invoke("make", "--seed", "7", "--obstacle-share", "0.5", "--sites", "4").output
     assert text == path.read_text(encoding="utf-8")
+
+
+def test_a_share_without_a_map_leaves_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "my.yaml"
+    line = "no solvable map with obstacle_share 0.95 in 1,000 tries"
+    assert refusal("make", "--obstacle-share", "0.95", "-o", path) == [line]
+    assert not path.exists()
