@@ -78,3 +78,14 @@ def test_a_variant_that_there_is_not_is_refused_with_those_that_there_are(stub: 
         result.exception
     )
     assert run("--leave-one-out", "--variant", "without memory").exit_code == 0
+
+
+def test_ctrl_c_shows_what_is_done_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken_off(plan: AblationPlan, say: Any) -> Iterator[Attempt]:
+        yield Attempt("bins", 1, True, steps=1000, seconds=2.0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ablation, "attempts", broken_off)
+    result = run()
+    assert result.exit_code != 0
+    assert "bins" in result.stdout

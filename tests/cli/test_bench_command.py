@@ -157,3 +157,9 @@ def test_both_learn_from_as_many_rows_with_the_same_learner() -> None:
 def test_a_world_without_self_play_is_refused(world: str) -> None:
     with pytest.raises(ConfigurationError, match=f"--world {world}: .* worlds that have are duel"):
         of_self_play(world, FULL_TRAINING)
+
+
+def test_two_benchmarks_at_once_are_refused() -> None:
+    result = CliRunner().invoke(bench, ["train", "--world", "duel", "--network", "all"])
+    assert result.exit_code == 2
+    assert "give one of them" in result.output

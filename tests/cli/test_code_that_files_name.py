@@ -15,6 +15,7 @@ import yaml
 from tiny_runs import invoke, invoke_plainly, write
 
 from aimbot_lab.cli.commands import files
+from aimbot_lab.cli.commands.record import replay
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.named_code import TRUST, UntrustedCodeError
 from aimbot_lab.panel.server.lab import Lab
@@ -368,3 +369,8 @@ def test_the_start_page_reads_curricula_and_names_their_code(project: Project) -
     assert not project.marked_by(lambda: found.extend(Curricula(project.folder).look()))
     (own,) = (one for one in found if not one.shipped)
     assert (own.code, own.faults) == ("module marking", [])
+
+
+def test_a_replay_is_played_where_its_code_is_trusted() -> None:
+    """The refusal names --trust."""
+    assert "trust" in {option.name for option in replay.params}

@@ -106,6 +106,20 @@ def test_of_several_processes_it_tells_their_shards() -> None:
 
 
 @pytest.mark.usefixtures("short_forecasts")
+def test_torchrun_s_number_of_processes_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    text = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run"]).stdout
+    assert "processes: 2, each with 8 of 16 shards" in text
+
+
+def test_more_processes_than_shards_are_refused_in_a_plan_too() -> None:
+    result = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run", "--processes", "17"])
+    assert "there are only 16 shards" in str(result.exception)
+    assert result.stdout == ""
+
+
+@pytest.mark.usefixtures("short_forecasts")
 @pytest.mark.parametrize(("samples", "warned"), [(16_384, False), (32_768, True)])
 def test_large_minibatches_are_warned_of(samples: int, warned: bool) -> None:
     arguments = ["run", str(GOTO), "--dry-run", "--json", "--set", f"train.batch_size={samples}"]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD, REFERENCE, faults, faults_of
 
+from aimbot_lab.experiment.config.yaml_reader import MAX_BYTES
+
 KEYS = (
     "name, seed, env, lessons, forgetting, evaluation, self_play, environment_parameters, train, "
     "tracking"
@@ -161,6 +163,10 @@ def test_what_is_no_curriculum_gives_its_one_line(content: bytes, line: str) -> 
 def test_a_file_that_is_not_there_gives_its_one_line(name: str) -> None:
     (line,) = faults_of(name)
     assert line.endswith((": can't be read: No such file or directory", "embedded null byte"))
+
+
+def test_a_file_without_end_is_refused() -> None:
+    assert faults("#" * (MAX_BYTES + 1)) == [f"c.yaml: is larger than {MAX_BYTES} bytes"]
 
 
 def test_a_curriculum_that_could_not_be_read_again_is_refused() -> None:

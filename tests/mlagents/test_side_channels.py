@@ -253,6 +253,16 @@ def test_results_arrive_as_stats_and_as_lines() -> None:
     assert lines.get_and_clear_received_lines() == []
 
 
+def test_lines_go_over_the_channel_that_is_set() -> None:
+    own = uuid.UUID(int=3)
+    lines, usual = StringLogChannel(own), StringLogChannel()
+    env = LabEnvironment(arena(), GOTO, side_channels=[lines, usual], log_channel=own)
+    env.reset()
+    played(env, 31)
+    assert len(lines.get_and_clear_received_lines()) == ROWS
+    assert usual.get_and_clear_received_lines() == []
+
+
 @pytest.mark.parametrize("method", list(StatsAggregationMethod))
 def test_stats_keep_how_they_are_aggregated(method: StatsAggregationMethod) -> None:
     message = OutgoingMessage()

@@ -13,7 +13,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.document import LoadedSweep
 from aimbot_lab.sweep.schedules import SearchSchedule, should_prune
 from aimbot_lab.sweep.settings import PrunerSettings
-from aimbot_lab.sweep.space import distributions, suggest, visible
+from aimbot_lab.sweep.space import distributions, suggest, view, visible
 from aimbot_lab.sweep.trial import measure, planted_rate
 from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -151,3 +151,18 @@ def test_halving_lets_the_best_third_go_on(planted: LoadedSweep) -> None:
     assert not should_prune(config, others, 5, others[0].params, {100: 0.45})
     assert should_prune(config, others, 5, others[0].params, {100: 0.35})
     assert not should_prune(config, others[:1], 1, others[0].params, {100: 0.0})  # too few to tell
+
+
+def test_what_was_given_up_counts_with_its_mean_so_far_and_what_runs_is_known(
+    planted: LoadedSweep,
+) -> None:
+    given_up = trial(planted, DEFAULTS, 0.5)
+    given_up.state = TrialState.PRUNED
+    given_up.values = None
+    given_up.user_attrs = {"mean_so_far": 0.25}
+    config = replace(planted.config, parallel=2)
+    seen = view(config, [given_up, trial(planted, DEFAULTS, None)], 2).get_trials()
+    assert [(one.state, one.value) for one in seen] == [
+        (TrialState.COMPLETE, 0.25),
+        (TrialState.RUNNING, None),
+    ]

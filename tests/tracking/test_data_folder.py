@@ -31,6 +31,12 @@ def test_the_environment_counts_before_any_folder(project, monkeypatch):
     assert locate_data_folder().root == project / "environment"
 
 
+def test_an_empty_environment_variable_is_none(project, monkeypatch):
+    (project / ".aimbot-lab").mkdir()
+    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", "")
+    assert locate_data_folder().root == project / ".aimbot-lab"
+
+
 def test_a_nearer_project_counts_before_an_existing_folder_further_up(project):
     (project / ".aimbot-lab").mkdir()
     (project / "a" / ".git").touch()

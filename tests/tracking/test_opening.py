@@ -151,6 +151,16 @@ def test_a_failure_after_the_run_was_made_leaves_no_run(data_folder, monkeypatch
     assert nothing_was_left(data_folder)
 
 
+def test_every_user_name_will_do(data_folder, monkeypatch):
+    def nameless():
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    tracker = open_run(data_folder, SETTINGS, RunDescription("nameless"))
+    assert raw_run(data_folder, tracker.run_id).data.tags["mlflow.user"] == "unknown"
+    tracker.finish("FINISHED")
+
+
 def test_variables_that_others_heed_are_said_to_have_no_effect(data_folder, monkeypatch):
     monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", "7")
     monkeypatch.setenv("MLFLOW_RUN_ID", "a1")

@@ -125,6 +125,13 @@ def test_what_is_shown_takes_no_more_than_its_share_of_the_processor(tmp_path: P
     assert 0.02 * (shown - 1) <= MAX_SHARE * taken
 
 
+def test_a_disk_that_refuses_ends_no_training(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    written = Written(tmp_path / "file" / "live")
+    written.publication.watch({"seconds": 15, "agent": True})
+    written.publication.publish(written.progress, step=7, policy=written.policy)
+
+
 CALL = 3  # of `requests`, one where each rollout begins
 STEP = (CALL - 1) * 32 * ROWS
 

@@ -116,6 +116,16 @@ def test_an_impossible_change_changes_nothing_and_says_why(
     assert "not a change of weights" in asked.answers["1"]["error"]
 
 
+def test_locks_hold_and_moves_of_one_change_hold_each_other() -> None:
+    play = Play([lesson(difficulty={})])
+    play.live.change(WeightChange("goto", ((1, 0.1),), lock=(1,)))
+    play.live.change(WeightChange("goto", ((2, 0.3), (3, 0.3))))
+    weights = play.progress.mix.weights("goto")
+    assert weights.weights == pytest.approx((0.1, 0.3, 0.3, 0.15, 0.15))
+    play.live.change(WeightChange("goto", ((1, 0.2),), unlock=(1,)))
+    assert play.progress.mix.weights("goto").weights[0] == 0.2
+
+
 def small_plan() -> TrainingPlan:
     train = TrainSettings(
         total_steps=4096,

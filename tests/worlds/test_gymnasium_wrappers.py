@@ -122,7 +122,7 @@ def test_a_parameter_of_a_lesson_reaches_a_wrapper() -> None:
     world.reset(0, buffers.observations)
     world.step(np.zeros((2, 1), np.float32), buffers)
     assert buffers.rewards.tolist() == [3.5, 3.5]
-    with pytest.raises(ConfigurationError, match=r"no number of that name.*bonus"):
+    with pytest.raises(ConfigurationError, match=r"no number of that name.*bonus.*length"):
         world.set_scenario(Scenario({"task": 1.0}, parameters={"bonuss": 1.0}))
 
 
