@@ -8,6 +8,7 @@ from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
 
 STAYING = Scenario({"stay": 1.0})
 ATTACK_BLOCK, GOTO_BLOCK = ("attack", "pair"), ("goto", "lone crate")
+MIDDLE = 9  # ray
 
 
 def edited(scenario: Scenario = STAYING, **settings) -> tuple[Stage, RowEditor]:
@@ -15,6 +16,11 @@ def edited(scenario: Scenario = STAYING, **settings) -> tuple[Stage, RowEditor]:
     stage = new_stage(scenario, 1, **{"num_envs": 1, **settings})
     stage.arena.keep_endings = True
     return stage, RowEditor(stage.arena)
+
+
+def columns(stage: Stage) -> dict[str, float]:
+    names = stage.arena.spec.observation_names
+    return dict(zip(names, stage.buffers.observations[0].tolist(), strict=True))
 
 
 def same_arrays(one: dict, other: dict) -> None:

@@ -9,7 +9,7 @@ import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.world import new_step_buffers
+from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.presets import Preset, load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
@@ -45,7 +45,7 @@ def test_an_arena_without_a_reset_neither_steps_nor_tells_masks() -> None:
     arena.step(STAND, buffers)
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.array])
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64, np.uint8, np.array])
 def test_a_seed_of_numpy_is_the_same_seed(kind) -> None:
     plain, other = (new_stage(ALL_TARGETS, 3, num_envs=4) for _ in range(2))
     other.arena.reset(kind(3), other.buffers.observations)
@@ -135,9 +135,11 @@ OPEN = Preset("open", "attack", 1, (5.0, 5.0, 4.0), (), ((5.0, 5.0),))
     ("preset", "words"),
     [
         (replace(OPEN, enemies=((5.0, 5.0),) * 7), "7 enemies"),
+        (replace(OPEN, difficulty=7), "difficulty 7"),
         (replace(OPEN, difficulty=1.0), "difficulty"),
         (replace(OPEN, target="free"), "target"),
         (replace(OPEN, fire_base=(5.0, 5.0)), "fire_base"),
+        (replace(OPEN, obstacles=((1.0, 1.0, 2.0),)), "obstacles"),
         (replace(OPEN, enemies=(("a", "b"),)), "enemies"),
         (replace(OPEN, enemies=((float("nan"), 1.0),)), "finite"),
     ],
@@ -145,6 +147,19 @@ OPEN = Preset("open", "attack", 1, (5.0, 5.0, 4.0), (), ((5.0, 5.0),))
 def test_presets_given_as_objects_obey_the_rules_too(preset: Preset, words: str) -> None:
     with pytest.raises(ConfigurationError, match=f"preset open: .*{words}"):
         Arena(ArenaSettings(num_envs=1), [preset])
+
+
+def test_the_faults_of_all_given_presets_come_at_once() -> None:
+    wrong = [replace(OPEN, name="far", difficulty=7), OPEN, replace(OPEN, name="bare", enemies=())]
+    with pytest.raises(ConfigurationError) as error:
+        Arena(ArenaSettings(num_envs=1), [*wrong, "no preset"])
+    assert [fault.split(":")[0] for fault in error.value.faults] == [
+        "preset far",
+        "preset bare",
+        "preset 'no preset'",
+    ]
+    arena = Arena(ArenaSettings(num_envs=1), [OPEN])
+    arena.set_scenario(Scenario({"attack": 1.0}, {"attack": (1.0, 0.0, 0.0, 0.0, 0.0)}))
 
 
 def test_what_is_no_scenario_is_refused(stage: Stage) -> None:

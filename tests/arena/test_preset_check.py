@@ -14,12 +14,15 @@ from aimbot_lab.worlds.arena.presets import (
     Preset,
     Walls,
     closed_chains,
+    gaps,
+    leave_grown,
     preset_faults,
     reachable,
 )
 
 Floats = npt.NDArray[np.float64]
 Box = tuple[float, float, float, float]
+
 OPEN = Preset("crafted", "goto", 3, (5.0, 5.0, 4.0), ())
 GUARDED = Preset("crafted", "attack", 3, (5.0, 5.0, 4.0), (), ((5.0, 5.0),))
 WIDE = Preset("crafted", "attack", 3, (6.5, 4.0, 7.0), (), ((6.0, 6.0),))
@@ -71,6 +74,10 @@ BROKEN = {
     "obstacle without size": (
         replace(OPEN, obstacles=((1.0, 1.0, 2.0, 1.0),)),
         "obstacle 1 (1, 1, 2, 1) has no positive size",
+    ),
+    "obstacle inside out": (
+        replace(OPEN, obstacles=((2.0, 1.0, 1.0, 2.0),)),
+        "obstacle 1 (2, 1, 1, 2) has no positive size",
     ),
     "too many obstacles": (
         replace(OPEN, obstacles=((1.0, 1.0, 2.0, 2.0),) * 13),
@@ -185,6 +192,29 @@ def test_a_slit_helps_only_where_the_agent_can_stand_behind_it() -> None:
     tight = replace(slit, obstacles=(*slit.obstacles, (3.5, 4.0, 4.5, 8.0)))
     assert preset_faults(roomy) == []
     assert len(preset_faults(tight)) == 1
+
+
+def test_other_enemies_shield_nothing() -> None:
+    enemies = ((6.0, 6.0), (4.5, 6.0))
+    slit = replace(WIDE, obstacles=cell_around(6.0, 6.0, slit=0.2), enemies=enemies)
+    assert preset_faults(slit) == []
+
+
+def test_a_line_leaves_a_grown_box_at_the_radius() -> None:
+    """Lines and boxes at random: at the place of leaving the box is 0.5 m away, then farther."""
+    rng = np.random.default_rng(5)
+    start, angle = rng.uniform(0, 10, (200, 2)), rng.uniform(0, 2 * np.pi, 200)
+    heading = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    for low in rng.uniform(2, 6, (20, 2)):
+        box = np.array([[*low, *(low + rng.uniform(0.1, 3, 2))]])
+        leave = leave_grown(start, heading, boxes=box)[:, 0]
+        met = np.isfinite(leave)
+        assert met.any()
+        at_leave = start[met] + leave[met, None] * heading[met]
+        np.testing.assert_allclose(gaps(at_leave, box)[:, 0], 0.5, atol=1e-9)
+        assert (gaps(at_leave + 0.01 * heading[met], box) > 0.5).all()
+        for step in np.arange(-15, 15, 0.1):
+            assert (gaps(start[~met] + step * heading[~met], box) >= 0.5).all()
 
 
 # Reach against a flood over a grid

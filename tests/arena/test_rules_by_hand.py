@@ -153,3 +153,8 @@ def test_an_observation_follows_the_table(tags: str) -> None:
     assert distances[18] == pytest.approx(9.0 * math.sqrt(2.0), abs=1e-5)
     assert list(coded[0]) == brick
     assert distances[0] == pytest.approx(27.0 * math.sqrt(2.0), abs=1e-4)
+
+
+def test_a_start_outside_the_floor_is_refused() -> None:
+    with pytest.raises(ValueError, match="start_position"):
+        new_stage(Scenario({"goto": 1.0}), start_position=(100.0, 3.0))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from arena_stage import new_stage
+from arena_stage import ALL_TARGETS, new_stage
 from drawn_values import ROWS, drawn, gaussian, ranges, uniform
 
 from aimbot_lab.foundation.world import Scenario
@@ -64,6 +64,15 @@ def test_a_sampler_with_a_seed_draws_the_same_whatever_the_run() -> None:
     unseeded = [drawn("move_speed", uniform(1, 9), seed, rows=50) for seed in (1, 2)]
     assert not np.array_equal(*unseeded)
     assert not np.array_equal(first, drawn("move_speed", uniform(1, 9, seed=4), rows=50))
+
+
+def test_samplers_do_not_disturb_where_things_stand() -> None:
+    plain = new_stage(ALL_TARGETS, num_envs=32)
+    sampled = new_stage(
+        Scenario(ALL_TARGETS.targets, parameters={"move_speed": uniform(4, 6)}), num_envs=32
+    )
+    np.testing.assert_array_equal(plain.arena.state.obstacles, sampled.arena.state.obstacles)
+    np.testing.assert_array_equal(plain.arena.state.enemies, sampled.arena.state.enemies)
 
 
 def shares(values: np.ndarray) -> dict[float, float]:

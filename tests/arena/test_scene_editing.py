@@ -5,13 +5,18 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from arena_stage import new_stage
-from scene_stage import ATTACK_BLOCK, GOTO_BLOCK, block, edited, same_arrays
+from arena_stage import Stage, new_stage
+from scene_stage import ATTACK_BLOCK, GOTO_BLOCK, block, columns, edited, same_arrays
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.episodes import result_line
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core.state import TARGET
 from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
+
+
+def state_preset(stage: Stage, name: str) -> int:
+    return [preset.name for preset in stage.arena.presets].index(name)
 
 
 @pytest.mark.parametrize("turns", range(4))
@@ -40,6 +45,51 @@ def test_an_ending_is_carried_on_from_once() -> None:
     editor.place_agent(0, (2.0, 2.0), yaw=math.atan2(*away))
     assert stage.repeat(0, 0, 1, 0).won.all()
     editor.carry_on(0)
+    stage.repeat(0, 0, 0, 0)
+    with pytest.raises(MisuseError, match="no ending of it in the last step"):
+        editor.carry_on(0)
+
+
+def test_an_assigned_target_is_observed_and_its_clock_begins_anew() -> None:
+    stage, editor = edited()
+    for _ in range(12):
+        stage.repeat(1, 0, 1, 0.5)
+    editor.place_block(0, (30.0, 30.0), preset=GOTO_BLOCK)
+    stage.repeat(0, 0, 0, 0)
+    editor.assign(0, "goto")
+    editor.observe(0, stage.buffers.observations)
+    seen = columns(stage)
+    assert (seen["target"], seen["time_left"], seen["gun_ready"]) == (TARGET.goto, 30.0, 1.0)
+    assert (seen["fire_base_x"], seen["fire_base_z"], seen["fire_base_diameter"]) == (30, 30, 6)
+    assert not stage.arena.state.terms.any()
+    assert not stage.arena.state.spin_turns.any()
+    editor.assign(0, "stay")
+    editor.observe(0, stage.buffers.observations)
+    seen = columns(stage)
+    assert [seen[name] for name in ("target", "fire_base_x", "fire_base_diameter")] == [
+        TARGET.stay,
+        0,
+        0,
+    ]
+
+
+def test_a_won_target_gives_a_result_and_the_floor_carries_on_in_stay() -> None:
+    stage, editor = edited()
+    block = editor.place_block(0, (2.0 + 5.5, 20.0), preset=("attack", "sentry"))
+    editor.place_enemy(0, (40.0, 40.0))
+    editor.assign(0, "attack", block=block)
+    state = stage.arena.state
+    away = state.enemies[0, 0] - state.position[0]
+    editor.place_agent(0, (2.0, 2.0), yaw=math.atan2(*away))
+    batch = stage.repeat(0, 0, 1, 0)
+    assert result_line(batch, 0).startswith("Warning|Result|Win|target=attack|difficulty=1|")
+    editor.carry_on(0)
+    state = stage.arena.state
+    assert state.target[0] == TARGET.stay
+    assert state.enemy_hits_left[0, :2].tolist() == [0, 1]
+    assert [block.preset for block in editor.record(0).blocks] == [state_preset(stage, "sentry")]
+    with pytest.raises(MisuseError, match="every enemy of block 0 is down"):
+        editor.assign(0, "attack")
     stage.repeat(0, 0, 0, 0)
     with pytest.raises(MisuseError, match="no ending of it in the last step"):
         editor.carry_on(0)

@@ -5,15 +5,48 @@ import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 
 from aimbot_lab.foundation.world import Scenario, UnitBlock
+from aimbot_lab.worlds.arena.core.state import AT
+from aimbot_lab.worlds.arena.core.step import cast_all_rays, observe_all
 from aimbot_lab.worlds.arena.settings import ObservationSettings, RaySettings
 from aimbot_lab.worlds.registry import spec_of, type_of
 
 UNITS = ObservationSettings(units=True)
+CROWD = Scenario(
+    {"free": 1.0, "attack": 1.0}, parameters={"free_enemies": 60.0, "bystanders": 20.0}
+)
 ROWS = 64
+
+
+def played(seed: int, scenario: Scenario = CROWD, **settings) -> Stage:
+    """An arena with units after some play."""
+    stage = new_stage(scenario, seed, num_envs=ROWS, observation=UNITS, **settings)
+    for actions in random_play(25, ROWS, seed=seed):
+        stage.step(actions)
+    return stage
+
+
+def observed(stage: Stage) -> np.ndarray:
+    """Observations [B, D] of the present state, rays cast anew."""
+    arena = stage.arena
+    seen = np.zeros_like(stage.buffers.observations)
+    cast_all_rays(arena.state, arena._workspaces[0].scratch, (0, ROWS))
+    observe_all(arena.state, arena._tables, seen, (0, ROWS))
+    return seen
 
 
 def block_of(stage: Stage, kind: str = "enemies") -> UnitBlock:
     return next(block for block in stage.arena.spec.units if block.kind == kind)
+
+
+def enemies_of(stage: Stage, observations: np.ndarray) -> np.ndarray:
+    """[B, 6, 5]: seen, ahead, right, share of hits left, is a target."""
+    return observations[:, block_of(stage).columns]
+
+
+def seen_by_rays(stage: Stage, row: int) -> set[int]:
+    state, rays = stage.arena.state, stage.arena.settings.rays.count
+    near = state.ray_distance[row, :rays] <= np.float32(state.parameters[row, AT.rays_range])
+    return {int(hit) for hit in state.ray_hit[row, :rays][near] if hit >= 0}
 
 
 def test_a_one_hot_target_stands_beside_the_others_columns() -> None:
@@ -36,6 +69,41 @@ def test_a_one_hot_target_stands_beside_the_others_columns() -> None:
             seen[:, first : first + 4], target[:, None] == np.array(codes)
         )
         np.testing.assert_array_equal(seen[:, others], plain.buffers.observations)
+
+
+def test_permuting_enemies_in_the_state_changes_no_observation() -> None:
+    stage = played(1)
+    state, before = stage.arena.state, observed(stage)
+    random = np.random.default_rng(0)
+    for row in range(ROWS):
+        count = int(state.enemy_count[row])
+        order = random.permutation(count)
+        for array in (state.enemies, state.enemy_hits_left, state.enemy_is_target):
+            array[row, :count] = array[row, :count][order]
+    np.testing.assert_array_equal(observed(stage), before)
+    assert (enemies_of(stage, before)[:, 5, 0] == 1.0).any()  # more than slots were in sight
+
+
+def test_moving_an_unseen_enemy_where_it_stays_unseen_changes_no_observation() -> None:
+    stage = played(2)
+    state, random, moved = stage.arena.state, np.random.default_rng(1), 0
+    for _ in range(20):
+        before, places = observed(stage), state.enemies.copy()
+        unseen = np.array([_unseen(stage, row, random) for row in range(ROWS)])
+        rows = np.arange(ROWS)
+        state.enemies[rows, unseen] = random.uniform(1.0, 46.0, (ROWS, 2))
+        after = observed(stage)
+        still = np.array([unseen[row] not in seen_by_rays(stage, row) for row in range(ROWS)])
+        np.testing.assert_array_equal(after[still], before[still])
+        moved += int(still.sum())
+        state.enemies[:] = places
+    assert moved > 400
+
+
+def _unseen(stage: Stage, row: int, random: np.random.Generator) -> int:
+    state, seen = stage.arena.state, seen_by_rays(stage, row)
+    others = [k for k in range(int(state.enemy_count[row])) if k not in seen]
+    return int(random.choice(others))
 
 
 @pytest.mark.parametrize("tags", ["label", "one_hot"])

@@ -14,6 +14,7 @@ from tiny_runs import write
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.agents.agent_files import BestAgent
 from aimbot_lab.worlds.arena.presets import SHIPPED_FILES
 
 GOOD = "name: g\nlessons:\n  - {name: a, targets: {goto: 1}}\n"
@@ -68,6 +69,12 @@ def test_the_document_has_each_fault_by_its_parts(folder: Path) -> None:
     ]
 
 
+def test_a_document_without_faults_is_exit_code_0() -> None:
+    result = check("b.yaml", "--json")
+    assert result.return_value == 0
+    assert json.loads(result.stdout) == {"schema": 1, "files": [{"file": "b.yaml", "faults": []}]}
+
+
 def test_a_sweep_is_checked_as_one(folder: Path) -> None:
     sweep = "name: s\nbase: b.yaml\nsearch:\n  env.rewards.facing: {type: float, low: 0, high: 1}\n"
     (folder / "s.yaml").write_text(sweep, encoding="utf-8")
@@ -112,6 +119,12 @@ env: {world: gymnasium, id: Pendulum-v1, num_envs: 4, win: {return_above: -200}}
 lessons: [{name: all}]
 train: {algo: ALGO, total_steps: 4096, n_steps: 64, batch_size: 128, learning_rate: 1e-3}
 """
+
+
+def test_the_best_agent_of_a_training_that_passed_all_was_in_its_last_lesson() -> None:
+    best = BestAgent()
+    best.consider((6, 0.9), {}, step=10, lesson=6)
+    assert best.about == {"step": 10, "lesson": 6, "win_rate_lower": 0.9}
 
 
 @pytest.mark.parametrize("algo", ["dqn", "hybrid_ppo"])

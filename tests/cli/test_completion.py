@@ -51,6 +51,11 @@ def test_shipped_names_and_ones_own_are_completed(here: Path) -> None:
     assert completed("sweep", "rewards", "--tri") == ["--trials"]
 
 
+def test_what_is_no_name_is_completed_as_a_file() -> None:
+    assert completed("run", "curricula/") == ["<file>"]
+    assert completed("run", "zz") == ["<file>"]
+
+
 def test_runs_are_completed_newest_first(here: Path) -> None:
     assert completed("resume", "") == ["latest"]
     assert list(here.iterdir()) == []

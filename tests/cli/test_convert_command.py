@@ -37,6 +37,12 @@ def test_it_reads_standard_input_and_writes_standard_output() -> None:
     assert "names no targets: goto is used" in result.stderr
 
 
+def test_nothing_is_written_where_it_cannot_be_converted(folder: Path) -> None:
+    result = CliRunner().invoke(cli, ["convert", "-", "-o", "c.yaml"], input="max_steps: [")
+    assert getattr(result.exception, "exit_code", None) == 2
+    assert not (folder / "c.yaml").exists()
+
+
 def test_its_targets_are_those_of_the_world_the_default_one_first() -> None:
     shown = CliRunner().invoke(cli, ["convert", "--help"]).output
     assert "--target [goto|attack|free]" in shown

@@ -97,6 +97,11 @@ def test_before_anything_polls_a_signal_ends_it_and_no_run_is_claimed() -> None:
     assert raised.value.exit_code == 130
 
 
+def test_an_abort_that_tells_of_its_run_is_passed_on() -> None:
+    with pytest.raises(AbortedError, match=r"^run 1$"), stop_on_signals(lambda _: None):
+        raise AbortedError("run 1")
+
+
 def test_nohup_is_respected() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with stop_on_signals(lambda _: None) as stop:
@@ -204,6 +209,14 @@ def test_a_training_that_is_aborted_is_closed_as_killed_and_unsaved(
 
 def test_so_is_one_while_saving(request_: RunRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     told = aborted(request_, MemoryTracker(), monkeypatch, stage="saving")
+    assert told == "aborted: run memory is closed as KILLED, its agent was not saved"
+
+
+@pytest.mark.parametrize("stage", ["training", "saving"])
+def test_so_is_one_before_the_first_step_and_one_while_saving(
+    stage: str, request_: RunRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = aborted(request_, MemoryTracker(), monkeypatch, stage=stage)
     assert told == "aborted: run memory is closed as KILLED, its agent was not saved"
 
 

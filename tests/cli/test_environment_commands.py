@@ -37,6 +37,13 @@ def test_a_world_that_counts_steps_has_its_times_in_steps(data: Path) -> None:
     assert "." in row[-1]  # a small return has its decimals
 
 
+def test_small_returns_are_shown_with_their_decimals(data: Path) -> None:
+    """A length of 10 to 40 steps is CartPole's return: its mean over ten episodes has decimals."""
+    output = invoke(data, "evaluate", "latest", "--episodes", 9, "--seed", 2).output
+    row = next(line.split() for line in output.splitlines() if line.startswith("sampled"))
+    assert "." in row[-1]
+
+
 def test_a_run_heeds_the_variables_of_mlflow_below_its_own_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +133,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("everything")
     document: Any = train(folder / "data", write(folder, text=EVERYTHING))
     return folder / "data", document["run_id"]
+
+
+def test_it_is_evaluated_from_what_it_remembers_twice_alike(run: tuple[Path, str]) -> None:
+    data, run_id = run
+    words = ("evaluate", run_id, "--episodes", 6, "--json")
+    one, other = (invoke(data, *words).document for _ in range(2))
+    assert one["players"] == other["players"]
+    assert one["players"]
 
 
 def test_its_episode_is_kept_as_a_replay_that_is_played_to_the_same_end(

@@ -21,6 +21,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact, find_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
+from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.run_hooks import SilentObserver
 
 CURRICULUM = """
@@ -101,6 +102,13 @@ def test_a_run_compared_with_itself_differs_in_nothing_and_keeps_what_was_printe
     assert page.read_text() == (data_folder.root / f"{name}.html").read_text()
 
 
+def test_one_run_alone_can_not_be_compared(run_id: str, data_folder: DataFolder) -> None:
+    words = ["compare", run_id, "--data-dir", str(data_folder.root)]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 2
+    assert "at least two runs" in result.output
+
+
 @pytest.mark.parametrize(
     ("command", "output", "reason"),
     [
@@ -114,6 +122,14 @@ def test_a_fault_of_the_command_line_is_told_before_the_run_is_looked_for(
     sources = ["no run", "no run"] if command == "compare" else ["gone.json"]
     with pytest.raises(ConfigurationError, match=reason):
         invoke(data_folder, command, *sources, "-o", output)
+
+
+@pytest.mark.parametrize("words", [("compare", "--margin"), ("record", "--speed")])
+def test_nan_is_on_no_side_of_a_bound(words: tuple[str, str]) -> None:
+    command, option = words
+    result = CliRunner().invoke(cli, [command, "a", "b", "-o", "film.gif", option, "nan"])
+    assert result.exit_code == 2
+    assert "nan is not a number" in result.output
 
 
 @pytest.mark.parametrize(
@@ -213,3 +229,10 @@ def test_a_temperature_that_an_agent_can_not_play_at_is_refused(
     assert result.exit_code == 2
     assert "must be 0 (the likeliest action) or from 0.01 to 10" in result.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_agent_is_exported_as_a_folder_that_loads(
+    data_folder: DataFolder, run_id: str, tmp_path: Path
+) -> None:
+    invoke(data_folder, "export", run_id, "-o", tmp_path / "agent")
+    assert load_agent(tmp_path / "agent").about["step"] == 1024

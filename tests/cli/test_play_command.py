@@ -106,6 +106,14 @@ def test_a_game_that_there_is_not_is_refused_in_a_line(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_no_game_can_be_saved_to_is_refused_by_the_option_that_names_it(
+    tmp_path: Path,
+) -> None:
+    missing = tmp_path / "nowhere" / "game.json"
+    told = play(*WALK, "--save", missing, wanted=2)
+    assert told.said == f"--save {missing}: there is no such folder"
+
+
 def test_wrong_commands_are_refused_with_their_line_and_nothing_is_saved(
     tmp_path: Path, way: list[str]
 ) -> None:

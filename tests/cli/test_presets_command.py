@@ -9,7 +9,9 @@ from PIL import Image
 
 from aimbot_lab.cli.commands.files import presets
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.arena.presets import load_presets
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.presets import SHIPPED_FILES, load_presets
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import files_of_key
 
 GOOD = """\
@@ -33,6 +35,7 @@ def invoke(*arguments: str | Path) -> Result:
 
 
 def refusal(*arguments: str | Path) -> list[str]:
+    """The faults that end the command with exit code 2."""
     error = invoke(*arguments).exception
     assert isinstance(error, ConfigurationError)
     assert error.exit_code == 2
@@ -83,6 +86,27 @@ def test_check_tells_every_fault_of_every_file(folder: Path) -> None:
     assert all("\n" not in fault for fault in faults)
     assert faults[0].startswith(f"{folder}/c.yaml:4:18: preset too wide: the FireBase's diameter")
     assert f"{folder}/missing.yaml:1:1: cannot be read: No such file or directory" in faults
+
+
+def test_a_folder_without_presets_is_refused(tmp_path: Path) -> None:
+    fault = f"{tmp_path}: the folder holds no *.yaml or *.yml file"
+    for command in ("list", "check", "draw"):
+        assert refusal(command, tmp_path) == [fault]
+
+
+def test_check_refuses_the_name_of_a_shipped_preset_as_the_arena_does(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD.replace("mine", "open field"), encoding="utf-8")
+    (fault,) = refusal("check", path)
+    assert fault.startswith(f"{path}:3:7: preset open field: another goto preset has this name")
+    with pytest.raises(ConfigurationError) as caught:
+        Arena(ArenaSettings(num_envs=1, presets=(str(path),)))
+    assert list(caught.value.faults) == [fault]
+
+
+def test_the_shipped_files_themselves_can_be_checked() -> None:
+    count = len(load_presets())
+    assert invoke("check", *SHIPPED_FILES).output == f"{count} presets are valid\n"
 
 
 def test_files_that_end_in_yml_count_as_well(folder: Path) -> None:

@@ -83,6 +83,11 @@ def test_record_refuses_before_it_plays(episode: Path, words: list[str], reason:
         invoke("record", episode, *words)
 
 
+def test_record_says_which_file_is_missing(episode: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"gone\.json: no such replay"):
+        invoke("record", episode, "gone.json", "-o", tmp_path / "film.gif")
+
+
 @pytest.mark.parametrize("grid", ["0x1", "2", "9x9"])
 def test_a_grid_that_is_none_is_refused(episode: Path, grid: str) -> None:
     result = CliRunner().invoke(cli, ["record", str(episode), "-o", "a.gif", "--grid", grid])

@@ -166,6 +166,12 @@ def test_a_copy_of_an_artifact_is_gone_when_the_command_has_ended(lab: Lab, tmp_
     assert list(tmp_path.iterdir()) == [tmp_path / "agent"]
 
 
+def test_an_artifact_that_is_read_again_is_one_copy(lab: Lab) -> None:
+    first, again = (lab.artifact(lab.run, "agent/last") for _ in range(2))
+    assert first == again == lab.artifact(lab.run, "agent/last/agent.json").parent
+    assert {path.name for path in first.iterdir()} == {"agent.json", "agent.safetensors"}
+
+
 @pytest.mark.campaign
 def test_self_play_on_a_server_has_its_snapshots_and_replays(server: str, tmp_path: Path) -> None:
     lab = Lab(tmp_path, server, DUEL)

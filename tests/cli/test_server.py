@@ -82,6 +82,12 @@ def test_a_signal_ends_the_waiting(number: signal.Signals) -> None:
         assert server.wait() is None
 
 
+def test_the_last_words_of_a_failure_are_kept() -> None:
+    with running_server(python(FAILS), {}) as server:
+        assert server.wait() == 3
+    assert server.last_words.splitlines() == [f"said {line}" for line in range(79, 99)]
+
+
 def call_ui(code: str, port: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
     """`aimbot-lab ui` with a server that runs `code` in the place of MLflow's."""
 

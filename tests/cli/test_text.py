@@ -17,7 +17,7 @@ from aimbot_lab.cli.commands.judging import _explained
 from aimbot_lab.cli.commands.record import _show_summary
 from aimbot_lab.cli.commands.runs import _weights_text
 from aimbot_lab.cli.options import ONE, Span, SpanType
-from aimbot_lab.cli.text import Fit, duration, shortened_number, stacked_table, table
+from aimbot_lab.cli.text import Fit, cut, duration, shortened_number, stacked_table, table
 from aimbot_lab.curriculum.reports import LessonReport
 from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, draw_curves
 from aimbot_lab.experiment.config.document import load_curriculum
@@ -78,6 +78,15 @@ def test_columns_that_do_not_fit_stand_below_beside_what_tells_rows_apart() -> N
         "ours  1        3.1 %      11 %",
         "ours  2        9 %        -",
     ]
+
+
+def test_a_table_without_rows_has_its_heads() -> None:
+    assert table(("a", "b"), []) == "a  b"
+
+
+def test_a_cut_text_is_marked() -> None:
+    assert cut("lesson", 6) == "lesson"
+    assert cut("lessons", 6) == "lesso…"
 
 
 def test_durations_read_as_clocks() -> None:
@@ -275,3 +284,10 @@ def test_a_background_process_leaves_the_terminal_alone_and_is_not_halted() -> N
         code, output = session.finish()
         assert code == 0, session.shown
     assert json.loads(output) == [[True, False], [True, False]]
+
+
+def test_where_there_is_no_terminal_nothing_happens() -> None:
+    code = "from aimbot_lab.cli.stopping import quiet_keys\n"
+    code += "with quiet_keys(2): print('inside')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("inside\n", "")

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from aimbot_lab.cli.live import LiveSweepView, LiveView
 from aimbot_lab.cli.stopping import STOPPING
-from aimbot_lab.cli.text import lesson_line, promotion_line, report_text
+from aimbot_lab.cli.text import lesson_line, promotion_line, report_text, state_line
 from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport, Measured
 from aimbot_lab.foundation.episodes import wilson
 from aimbot_lab.sweep.coordinator import SweepSnapshot
@@ -49,7 +49,7 @@ def drawn(width: int, *, name: str = "narrow ways", notices: Sequence[str] = ())
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
-@pytest.mark.parametrize("width", [30, 60, 200])
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 110, 200])
 @pytest.mark.parametrize("name", ["narrow ways", LONG_NAME])
 def test_every_line_is_a_line(width: int, name: str) -> None:
     lines = drawn(width, name=name)
@@ -76,7 +76,7 @@ def test_everything_that_matters_is_shown_whole(width: int) -> None:
     assert notice == STOPPING
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.91, 1.0, None])
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 0.91, 0.95, 1.0, None])
 def test_a_win_rates_bar_marks_the_threshold_and_has_its_colour(threshold: float | None) -> None:
     console = Console(file=io.StringIO(), width=110, force_terminal=True, color_system="truecolor")
     view = LiveView("goto", console)
@@ -153,9 +153,14 @@ def test_a_promotion_is_one_line_with_its_proof_at_every_width(name: str) -> Non
             "win rate 91.2 % [90.2, 100.0] at 80 % > 90 %,",
         ),
         (
+            {"evidence": 7.4e12, "threshold": 0.5},
+            "win rate 91.2 % [90.2, 100.0] > 50 %, evidence 1,000,000+ of",
+        ),
+        (
             {"every_cell": True},
             "win rate 91.2 % [90.2, 100.0] > 90 % (each cell), evidence 22.1 of",
         ),
+        ({"measure": "reward", "threshold": 7.5}, "reward > 7.5, evidence 22.1 of 20"),
         ({"evidence": None, "value": 0.95, "rule": "own"}, "win rate 95 % > 90 %, by rule own"),
         ({"evidence": None, "value": 0.52, "measure": "progress"}, "progress 0.52 > 0.9"),
         ({"measure": None, "evidence": None}, "win rate 91.2 % [90.2, 100.0]"),  # an older run's
@@ -259,3 +264,10 @@ def test_a_report_ends_with_what_the_confirmation_found() -> None:
     assert steps.splitlines()[-1] == "clearly better than the defaults: trial 1"
     named = replace(AGAIN, gain_lower=0.01, number=None, name="mine")
     assert "no trial" in report_text(replace(done, confirmed=[named])).splitlines()[-1]
+
+
+def test_the_state_names_the_best_with_its_interval() -> None:
+    assert state_line(SNAPSHOT) == (
+        "2 of 12 trials ended; about 2:05 left; "
+        "best so far: trial 1  0.600 [0.550, 0.650]  spin_penalty 0.5  facing 3"
+    )

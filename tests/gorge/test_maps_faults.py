@@ -125,6 +125,15 @@ def test_ways_that_are_missing_are_named_with_the_map(tmp_path: Path) -> None:
     assert faults == [f"{place}: map canyon: the end can't be reached"]
 
 
+def test_a_site_behind_the_end_cannot_be_reached(tmp_path: Path) -> None:
+    walls = [cell for cell in around(23, 55) if cell != (22, 55)] + around(22, 55)
+    text = walled([cell for cell in walls if cell not in ((22, 55), (23, 55))])
+    text = with_cell(with_cell(text, (11, 55), "."), (22, 55), "E")
+    text = with_cell(text, (21, 55), ".")
+    (fault,) = faults_of(tmp_path, text)
+    assert fault.endswith("site 7 at (23, 55) can't be reached from the start without the end")
+
+
 def test_start_and_end_are_eight_steps_apart(tmp_path: Path) -> None:
     for steps in (5, 7):
         text = with_cell(with_cell(GORGE, (11, 55), "."), (29 + steps, 9), "E")
@@ -180,6 +189,13 @@ def test_a_map_that_is_not_there_is_refused_in_one_line(entry: str) -> None:
     assert line.endswith(" (shipped: gorge)")
     assert is_seen(line)
     assert len(line) < 300
+
+
+def test_the_line_of_a_map_that_is_not_there() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_map("canyon.yaml")
+    line = "no shipped map and no file canyon.yaml (shipped: gorge)"
+    assert list(caught.value.faults) == [line]
 
 
 def test_folders_and_devices_are_refused(tmp_path: Path) -> None:

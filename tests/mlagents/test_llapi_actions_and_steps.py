@@ -31,6 +31,11 @@ def test_a_spec_knows_its_kind(spec: ActionSpec, continuous: bool, discrete: boo
     assert (spec.is_continuous(), spec.is_discrete()) == (continuous, discrete)
 
 
+def test_a_spec_reads_as_in_ml_agents() -> None:
+    assert str(HYBRID) == "Continuous: 2, Discrete: (3, 4)"
+    assert HYBRID.discrete_size == 2
+
+
 @pytest.mark.parametrize("spec", [HYBRID, ActionSpec(2, ()), ActionSpec(0, (3,))])
 def test_empty_actions_are_zeros_of_both_kinds(spec: ActionSpec) -> None:
     action = spec.empty_action(6)

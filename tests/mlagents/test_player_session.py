@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.episodes import parse_line
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.mlagents import ActionTuple, DecisionSteps, LabEnvironment, TerminalSteps
 from aimbot_lab.mlagents.exception import NotFiniteError, UnityException
@@ -151,6 +151,14 @@ def test_all_kernels_run_between_the_greeting_and_the_first_reset(
     assert calls == {"reset", "step", "action_masks"}
 
 
+def test_each_team_acts_for_itself_and_without_actions_by_zeros() -> None:
+    trainer = Trainer(Race(3, agents=2), Scenario({"right": 1.0}))
+    trainer.begin()
+    answer = trainer.step(second=ActionTuple(discrete=np.full((3, 1), 2)))
+    assert trainer.steps(answer, FIRST)[0].obs[0][:, 0].tolist() == [-1.0] * 3
+    assert trainer.steps(answer, SECOND)[0].obs[0][:, 0].tolist() == [1.0] * 3
+
+
 def test_a_reset_drops_what_runs_without_terminal_steps() -> None:
     trainer = Trainer(Race(3, agents=2), Scenario({"right": 1.0}))
     trainer.begin()
@@ -169,7 +177,7 @@ def test_parameters_that_come_with_the_reset_hold_from_the_first_episode_on() ->
     assert (trainer.steps(answer, FIRST)[0].obs[0][:, column] == 2.0).all()
 
 
-@pytest.mark.parametrize(("stats", "text"), [(True, True), (True, False)])
+@pytest.mark.parametrize(("stats", "text"), [(True, True), (True, False), (False, False)])
 def test_results_are_told_over_the_channels_that_are_wanted(stats: bool, text: bool) -> None:
     trainer = Trainer(arena(), reports=reports_over(stats=stats, log=STRING_LOG if text else None))
     trainer.begin()
@@ -194,6 +202,12 @@ def test_a_trainer_of_another_major_version_is_refused() -> None:
     Trainer(arena(1)).say(initialization=first_input("1.0.0"))
 
 
+def test_a_negative_seed_is_a_seed() -> None:
+    trainer = Trainer(arena(1))
+    trainer.say(initialization=first_input(seed=-1))
+    assert trainer.say(1).infos
+
+
 def test_actions_for_nobody_and_for_too_few_are_refused() -> None:
     trainer = Trainer(arena(2))
     trainer.begin()
@@ -206,7 +220,7 @@ def test_actions_for_nobody_and_for_too_few_are_refused() -> None:
     trainer.step()
 
 
-@pytest.mark.parametrize("data", [b"\x08", b"nonsense"])
+@pytest.mark.parametrize("data", [b"\x08", b"\x0a\xff", b"nonsense"])
 def test_bytes_that_are_no_message_are_refused(data: bytes) -> None:
     with pytest.raises(UnityException) as caught:
         PlayerSession(arena(1), GOTO).answer(data + b"\x0a\x05")
@@ -247,3 +261,8 @@ def test_a_world_that_gives_nan_is_refused() -> None:
     with pytest.raises(RuntimeError, match="observations provided by the world have NaN") as caught:
         trainer.say(1)
     assert isinstance(caught.value, NotFiniteError)
+
+
+def test_a_name_that_trainers_misread_is_refused() -> None:
+    with pytest.raises(LabError, match="behavior name"):
+        PlayerSession(arena(1), GOTO, name="A?team=0")

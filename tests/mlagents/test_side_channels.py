@@ -62,6 +62,13 @@ def test_what_is_written_is_read() -> None:
     assert read.get_raw_bytes() == message.buffer
 
 
+def test_the_bytes_of_a_message_are_those_of_the_wire() -> None:
+    message = OutgoingMessage()
+    message.write_string("ab")
+    message.write_bool(True)
+    assert message.buffer == b"\x02\x00\x00\x00ab\x01"
+
+
 def test_reading_at_the_end_gives_the_defaults() -> None:
     read = IncomingMessage(b"")
     assert (read.read_bool(True), read.read_int32(4), read.read_float32(0.5)) == (True, 4, 0.5)

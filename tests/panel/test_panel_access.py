@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from panel_server import TOKEN, Page, PanelUnderTest
+from panel_server import TOKEN, Page, PanelUnderTest, running_panel
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -265,3 +265,11 @@ def test_a_port_in_use_is_refused_with_who_has_it() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigurationError, match=r"in use \(by process \d+, .*--port"):
             listening_socket("127.0.0.1", port)
+
+
+def test_a_panel_begins_anew_at_its_port(tmp_path: Path) -> None:
+    with running_panel(tmp_path, here=tmp_path) as first, first.page() as page:
+        assert page.ask("start", "leave") == {"done": True}
+        port = first.door.port
+    with running_panel(tmp_path, here=tmp_path, port=port) as again:
+        assert again.http("/").status == 200

@@ -4,6 +4,7 @@ import math
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from panel_server import PanelUnderTest
 
@@ -41,8 +42,9 @@ def test_a_placed_block_is_won_and_stays_while_the_agent_rests() -> None:
     assert (len(test.game.view.plots), len(test.game.view.bodies)) == (1, 1)
 
 
-def test_a_script_stands_still_in_stay_and_lets_enemies_live_until_free_mode() -> None:
-    test = SceneGame(actor("greedy"))
+@pytest.mark.parametrize("script", ["greedy", "random"])
+def test_a_script_stands_still_in_stay_and_lets_enemies_live_until_free_mode(script: str) -> None:
+    test = SceneGame(actor(script))
     test.place(Placement("enemy", 0, 2.0, 8.0))  # right before it
     before = test.game.view
     for _ in range(20):
@@ -136,7 +138,7 @@ def person_plays(chosen: ChosenEpisode) -> tuple[EpisodeGame, EpisodeBatch]:
             return game, batch
 
 
-@pytest.mark.parametrize(("target", "difficulty"), [("attack", 2), ("free", 0)])
+@pytest.mark.parametrize(("target", "difficulty"), [("goto", 1), ("attack", 2), ("free", 0)])
 def test_a_person_meets_the_episode_that_another_plays_of_the_same_seed(
     target: str, difficulty: int
 ) -> None:
@@ -158,6 +160,12 @@ def test_a_played_episode_is_an_ordinary_replay(tmp_path: Path) -> None:
     assert replay.episode.line == result_line(batch, 0)
     assert replay.about["behavior_type"] == "heuristic"
     assert len(replay.episode.actions) == batch.length[0]
+
+
+def test_an_episode_that_goes_on_has_no_replay() -> None:
+    game = EpisodeGame(actor("person"), ChosenEpisode("goto", 1, seed=4))
+    with pytest.raises(MisuseError, match="has not ended"):
+        game.replay()
 
 
 def test_the_test_mode_of_the_page(panel: PanelUnderTest) -> None:
@@ -278,3 +286,11 @@ def test_a_run_is_asked_for_its_present_agent_unless_it_has_just_shown_one(tmp_p
     answer = {"step": 7, "lesson": 1}
     assert present_agent(Alive(tmp_path), seconds=60.0) == shown
     assert asked == [{"kind": "show_agent"}] * 2
+
+
+def test_what_stands_does_not_depend_on_who_acts() -> None:
+    first, second = SceneGame(actor("greedy")), SceneGame(actor("random"))
+    for test in (first, second):
+        test.place(Placement("attack 3", 0, 20.0, 30.0, turns=2))
+    assert first.game.view == second.game.view
+    np.testing.assert_array_equal(first.game.buffers.observations, second.game.buffers.observations)

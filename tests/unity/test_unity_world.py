@@ -124,6 +124,13 @@ def stepped(world: UnityWorld, buffers: StepBuffers, steps: int) -> None:
         world.step(np.ones((world.num_envs, 1), np.float32), buffers)
 
 
+def test_restarts_are_limited_in_a_period() -> None:
+    free = race_world(3, lost_after=[4, 4, 4], restarts_rate_limit_n=-1)
+    buffers = begun(free)
+    stepped(free, buffers, 13)
+    assert free.dropped_episodes == 9
+
+
 def test_an_agent_that_is_not_asked_keeps_what_it_saw() -> None:
     world = scripted_world([Told({0: 1, 1: 2}), Told({0: 3}), Told({0: 4, 1: 5}, reward=1.0)])
     buffers = begun(world, TASK)
