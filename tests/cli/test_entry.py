@@ -207,11 +207,6 @@ def test_a_training_that_is_aborted_is_closed_as_killed_and_unsaved(
     assert not any(name.startswith("agent/") for name in tracker.artifacts)
 
 
-def test_so_is_one_while_saving(request_: RunRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = aborted(request_, MemoryTracker(), monkeypatch, stage="saving")
-    assert told == "aborted: run memory is closed as KILLED, its agent was not saved"
-
-
 @pytest.mark.parametrize("stage", ["training", "saving"])
 def test_so_is_one_before_the_first_step_and_one_while_saving(
     stage: str, request_: RunRequest, monkeypatch: pytest.MonkeyPatch

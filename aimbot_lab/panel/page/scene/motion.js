@@ -3,7 +3,7 @@
 import { between, jumped } from "./between.js";
 
 const PATH_SECONDS = 10;
-const LIGHT = 400; // ms after which nothing shows any more of a shot or a hit
+const LINGER = 400; // ms after which nothing shows any more of a shot or a hit
 
 export class Motion {
   /** `seconds` between two decisions. */
@@ -40,7 +40,7 @@ export class Motion {
 
   /** Whether nothing has moved, and no shot has shown, for a while at `now` ms. */
   rests(now) {
-    return now - this.time > 1000 * this.seconds + LIGHT;
+    return now - this.time > 1000 * this.seconds + LINGER;
   }
 
   /** The view at `now` ms: on its way from the last but one to the last. */
