@@ -4,16 +4,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch as th
 from tiny_training import Sink, plan
 
+from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.models import chosen_device
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.settings import NetworkSettings
+from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
+from aimbot_lab.worlds.registry import spec_of
 
 
 @pytest.mark.parametrize(
@@ -50,6 +56,26 @@ def test_an_agent_from_another_device_is_loaded_on_the_cpu(
     loaded = load_agent(folder)
     assert loaded.train.device == "cuda"
     assert {str(weight.device) for weight in loaded.agent.policy.parameters()} == {"cpu"}
+
+
+@pytest.mark.parametrize("algo", ["ppo", "sac"])
+def test_an_agent_acts_on_the_cpu_wherever_its_policy_learns(algo: str) -> None:
+    """A policy that says of itself that it is elsewhere stands in for one on a GPU."""
+    train = ALGORITHMS[algo].settings(algo=algo, batch_size=128)
+    env = GymnasiumSettings(id="Pendulum-v1", num_envs=1)
+    lesson = Lesson(name="one", targets={"task": 1.0})
+    training = Training(TrainingPlan(1, env, (lesson,), train))
+    policy, spec = training.model.policy, spec_of(env)
+    drawn, seen = th.get_rng_state(), np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+    live = Agent(policy, spec, train)
+    assert live.policy is policy
+    likely = live.probabilities(seen)
+    policy.__class__ = type("Elsewhere", (type(policy),), {"device": th.device("cuda")})
+    copy = Agent(policy, spec, train)
+    assert type(copy.policy) is type(policy).__base__
+    assert th.equal(th.get_rng_state(), drawn)
+    for ours, theirs in zip(likely, copy.probabilities(seen), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_an_agent_plays_with_one_thread_however_it_was_trained(tmp_path: Path) -> None:

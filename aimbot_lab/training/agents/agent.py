@@ -35,6 +35,7 @@ from aimbot_lab.foundation.world import (
     columns_of,
     seats_of,
 )
+from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.registry import algorithm_of, foreign_failure
 from aimbot_lab.training.networks.network_parts import memory_shape
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
@@ -107,8 +108,20 @@ def _choices(branches: Any) -> tuple[Float64Array, ...]:
     return tuple(branch.logits.double().softmax(dim=1).cpu().numpy() for branch in branches)
 
 
+def _on_cpu(policy: BasePolicy, train: TrainSettings, spec: WorldSpec) -> BasePolicy:
+    """A copy of `policy` as it is now."""
+    with th.random.fork_rng(devices=[]):  # first weights are drawn
+        copy = new_policy(train, spec)
+    copy.load_state_dict(policy.state_dict())
+    return copy
+
+
 class Agent:
-    """A trained policy with the world's observations as input and its actions as output."""
+    """A trained policy with the world's observations as input and its actions as output.
+
+    It acts on the CPU, where `Player` keeps its random numbers apart from a training's. Of a policy
+    elsewhere it takes a copy, which does not learn on.
+    """
 
     def __init__(self, policy: BasePolicy, spec: WorldSpec, train: TrainSettings) -> None:
         algorithm = algorithm_of(train)
@@ -123,7 +136,7 @@ class Agent:
             joined=adapter.joined,
             blocks=adapter.blocks,
         )
-        self.policy = policy
+        self.policy = policy if policy.device.type == "cpu" else _on_cpu(policy, train, spec)
         self.spec = spec
         self.train, self.samples = train, algorithm.samples
         """And whether its policy has probabilities to sample from."""

@@ -52,6 +52,7 @@ export function open(place, panel, rest) {
 
   let own = null; // replays of the folder, once they are told
   let known = "";
+  let whole = false; // whether all runs are known
   let chosen = "";
   let told = null;
   let moments = [];
@@ -59,13 +60,15 @@ export function open(place, panel, rest) {
   panel.on("runs", (body) => {
     const key = body.complete + body.runs.map((run) => run.run_id + run.name).join();
     if (key === known) return;
+    const isWhole = body.complete && !whole; // from now on: no run is missing
+    whole = body.complete;
     known = key;
     const before = runs.value;
     fill(runs, el("option", { value: "" }, "this folder"), body.runs.map((run) =>
       el("option", { value: run.run_id }, run.name || run.run_id.slice(0, 8))));
     const first = !body.complete || own === null || own.length ? "" : body.runs[0]?.run_id ?? "";
     runs.value = before || rest || first;
-    if (runs.value !== before) listOf(runs.value, rest ? 0 : SOUGHT);
+    if (runs.value !== before || (isWhole && rest)) listOf(runs.value, rest ? 0 : SOUGHT);
   });
 
   /** Lists the replays of a run; where it has none, those of the first of the next few that has. */
@@ -160,7 +163,7 @@ export function open(place, panel, rest) {
   panel.whenOpen(async () => {
     own = (await panel.act("of_folder"))?.replays ?? [];
     panel.act("list");
-    if (runs.value === "") listOf("");
+    if (runs.value === "" && (whole || !rest)) listOf(""); // else a link may name a run
     if (chosen && told && moments.length < told.moments) load(chosen);
   });
   return { go(run) {
