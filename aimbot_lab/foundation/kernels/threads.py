@@ -441,11 +441,14 @@ class StepTask(NamedTuple):
         """Set the next step to write `buffers`; False where they or the tables are others."""
         if tables is not self.tables:
             return False
-        for index, known in enumerate(self.buffers):
-            if known is buffers:
-                self.queue.buffers[0] = index
-                return True
-        return False
+        first, second = self.buffers
+        if buffers is first:
+            self.queue.buffers[0] = 0
+        elif buffers is second:
+            self.queue.buffers[0] = 1
+        else:
+            return False
+        return True
 
     def begin_work(self, duty: int) -> None:
         """Set the next work to `duty` on every row."""
