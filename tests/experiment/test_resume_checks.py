@@ -86,16 +86,18 @@ def test_no_key_that_can_change_the_result_may_change(
         check_resume(run, load_curriculum(file, [key]), data_folder)
 
 
-def test_threads_of_the_simulator_and_more_steps_may_change_and_are_told(
+def test_threads_of_the_simulator_more_steps_and_the_device_may_change_and_are_told(
     data_folder: DataFolder, file: Path
 ) -> None:
     run = begun(data_folder, "a1", load_curriculum(file))
-    changed = load_curriculum(file, ["env.threads=2", "train.total_steps=2000", "name=other"])
+    given = ["env.threads=2", "train.total_steps=2000", "name=other", "train.device=auto"]
+    changed = load_curriculum(file, given)
     _, changes = check_resume(run, changed, data_folder)
     assert [str(change) for change in changes] == [
         "name: was small, is other",
         "env.threads: was 1, is 2",
         "train.total_steps: was 1000, is 2000",
+        "train.device: was cpu, is auto",
     ]
 
 

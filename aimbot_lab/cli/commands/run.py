@@ -315,12 +315,13 @@ def resume(
 ) -> int:
     """Resume RUN (its id, the beginning of it, or "latest") from its last checkpoint.
 
-    It ends as if it had never been interrupted: with the same weights to the bit, and each number
-    tracked once. Only train.total_steps, which gives it more steps, train.learning_rate,
-    train.callbacks and what can't change the result, such as env.threads, can be changed. A run
-    that passed its last lesson is refused, and so is one that a process still trains: on this
-    machine, in any container, until that process has ended; on another machine until it has not
-    renewed its lease for 60 seconds. Exit codes are those of `aimbot-lab run`.
+    It ends as if it had never been interrupted: with the same weights to the bit, unless a GPU
+    learned them, and each number tracked once. Only train.total_steps, which gives it more steps,
+    train.learning_rate, train.callbacks, train.device and what can't change the result, such as
+    env.threads, can be changed. A run that passed its last lesson is refused, and so is one that a
+    process still trains: on this machine, in any container, until that process has ended; on
+    another machine until it has not renewed its lease for 60 seconds. Exit codes are those of
+    `aimbot-lab run`.
 
     \b
     Example:

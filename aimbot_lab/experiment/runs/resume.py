@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 
 BUDGET = "train.total_steps"
+DEVICE = "train.device"  # another one rounds otherwise, but one may not be there any more
 _MISSING = "nothing"
 
 
@@ -129,7 +130,7 @@ def _refuse_if_altered(run: ResumableRun) -> None:
 
 def _may_be_made(changes: Sequence[Change], config: CurriculumFile) -> bool:
     """Whether `changes`, which led to `config`, are harmless, or such as a run is resumed for."""
-    allowed = harmless_settings(config.train) | {BUDGET, RATE}
+    allowed = harmless_settings(config.train) | {BUDGET, RATE, DEVICE}
     others = CALLBACKS, f"{RATE}."
     return all(change.key in allowed or change.key.startswith(others) for change in changes)
 
