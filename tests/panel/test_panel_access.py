@@ -267,6 +267,11 @@ def test_a_port_in_use_is_refused_with_who_has_it() -> None:
             listening_socket("127.0.0.1", port)
 
 
+def test_a_host_that_is_not_here_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"--host nowhere\.invalid --port 0: "):
+        listening_socket("nowhere.invalid", 0)
+
+
 def test_a_panel_begins_anew_at_its_port(tmp_path: Path) -> None:
     with running_panel(tmp_path, here=tmp_path) as first, first.page() as page:
         assert page.ask("start", "leave") == {"done": True}

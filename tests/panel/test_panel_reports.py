@@ -182,6 +182,34 @@ def test_the_page_proves_a_passed_lesson_and_heads_with_no_other(
         assert (rate, asked, found) == ("50.0 % [25.0, 75.0]", "–", "–")
 
 
+PROGRESS = """async ([lessons]) => {
+  const { progressView } = await import("/page/run/progress.js");
+  const view = progressView();
+  view.draw({ state: "trains", fault: "", status: {
+    step: 1, total_steps: 2, steps_per_second: null, lesson: 3, lessons, finished: false,
+    episodes: 2, window: 2, win_rate: { win_rate: 1, lower: 0.99961, upper: 1 }, threshold: 0.3,
+    min_lesson_length: 100, log_evidence: 0.3, log_bound: Math.log(20), measured: null, cells: [],
+  } });
+  const texts = (of) => [...view.node.querySelectorAll(of)].map((one) => one.textContent);
+  return [texts(".lessons li span"), texts(".words")];
+}"""
+
+
+@needs_chromium
+def test_the_live_page_says_by_what_each_lesson_was_passed(
+    panel: PanelUnderTest, browser: Browser
+) -> None:
+    with browser.page(panel) as page:
+        lessons, gauges = page.evaluate(PROGRESS, [shown(PASSED, STEPS, OLD, BEGUN)])
+    assert lessons == [
+        "passed at step 261,632: win rate > 30 %, evidence 22.1 of 20",
+        "passed at step 261,632: progress 0.5123 > 0.5",
+        "passed at step 1,800",
+        "now",
+    ]
+    assert gauges == ["100.0 % [99.9, 100.0], threshold 30 %", "1.35 of 1/α = 20"]
+
+
 RETURNS = """async ([lesson]) => {
   const [{ progressView }, { reportView }] = await Promise.all(
     [import("/page/run/progress.js"), import("/page/run/report.js")]);

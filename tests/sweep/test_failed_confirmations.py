@@ -11,6 +11,7 @@ from sweep_files import PLANTED, changed, loaded
 from aimbot_lab.cli.commands.sweep import _shown, begun
 from aimbot_lab.cli.text import report_text, status_text
 from aimbot_lab.cli.view import PlainSweepView
+from aimbot_lab.sweep import record as record_module
 from aimbot_lab.sweep.coordinator import SweepResult, SweepSnapshot, best_text
 from aimbot_lab.sweep.coordinator import note as markdown
 from aimbot_lab.sweep.document import LoadedSweep
@@ -21,6 +22,7 @@ from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.run_folder import this_process
+from aimbot_lab.version import code_hash
 
 WHY = "RuntimeError: simulator lost\x1b the connection"
 SCORE = {"seed": 1, "value": 0.5, "steps": 9, "seconds": 1.0, "episodes": 10, "wins": 5}
@@ -143,3 +145,15 @@ def test_resume_says_what_it_runs_again_and_goes_on_where_that_failed(
     assert (found.status, found.unconfirmed, found.confirm_ended) == ("done", [], 2)
     assert {one.label for one in found.confirmed} == {"0 (defaults)", "1"}
     assert _shown(SweepResult(found, True, Path("best.yaml"), None, ""), as_json=False) == 0
+
+
+def test_a_sweep_that_other_code_began_says_so_once_it_knows(
+    failed: SweepRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert failed.other_code is None
+    monkeypatch.setattr(record_module, "code_hash", lambda: "0ddc0de5")
+    assert failed.other_code is not None
+    assert f"({code_hash()}, and this is 0ddc0de5)" in failed.other_code
+    stored = {k: v for k, v in failed.study.user_attrs["sweep"].items() if k != "code"}
+    failed.study.set_user_attr("sweep", stored)
+    assert failed.other_code is None
