@@ -160,6 +160,19 @@ def test_parameters_hold_defaults_by_the_keys_of_set_at_most_a_hundred(file: Pat
     assert len(params) <= 100
 
 
+def test_parameters_hold_the_thresholds_of_the_last_lessons(tmp_path: Path) -> None:
+    lessons = "".join(
+        f"  - {{name: l{number}, targets: {{goto: 1}}, "
+        f"completion_criteria: {{threshold: 0.{number + 10}}}}}\n"
+        for number in range(40)
+    )
+    (tmp_path / "many.yaml").write_text(f"name: many\nlessons:\n{lessons}", encoding="utf-8")
+    params = described(tmp_path / "many.yaml").params
+    assert params["lessons.39.completion_criteria.threshold"] == "0.49"
+    assert params["lessons"] == "40"
+    assert len(params) <= 100
+
+
 def test_runs_that_differ_in_their_seed_alone_are_of_one_kind(file: Path) -> None:
     kinds = [
         described(file, *overrides).tags["lab.config"]
@@ -310,6 +323,10 @@ def test_the_note_gains_a_line_that_leads_to_the_film() -> None:
         "?workflowType=machine_learning): best agent, saved at step 5,000; "
         "won 0 of 2 episodes, temperature 0.5"
     )
+
+
+def test_a_film_of_the_same_name_is_replaced_and_others_stay() -> None:
+    assert note_after("a.mp4", "a.gif", "a.mp4") == note_after("a.gif", "a.mp4")
 
 
 def test_the_note_names_the_newest_films_alone() -> None:

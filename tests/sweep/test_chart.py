@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from sweep_files import PLANTED, loaded
 
 from aimbot_lab.sweep.coordinator import Chart, join_parent
 from aimbot_lab.sweep.record import SweepRecord, begin
-from aimbot_lab.sweep.report import confirmation_cost, report, search_cost
+from aimbot_lab.sweep.report import Pace, confirmation_cost, report, search_cost
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -96,3 +97,12 @@ def test_costs_are_told_before_they_are_spent(record: SweepRecord) -> None:
     told = confirmation_cost(record, report(record), workers=2)
     # 3 sets on 6 seeds, 30 s each, by two workers
     assert told == "confirming: 3 sets of values on 6 fresh seeds, 18 trainings, about 4 min"
+
+
+def test_the_time_left_of_a_confirmation_counts_its_own_trials(record: SweepRecord) -> None:
+    clock = [0.0]
+    now = replace(report(record), status="confirming", to_confirm=4, total=8, ended=8)
+    pace = Pace(lambda: clock[0])
+    assert pace.seconds_left(now, {}) is None
+    clock[0] = 10.0
+    assert pace.seconds_left(replace(now, confirm_ended=1), {("confirm", 1): 0.0}) == 30.0
