@@ -78,7 +78,7 @@ def bench_rules(plan: RulesPlan, say: Say) -> Report:
     )
     tables = (
         *(
-            Table(falsely, promoted, ("threshold", "rate", "evidence", "window")),
+            Table(falsely, promoted, ("threshold", "rate", "evidence", "last_100")),
             Table(soon, delays),
         ),
         Table(watched, [watching], ("false_reports", "bound")),
@@ -130,7 +130,7 @@ def _promotions(
         won = rng.random((len(rates), min(AT_ONCE, lessons - done))) < rates[:, None]
         evidence.append(_first(test.trace(won) >= test.log_bound))
         window.append(window_promotions(won, threshold))
-    return {"evidence": np.concatenate(evidence), "window": np.concatenate(window)}
+    return {"evidence": np.concatenate(evidence), "last_100": np.concatenate(window)}
 
 
 def window_promotions(won: Outcomes, threshold: float) -> Numbers:
@@ -178,7 +178,7 @@ def bench_ratings(plan: RatingsPlan, say: Say) -> Report:
                 )
                 held.append(np.abs(ratings.above(0) - points)[1:] <= ratings.error_above(0)[1:])
             share = float(np.mean(held))
-            coverage.append({"rung": rung, "draws": draws, "share": share})
+            coverage.append({"rating_points_apart": rung, "draws": draws, "share": share})
     for bend in plan.bends:  # 0: there is no cycle
         for draws in plan.draws[:2]:
             say(f"cycles: bent by {bend:g}, {100 * draws:.0f} % draws")
@@ -192,14 +192,15 @@ def bench_ratings(plan: RatingsPlan, say: Say) -> Report:
             for table in range(plan.cycle_tables):
                 counts = drawn_table(scores, plan.games, draws, random)
                 hits += cycle_p(counts, seed=plan.seed + table, tables=plan.drawn_tables) <= ALPHA
-            cycles.append({"bend": bend, "draws": draws, "share": (hits / plan.cycle_tables)})
+            counted = {"strength_of_cycle": bend, "draws": draws, "share": hits / plan.cycle_tables}
+            cycles.append(counted)
     covered = (
         f"95 % intervals of differences to the first player that hold: {plan.players} players, "
         f"{plan.games} games a pair, {plan.tables} tables each"
     )
     found = (
         f"Cycles found at 5 %: {plan.cycle_players} players, {plan.games} games a pair, "
-        f"{plan.cycle_tables} tables each; one three-cycle whose scores are bent by so much"
+        f"{plan.cycle_tables} tables each; of three, of that strength in their scores"
     )
     return Report(
         {"plan": asdict(plan), "coverage": coverage, "cycles": cycles},

@@ -277,7 +277,7 @@ def test_evidence_keeps_alpha_and_the_window_fails_the_same_test() -> None:
     ]
     for one in found["false_promotions"]:
         assert one["evidence"] <= most
-        assert one["window"] > 0.5
+        assert one["last_100"] > 0.5
     evidence = [one["evidence"] for one in found["delays"]]
     assert evidence == sorted(evidence[:3], reverse=True) + evidence[3:]
     assert found["watching"]["false_reports"] <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / 40)
