@@ -74,6 +74,15 @@ def test_a_map_depends_on_its_number_and_not_on_how_many_are_made() -> None:
     assert len({grid.content_hash for grid in many}) == 8
 
 
+def test_other_seeds_make_other_maps() -> None:
+    hashes = {
+        grid.content_hash
+        for seed in (0, 1, 2**32, -1)
+        for grid in generated_maps(2, seed=seed, obstacle_share=0.4, sites=10)
+    }
+    assert len(hashes) == 8
+
+
 def test_the_maps_of_a_seed_are_the_same_on_every_machine_and_in_every_version() -> None:
     maps = generated_maps(4, seed=11, obstacle_share=0.45, sites=7)
     assert tuple(grid.content_hash for grid in maps) == HASHES_OF_SEED_11

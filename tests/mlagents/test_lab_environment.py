@@ -120,6 +120,16 @@ def test_an_action_is_set_for_one_agent_alone() -> None:
     assert (given.discrete == 2).all()
 
 
+def test_rewards_that_alone_are_kept_stay_as_they_were_given() -> None:
+    env = LabEnvironment(arena(), GOTO)
+    env.reset()
+    played(env, 1)
+    kept = env.get_steps("AimbotLab?team=0")[0].reward
+    copy = kept.copy()
+    played(env, 4)
+    np.testing.assert_array_equal(kept, copy)
+
+
 def test_resets_begin_other_episodes_and_a_seed_repeats_them() -> None:
     def firsts(seed: int) -> list[np.ndarray]:
         env, seen = LabEnvironment(arena(), GOTO, seed=seed), []

@@ -119,6 +119,12 @@ def test_a_grid_shows_every_replay_to_its_end(won: Any, lost: Any, grid: Grid) -
     assert grid.panes > 1 or ends == 2  # one after another in the same place
 
 
+def test_the_end_stands_for_a_while(won: Any) -> None:
+    shown = list(grid_frames([won], Grid(), SMALL))
+    assert all((picture == shown[-1]).all() for picture in shown[-15:])
+    assert (shown[-17] != shown[-1]).any()
+
+
 def test_a_gif_has_every_picture_and_keeps_the_colours(tmp_path: Path, won: Any) -> None:
     shown = list(frames(won, SMALL))
     path = tmp_path / "won.gif"

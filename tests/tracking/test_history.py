@@ -57,6 +57,13 @@ def test_a_summary_says_how_the_run_stands(data_folder):
     assert run.seconds == (run.ended - run.started).total_seconds() >= 0
 
 
+def test_a_running_run_has_no_end(data_folder):
+    tracker = open_run(data_folder, TrackingSettings(), RunDescription("running"))
+    (run,) = list_runs(data_folder)
+    assert (run.status, run.ended, run.seconds) == ("RUNNING", None, None)
+    tracker.finish("KILLED")
+
+
 def test_without_a_store_there_are_no_runs_and_nothing_is_made(tmp_path):
     folder = DataFolder(tmp_path / "none")
     assert list_runs(folder) == []

@@ -209,6 +209,23 @@ def test_with_a_lag_an_actor_that_hangs_is_ended_and_begins_again() -> None:
     assert "begins again" in said[1]
 
 
+def test_who_hangs_is_found_though_others_answer_at_every_look() -> None:
+    group, patience = Hanging(), Patience(clock=clock_of(4.0))
+    plans = actor_plans(plan(actors=FREE))
+    for one in plans:
+        group.start(one)
+    running = FreeRunning(group, plans, FREE, ActorCounts(), patience)
+    patience.asked(1)
+    patience.answered(1)
+    patience.asked(1)
+    for _ in range(100):
+        patience.asked(0)
+        group.ask(0, "block", order(0))
+        running._pool.take(0, 99)  # makes room
+        running._look()
+    assert group.ended == [1]
+
+
 def test_in_step_an_actor_that_hangs_ends_the_run_with_a_way_on() -> None:
     supply = InStep(Hanging(), 4, ActorCounts(), Patience(clock=clock_of(1.0)))
     for one in actor_plans(plan(actors=ActorSettings(number=4))):
