@@ -81,6 +81,14 @@ def test_a_model_that_diverged_learns_again_from_sound_weights() -> None:
     assert all(value.isfinite().all() for value in model.policy.state_dict().values())
 
 
+def test_adam_without_epsilon_moves_what_has_a_gradient() -> None:
+    kwargs = {"net_arch": [7], "optimizer_kwargs": {"eps": 0.0}}
+    theirs, ours = (
+        learned(engine, "hybrid", policy_kwargs=kwargs, n_epochs=1) for engine in ("torch", "fused")
+    )
+    assert max(differences(theirs, ours)) < 1e-4
+
+
 SIZE, LENGTH = 7, 16  # with units to make lanes whole
 
 
