@@ -106,7 +106,7 @@ RUN = {
 NOT_RUN = {
     LONG: [
         *("#Start", "#Eight commands", "#Your own environment", "sweeps/README.md#Sweeps"),
-        *("bench/README.md#Free needs bins", "README.md#Develop"),
+        *("bench/README.md#Free with a continuous mouse", "README.md#Develop"),
         *("cluster/README.md#A training", "training/processes/README.md#One machine"),
         *("panel/README.md#The panel", "tracking/README.md#Resume a run"),
         *("worlds/unity/README.md#Unity builds", "mlagents/README.md#A world as a build"),
