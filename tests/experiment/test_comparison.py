@@ -18,6 +18,8 @@ from aimbot_lab.evaluation.temperature import SAMPLED
 from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest, compare_agents
 from aimbot_lab.experiment.analysis.comparison_page import (
     comparison_page,
+    difference_head,
+    lesson_rows,
     method,
     verdicts,
 )
@@ -25,6 +27,7 @@ from aimbot_lab.experiment.analysis.configurations import compare_configurations
 from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, LessonPassed
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.agents import TrackedAgent
+from aimbot_lab.experiment.runs.result import settings_that_differ
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.training.agents.agent import Agent
@@ -201,6 +204,13 @@ def test_only_cells_that_all_end_on_are_compared() -> None:
     assert found.left_out == ("goto 3", "goto 4", "goto 5")
 
 
+def test_lessons_that_one_run_lacks_are_counted_and_not_listed() -> None:
+    run, config = (one := agent("one")).run, one.config
+    more = [Lesson(name=name, targets={"goto": 1.0}) for name in ("second", "third")]
+    longer = replace(config, lessons=(*config.lessons, *more))
+    assert settings_that_differ([(run, config), (run, longer)]) == {"lessons": ("1", "3")}
+
+
 def test_runs_with_nothing_in_common_are_one_line() -> None:
     with pytest.raises(ConfigurationError, match=r"nothing in common.*goto 1.*free") as caught:
         compared([agent("one"), agent("two", targets={"free": 1.0})])
@@ -250,3 +260,20 @@ def test_the_page_stands_by_itself_and_shows_names_as_they_are(
     assert page.count("<svg ") == 2
     for words in ("still & quiet", "<only>", "goto 5", "Settings that differ", "not passed"):
         assert words in parser.text
+
+
+def test_columns_are_named_by_their_runs() -> None:
+    found = compared([agent("walker"), agent("runner")], FEW)
+    assert difference_head(found, found.runs[1])[1:3] == ("walker", "runner")
+    twice = compared([agent("walker"), agent("walker")], FEW)
+    assert difference_head(twice, twice.runs[1])[1:3] == ("walker (walker-i)",) * 2
+
+
+def test_lessons_that_one_run_lacks_are_one_row() -> None:
+    found = compared([agent("short"), agent("long")], FEW)
+    passed = [LessonPassed(f"lesson {n}", 100 * n, 1.0 * n) for n in range(1, 5)]
+    curves = LearningCurve((), tuple(passed[:1])), LearningCurve((), tuple(passed))
+    runs = [replace(run, curve=way) for run, way in zip(found.runs, curves, strict=True)]
+    rows = lesson_rows(replace(found, runs=tuple(runs)))
+    assert [row[0] for row in rows[1:]] == ["1 lesson 1", "lessons 2 to 4"]
+    assert rows[2][1:] == ("no such lessons", "3 of 3 passed, the last at 400 steps, 4 s")
