@@ -12,6 +12,12 @@ from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.presets import Preset, preset_faults
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings, RewardWeights
 
+EAST = Preset("east", "attack", 1, (5.1, 5.0, 4.2), (), ((7.2, 5.0),))
+
+
+SLANT = Preset("slant", "attack", 1, (5.1, 5.1, 5.0), (), ((6.6, 7.1), (3.6, 3.1)))
+
+
 EXTREMES = (
     {"mouse_limit": 1000.0, "mouse_factor": 10.0, "spin_window": 1000, "spin_threshold": 1e6},
     {"gun_cooldown": 3600.0, "fixed_timestep": 0.0001, "gun_range": 10_000.0},
@@ -64,3 +70,18 @@ def test_an_enemy_nearly_on_the_rim_is_a_target_wherever_the_block_stands() -> N
     assert not buffers.finished.any()
     assert (arena.state.enemy_count == 1).all()
     assert arena.state.enemy_is_target[:, 0].all()
+
+
+@pytest.mark.parametrize("preset", [EAST, SLANT, NEARLY], ids=lambda preset: preset.name)
+def test_an_enemy_on_the_rim_is_a_target_wherever_the_block_stands(preset: Preset) -> None:
+    assert preset_faults(preset) == []
+    arena = Arena(ArenaSettings(num_envs=256), (preset,))
+    arena.set_scenario(Scenario({"attack": 1.0}))
+    buffers = new_step_buffers(256, len(arena.spec.observation_names))
+    arena.reset(0, buffers.observations)
+    ended = Stage(arena, buffers).repeat(0, 0, 0, 0)
+    assert not ended
+    assert not buffers.finished.any()
+    count = len(preset.enemies)
+    assert (arena.state.enemy_count == count).all()
+    np.testing.assert_array_equal(arena.state.enemy_is_target[:, :count], True)

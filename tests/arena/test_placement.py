@@ -23,6 +23,15 @@ def beginnings(stage: Stage, count: int, names: tuple[str, ...], seed: int = 0) 
     return [np.concatenate(seen[name]) for name in names]
 
 
+def test_blocks_keep_their_gaps_wherever_the_agent_stands() -> None:
+    stage = new_stage(Scenario({"goto": 1.0}), **EVERY_DECISION)
+    position, corner = beginnings(stage, 60, ("position", "block"))
+    assert corner.min() >= 1.5
+    assert corner.max() <= 47.0 - 1.5 - 10.0
+    nearest = np.clip(position, corner, corner + 10.0)
+    assert np.hypot(*(position - nearest).T).min() >= 0.5 + 1.0
+
+
 def test_blocks_stand_in_every_place_and_turn() -> None:
     stage = new_stage(Scenario({"attack": 1.0}), **EVERY_DECISION)
     corner, turns = beginnings(stage, 60, ("block", "block_turns"))

@@ -14,6 +14,15 @@ from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.display import ArenaReplayRow
 from aimbot_lab.worlds.arena.spec import FIRED
 
+NOTHING = [True, False, False, True, False, False, True, False]
+
+
+def masks_of(stage: Stage) -> np.ndarray:
+    masks = np.zeros((ROWS, 8), np.bool_)
+    stage.arena.action_masks(masks)
+    return masks
+
+
 ROWS, HELD = 16, 10  # decisions of a second
 FIRE_BASE = slice(1, 6)  # columns: centre, diameter, whether the agent is in it
 SHOOTING = (1.0, 1.0, 1.0, 3.0)
@@ -29,6 +38,18 @@ def with_parameter(value, seed: int = 3) -> Stage:
     return new_stage(scenario, seed, num_envs=ROWS)
 
 
+def test_the_fire_base_is_seen_while_held_and_hidden_afterwards() -> None:
+    stage = recalling()
+    state = stage.arena.state
+    for decision in range(HELD + 30):
+        seen = stage.buffers.observations
+        if decision < HELD:
+            np.testing.assert_array_equal(seen[:, [1, 3, 4]], state.fire_base.astype(np.float32))
+        else:
+            assert not seen[:, FIRE_BASE].any()
+        stage.repeat(1.0, 0.0, 0.0, 0.5)
+
+
 def test_a_last_observation_hides_it_and_a_stack_shows_it_as_long_as_it_reaches() -> None:
     stage = recalling(time_limit=3.0, stacked_vectors=3)
     width = stage.buffers.observations.shape[1] // 3
@@ -41,6 +62,16 @@ def test_a_last_observation_hides_it_and_a_stack_shows_it_as_long_as_it_reaches(
     assert stage.buffers.finished.all()
     assert not stage.buffers.final_observations[:, 2 * width :][:, FIRE_BASE].any()
     assert stage.buffers.observations[:, 2 * width :][:, FIRE_BASE].any(axis=1).all()
+
+
+def test_masks_allow_nothing_while_held_and_what_they_always_do_afterwards() -> None:
+    held, free = recalling(), recalling(0.0)
+    for _ in range(HELD):
+        assert (masks_of(held) == NOTHING).all()
+        for stage in (held, free):
+            stage.repeat(0.0, 0.0, 0.0, 0.0)
+    np.testing.assert_array_equal(masks_of(held), masks_of(free))
+    assert masks_of(held)[:, 7].all()
 
 
 @pytest.mark.parametrize(("seconds", "decisions"), [(0.04, 1), (0.7, 7), (0.71, 8)])

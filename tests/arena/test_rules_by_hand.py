@@ -51,6 +51,17 @@ def test_the_gun_fires_every_third_decision() -> None:
     assert hits_by_decision(stage, 9, "target_hit") == [1, 0, 0] * 3
 
 
+def test_gun_ready_tells_when_an_attack_fires() -> None:
+    stage = free_stage()
+    stage.arena.state.enemy_hits_left[:] = 100
+    ready = [bool(stage.buffers.observations[0, 7])]
+    hits = []
+    for _ in range(8):
+        hits += hits_by_decision(stage, 1, "target_hit")
+        ready.append(bool(stage.buffers.observations[0, 7]))
+    assert [bool(hit) for hit in hits] == ready[:-1]
+
+
 @pytest.mark.parametrize(("reach", "hits"), [(9.5, 1), (9.4999, 0)])
 def test_the_gun_reaches_its_range_and_no_farther(reach: float, hits: int) -> None:
     assert hits_by_decision(free_stage(gun_range=reach), 1, "target_hit") == [hits]

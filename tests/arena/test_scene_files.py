@@ -153,6 +153,23 @@ def test_the_outline_of_the_menu_is_what_is_placed(editor: ArenaEditor) -> None:
             assert view.circle is not None
 
 
+def test_the_buttons_are_the_modes_of_the_original(editor: ArenaEditor) -> None:
+    place(editor, "enemy", 20.0, 20.0)
+    assert scene_of(editor, 0).target == "stay", "an enemy assigns nothing"
+    editor.press(0, "free")
+    assert scene_of(editor, 0).target == "free"
+    editor.press(0, "stay")
+    assert scene_of(editor, 0).target == "stay"
+    assert len(scene_of(editor, 0).enemies) == 1
+    place(editor, "goto 5", 30.0, 20.0)
+    editor.press(0, "clear")
+    assert scene_of(editor, 0)[1:4] == ((), (), "stay")
+    editor.press(0, "free")
+    assert scene_of(editor, 0).target == "stay", "without enemies"
+    with pytest.raises(MisuseError, match="there is no button"):
+        editor.press(0, "defence")
+
+
 def test_a_view_shows_what_stands_and_what_was_shot(editor: ArenaEditor) -> None:
     arena, scenes = editor.arena, type_of(ArenaSettings()).scenes
     buffers = step_buffers(arena)

@@ -32,6 +32,21 @@ def test_a_lesson_lasts_its_least_length() -> None:
     assert progress.lesson == 1
 
 
+def test_losses_do_not_promote() -> None:
+    progress = CurriculumProgress([lesson("a"), lesson("b")], DIFFICULTIES)
+    check = Game(progress).play(*[line(False)] * 500)
+    assert check is not None
+    assert check.decision == "stay"
+    assert check.statistic < check.bound == pytest.approx(np.log(20))
+
+
+def test_what_a_batch_holds_beyond_the_promotion_is_not_counted() -> None:
+    progress = CurriculumProgress([lesson("a"), lesson("b")], DIFFICULTIES)
+    Game(progress).play(*[line(True)] * 50)
+    assert progress.lesson_reports[0].episodes == 10
+    assert progress.view.episodes == 0
+
+
 @pytest.mark.parametrize("rule", ["evidence", "ml-agents"])
 def test_what_ends_before_the_next_lesson_begins_counts_for_neither(rule: str) -> None:
     criteria = {"rule": rule, "signal_smoothing": False} if rule == "ml-agents" else {}
@@ -64,6 +79,19 @@ def test_how_episodes_are_batched_changes_nothing(size: int, rate: float) -> Non
         return game.progress.state()
 
     assert state_with(size) == state_with(1)
+
+
+def test_after_a_promotion_nothing_counts_until_the_next_scenario_begins() -> None:
+    progress = CurriculumProgress([lesson("a"), lesson("b")], DIFFICULTIES)
+    game = Game(progress)
+    game.play(*[line(True)] * 10)
+    assert game.play(*[line(True)] * 10) is None
+    assert progress.view.episodes == 0
+    progress.begin_scenario(2)
+    assert game.play(*[line(True)] * 10) is None
+    game.scenario = 2
+    game.play(*[line(True)] * 5)
+    assert progress.view.episodes == 5
 
 
 def test_every_cell_must_pass_by_itself() -> None:
@@ -127,6 +155,13 @@ def test_where_no_win_rate_is_too_low_no_cell_is_blamed_and_what_lacks_is_said(
     assert progress.missing == lacks
 
 
+def test_a_cell_that_is_blamed_is_all_that_is_said() -> None:
+    progress = CurriculumProgress([lesson("a", difficulty=TWO_CELLS)], DIFFICULTIES)
+    Game(progress).play(line(False, 1), line(False, 2))
+    assert progress.held_back_by()
+    assert progress.missing == ""
+
+
 def test_cell_reports_count_the_recent_episodes_of_each_cell() -> None:
     progress = CurriculumProgress([lesson("a", difficulty=TWO_CELLS)], DIFFICULTIES)
     Game(progress).play(*[line(False, 1)] * 600, *[line(True, 2)] * 20, *[line(False, 1)] * 80)
@@ -184,6 +219,13 @@ def test_the_short_form_of_a_line_counts_where_cells_are_pooled() -> None:
     Game(progress).play("Warning|Result|Win")
     assert progress.view.episodes == 1
     assert sum(cell.episodes for cell in progress.cell_reports) == 0
+
+
+def test_the_short_form_of_a_line_is_credited_to_an_only_cell() -> None:
+    mix = lesson("a", difficulty=EASY, criteria={"scope": "every_cell"})
+    progress = CurriculumProgress([mix], DIFFICULTIES)
+    Game(progress).play("Warning|Result|Win")
+    assert progress.cell_reports[0].wins == 1
 
 
 def test_where_every_cell_must_pass_a_line_without_a_cell_is_reported() -> None:

@@ -64,6 +64,19 @@ def test_time_is_up(rule: str, outcome: list[int]) -> None:
     assert not buffers.truncated.any()
 
 
+def test_who_is_hit_sees_where_from() -> None:
+    duel, buffers = faced(10.0)
+    duel.state.seats.yaw[AWAY] = math.pi / 2  # what shoots stands to its left
+    step(duel, buffers, SHOOT, STILL)
+    at = duel.spec.observation_names.index("hit_ahead")
+    np.testing.assert_allclose(buffers.observations[AWAY, at : at + 2], [0.0, -1.0], atol=1e-6)
+    assert not buffers.observations[HOME, at : at + 2].any()
+    health = duel.spec.observation_names.index("health")
+    assert buffers.observations[AWAY, health] == np.float32(2 / 3)
+    step(duel, buffers, STILL, STILL)
+    assert not buffers.observations[AWAY, at : at + 2].any()
+
+
 def test_the_opponent_is_tagged_as_a_player_and_shown_only_where_a_ray_hits_it() -> None:
     duel, buffers = faced(10.0, observation={"units": True})
     step(duel, buffers, STILL, STILL)

@@ -96,6 +96,11 @@ def test_cells_together_weigh_by_their_episodes() -> None:
     assert (found.lower, found.upper) == wilson(4, 8)[1:]
 
 
+def test_without_a_win_there_is_no_time_to_win() -> None:
+    found = score(KnownWorld([[Episode(1, LOSE)]]))
+    assert (found.wins, found.win_rate, found.median_seconds_to_win) == (0, 0.0, None)
+
+
 def test_every_player_of_a_cell_meets_the_same_seed_and_scenario() -> None:
     world = KnownWorld([[Episode(1, WIN)]])
     cells = [Cell("goto", 1), Cell("goto", 3), Cell("free", 0)]

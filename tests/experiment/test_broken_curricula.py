@@ -198,6 +198,15 @@ def test_all_faults_of_a_file_are_listed_at_once_in_its_order() -> None:
     ]
 
 
+def test_faults_of_form_and_of_meaning_are_listed_together() -> None:
+    content = GOOD.replace("seed: 1", "seed: !x 1\nname: twice").replace("num_envs", "num_env")
+    assert [line.split(": ", 1)[0] for line in faults(content)] == [
+        "c.yaml:2:7",
+        "c.yaml:3:1",
+        "c.yaml:5:3",
+    ]
+
+
 def test_keys_of_one_mapping_that_do_not_go_together_are_each_listed() -> None:
     content = GOOD.replace("threshold: 0.9", "threshold: 1.5, signal_smoothing: true")
     assert [line.split(": ")[1].rpartition(".")[2] for line in faults(content)] == [
@@ -209,6 +218,11 @@ def test_keys_of_one_mapping_that_do_not_go_together_are_each_listed() -> None:
 def test_no_fault_follows_from_the_default_of_a_key_that_is_wrong() -> None:
     content = GOOD.replace("num_envs: 64", "num_envs: 0").replace("1024", "1000")
     assert faults(content) == ["c.yaml:4:13: env.num_envs: must be at least 1 (got 0)"]
+
+
+def test_of_an_unknown_algorithm_nothing_is_said_but_its_name() -> None:
+    (line,) = faults(GOOD.replace("batch_size: 1024", "algo: a3c\n  batch_size: 1000"))
+    assert "train.algo: must be " in line
 
 
 def test_a_byte_order_mark_takes_no_column() -> None:

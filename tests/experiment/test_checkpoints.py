@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch as th
 from broken_curriculum import GOOD
@@ -18,6 +19,7 @@ from failing_system import FailingSystem, Killed, full_disk, kill
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.run_record import GENERATIONS, MAGIC, CheckpointFolder
 from aimbot_lab.foundation.errors import LabError, RunLostError
+from aimbot_lab.training.checkpoint import pack
 from aimbot_lab.training.run_hooks import Checkpoint
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
@@ -187,6 +189,13 @@ def test_a_missing_part_is_as_bad_as_a_damaged_one(tmp_path: Path) -> None:
     assert content(tmp_path / "run") == expected(2)
 
 
+def test_without_any_that_is_whole_there_is_none(tmp_path: Path) -> None:
+    kept_until(tmp_path / "run", 3)
+    for path in (tmp_path / "run").glob("step-*"):
+        path.write_bytes(b"aimbot-lab checkpoint 1 \n{}")
+    assert content(tmp_path / "run") is None
+
+
 def test_files_of_other_kinds_are_left_alone(tmp_path: Path) -> None:
     kept_until(tmp_path / "run", 2)
     (tmp_path / "run" / "step-now.checkpoint").write_text("")
@@ -321,3 +330,20 @@ def test_a_head_that_lists_no_parts_of_this_folder_is_passed_over(
     (folder / NAME).write_bytes(signed(head.encode() + b"\nstate"))
     assert CheckpointFolder(folder, notify=told.append).newest() is None
     assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"format": 1},
+        [],
+        {"format": 1, "env": {"resets": 0, "world": {}, "rewards": {}}},
+        np.zeros(3),
+    ],
+    ids=str,
+)
+def test_a_state_of_something_else_is_refused_in_a_line(state: Any, tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="the checkpoint does not fit this training: ") as caught:
+        training(tmp_path).resume(pack(state))
+    assert "\n" not in str(caught.value)

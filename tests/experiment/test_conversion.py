@@ -56,6 +56,26 @@ def curriculum(text: str, **options: Any) -> LoadedCurriculum:
     return loaded
 
 
+def test_hyper_parameters_get_our_names() -> None:
+    config = curriculum(TRAINER).config
+    train = config.train
+    wanted = {
+        "total_steps": 2_000_000,
+        "gamma": 0.98,
+        "reward_scale": 0.5,
+        "n_epochs": 5,
+        "learning_rate": 0.0002,
+        "gae_lambda": 0.94,
+        "clip_range": 0.15,
+        "ent_coef": 0.004,
+        "n_steps": 128,
+        "batch_size": 128,
+    }
+    assert {key: getattr(train, key) for key in wanted} == wanted
+    assert train.network.layers == (256, 256, 256)
+    assert (config.name, config.seed, config.env.num_envs) == ("Walker", 12, 16)
+
+
 def test_what_the_file_leaves_out_has_ml_agents_defaults() -> None:
     config = curriculum("behaviors: {B: {trainer_type: ppo}}\n").config
     train = config.train

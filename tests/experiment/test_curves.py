@@ -87,6 +87,11 @@ def test_a_win_rate_holds_until_the_next() -> None:
     assert mean_win_rate(stairs, 20, 60) == pytest.approx((0.5 * 20 + 1.0 * 20) / 40)
 
 
+def test_a_mean_does_not_hang_on_how_often_was_reported() -> None:
+    seldom, often = curve((0, 0.2), (10, 0.8)), curve((0, 0.2), (4, 0.2), (10, 0.8), (15, 0.8))
+    assert mean_win_rate(seldom, 2, 20) == pytest.approx(mean_win_rate(often, 2, 20))
+
+
 def test_curves_share_the_steps_that_all_have() -> None:
     assert common_steps([curve((5, 0.1), (50, 0.2)), curve((10, 0.1), (90, 0.2))]) == (10, 50)
     assert common_steps([curve((5, 0.1), (50, 0.2)), curve((60, 0.1), (90, 0.2))]) is None
@@ -119,6 +124,11 @@ def test_one_seed_has_a_line_and_no_interval() -> None:
 
 
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_curves_that_share_no_steps_have_no_mean() -> None:
+    assert mean_curve([drawn_curve((0, 0.1), (1, 0.2)), drawn_curve((2, 0.1), (3, 0.2))]) is None
+    assert mean_curve([drawn_curve()]) is None
 
 
 def group(drawn: str, name: str) -> ElementTree.Element:

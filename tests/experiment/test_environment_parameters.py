@@ -188,3 +188,13 @@ def test_curricula_that_go_their_own_ways_are_refused() -> None:
     other = SECOND.replace("threshold: -3", "threshold: -2")
     (line,) = faults(ONE_LESSON + COURSE + other)
     assert "environment_parameters.move_speed: has lessons that do not end together" in line
+
+
+def test_overrides_reach_into_them() -> None:
+    Path("c.yaml").write_text(ONE_LESSON + COURSE, encoding="utf-8")
+    overrides = [
+        "environment_parameters.rewards.win=5",
+        "environment_parameters.goto_win_radius.curriculum.0.value=8",
+    ]
+    first = load_curriculum("c.yaml", overrides).config.lessons[0]
+    assert (first.parameters["rewards.win"], first.parameters["goto_win_radius"]) == (5, 8)

@@ -44,6 +44,12 @@ def test_other_keys_can_refer_to_what_was_read() -> None:
     assert config("LAB_SEED").name == "run 7"
 
 
+def test_an_override_may_read_it_too() -> None:
+    written("1")
+    overridden = load_curriculum("c.yaml", ["seed=${oc.env:LAB_SEED}"], allowed_env=["LAB_SEED"])
+    assert overridden.config.seed == 7
+
+
 @pytest.mark.parametrize(
     ("seed", "line"),
     [

@@ -9,6 +9,7 @@ from aimbot_lab.cli.commands.run import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum, parse_curriculum, with_overrides
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.plan import plan_curriculum
+from aimbot_lab.experiment.runs.result import describe_run
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.checks import UpdateCost, update_cost
 from aimbot_lab.training.settings import Cosine, Linear
@@ -189,6 +190,34 @@ SCALED = [
     (POLES, "hybrid_ppo", ("train.actors.number=2",), "running", 0.01),
     (OWN, "hybrid_ppo", (), "ranges", 0.01),
 ]
+
+
+def test_all_of_it_is_read_and_survives_being_resolved() -> None:
+    Path("c.yaml").write_text(
+        GOOD
+        + """\
+  learning_rate: {schedule: linear, start: 1e-3, end: 1e-4, end_fraction: 0.2}
+  ent_coef: {schedule: cosine, start: 0.03, end: 0}
+  reward_scale: running
+  target_kl: 0.02
+  device: auto
+  network: {scaling: running}
+"""
+    )
+    loaded = load_curriculum("c.yaml")
+    train = loaded.config.train
+    assert train.learning_rate == Linear(start=1e-3, end=1e-4, end_fraction=0.2)
+    assert train.ent_coef == Cosine(start=0.03, end=0.0)
+    assert (train.reward_scale, train.device, train.network.scaling) == (
+        "running",
+        "auto",
+        "running",
+    )
+    Path("r.yaml").write_text(loaded.resolved_text)
+    assert load_curriculum("r.yaml").config == loaded.config
+    params = describe_run(loaded, None).params
+    assert params["train.learning_rate.start"] == "0.001"
+    assert params["train.reward_scale"] == "running"
 
 
 @pytest.mark.parametrize(("text", "algo", "given", "observations", "rewards"), SCALED)

@@ -206,6 +206,12 @@ def test_what_holds_no_presets_is_refused_by_line_and_column(tmp_path: Path) -> 
     assert path_refusal(tmp_path, "itself").startswith(at + "there is no file or folder")
 
 
+def test_a_name_too_long_for_any_disk_is_refused_by_line_and_column(tmp_path: Path) -> None:
+    line = path_refusal(tmp_path, "k" * 10_000)
+    assert line.startswith("HERE/yard.yaml:2:17: env.presets.0: cannot be read: File name too long")
+    assert len(line) < 500
+
+
 def test_a_file_without_presets_is_refused_by_its_own_line_and_column(tmp_path: Path) -> None:
     (tmp_path / "huge.yaml").write_bytes(b" " * (2**20 + 1))
     (tmp_path / "passwd").write_text("root:x:0:0\n", encoding="utf-8")

@@ -9,8 +9,9 @@ from begun_runs import CURRICULUM, begun, kept_checkpoint, set_alive
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.crew import Crew
-from aimbot_lab.experiment.runs.resume import check_resume, restore
+from aimbot_lab.experiment.runs.resume import check_resume, configuration_changes, restore
 from aimbot_lab.experiment.runs.run_record import (
+    CheckpointFolder,
     configuration_hash,
     note_spent_steps,
     resumable_runs,
@@ -101,6 +102,14 @@ def test_threads_of_the_simulator_more_steps_and_the_device_may_change_and_are_t
     ]
 
 
+def test_a_lesson_more_is_a_change(file: Path, tmp_path: Path) -> None:
+    longer = tmp_path / "longer.yaml"
+    more = "lessons:\n  - {name: zero, targets: {goto: 1}, completion_criteria: {threshold: 0.1}}"
+    longer.write_text(CURRICULUM.replace("lessons:", more))
+    changes = configuration_changes(load_curriculum(file).config, load_curriculum(longer).config)
+    assert "lessons.2.name: was nothing, is two" in map(str, changes)
+
+
 def test_a_run_that_a_process_has_is_refused(data_folder: DataFolder, file: Path) -> None:
     set_alive(begun(data_folder, "a1", load_curriculum(file)))
     (run,) = resumable_runs(data_folder)
@@ -118,6 +127,25 @@ def test_spent_steps_are_refused_until_there_are_more(data_folder: DataFolder, f
         check_resume(run, run.curriculum(["train.total_steps=1005"]), data_folder)
     more = run.curriculum(["train.total_steps=1009"])
     assert check_resume(run, more, data_folder)[0].resume == run
+
+
+def test_steps_below_the_newest_checkpoint_are_refused(data_folder: DataFolder, file: Path) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file))
+    CheckpointFolder(run.folder.checkpoints).keep(Checkpoint(500, b""))
+    with pytest.raises(ConfigurationError, match="taken 500 steps already, more than"):
+        check_resume(run, run.curriculum(["train.total_steps=400"]), data_folder)
+
+
+def test_fewer_steps_than_were_taken_are_told_from_spent_ones(
+    data_folder: DataFolder, file: Path
+) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file), spent_steps=1024)
+    with pytest.raises(ConfigurationError) as raised:
+        check_resume(run, load_curriculum(file, ["train.total_steps=500"]), data_folder)
+    assert str(raised.value) == (
+        "run a1 has taken 1,024 steps already, more than train.total_steps = 500; give it more "
+        "than it has taken, for example --set train.total_steps=2048"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What a run is called and says of itself, and what it keeps of evaluations and films."""
 
 import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -105,6 +106,20 @@ def test_a_run_that_can_go_on_says_how() -> None:
     assert resume_command(RESULT, None) == ""
 
 
+def test_the_summary_shows_over_how_many_episodes_a_rate_was_taken() -> None:
+    lines = summary(RESULT, width=120).splitlines()
+    (passed,) = (line for line in lines if "open ground" in line)
+    assert passed.split("  ")[0] == "1"
+    for part in (
+        "  800  ",
+        "  win rate > 80 %  ",
+        "  22.1 of 20  ",
+        "  120  ",
+        "90.0 % [83.0, 100.0]",
+    ):
+        assert part in f"{passed}  "
+
+
 def test_the_summary_shows_the_proof_of_a_passed_lesson_at_every_width() -> None:
     for width in (60, 70, 80, 100, None):
         lines = summary(RESULT, width=width).splitlines()
@@ -112,6 +127,15 @@ def test_the_summary_shows_the_proof_of_a_passed_lesson_at_every_width() -> None
         assert "win rate > 80 %  22.1 of 20" in passed
         assert width is None or max(map(len, lines)) <= width
     assert "10,000 steps in 0:02 of training (5,000 steps/s)" in lines[1]
+
+
+def test_the_way_to_look_of_a_training_of_several_can_be_pasted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    for script in ("cli/stopping.py", "__main__.py"):
+        monkeypatch.setattr("sys.argv", [f"/lib/aimbot_lab/{script}", "run"])
+        assert view_command("sqlite:///x/mlflow.db", None) == f"{sys.executable} -m aimbot_lab ui"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,15 @@ MAPS = (GORGE, *generated_maps(6, seed=4, obstacle_share=0.5, sites=6))
 HASH = "95ba8ac8ca8001599f615ba67a949914f5e1aa6d9dc81cadbca1b088a502c5f4"
 
 
+def test_the_shipped_map_has_the_places_and_points_of_the_game_it_follows() -> None:
+    assert (GORGE.name, GORGE.start, GORGE.end) == ("gorge", (29, 9), (11, 55))
+    assert GORGE.sites.tolist() == [
+        *([19, 14], [9, 28], [9, 44], [42, 45], [32, 23]),
+        *([49, 56], [35, 58], [23, 55], [41, 33], [54, 41]),
+    ]
+    assert GORGE.points.tolist() == [50, 100, 100, 100, 50, 200, 100, 50, 100, 150]
+
+
 @pytest.mark.parametrize("grid", MAPS, ids=lambda grid: grid.name)
 def test_distances_are_those_of_a_plain_search(grid: GorgeMap) -> None:
     for target in [grid.start, *map(tuple, grid.sites.tolist()), grid.end]:

@@ -15,6 +15,7 @@ from aimbot_lab.mlagents.player import AlternatingBuffers
 from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
     EnvironmentParametersChannel,
 )
+from tests.mlagents import llapi_calls
 from tests.mlagents.llapi_worlds import GOTO, ROWS, arena, played, race, to_the_right
 
 PAGE = Path(__file__).parents[2] / "aimbot_lab" / "mlagents" / "README.md"
@@ -91,6 +92,18 @@ def test_each_agent_of_a_row_is_a_team_of_its_own() -> None:
     assert not won.interrupted.any()
 
 
+def test_an_agent_that_ended_also_decides_on_its_next_episode() -> None:
+    env = race()
+    env.reset()
+    for _ in range(3):
+        env.set_actions(FIRST, to_the_right())
+        env.step()
+    decisions, terminals = env.get_steps(FIRST)
+    assert list(terminals) == list(decisions) == list(range(ROWS))
+    assert not decisions.reward.any()
+    assert not decisions.obs[0].any()
+
+
 def test_an_episode_that_is_cut_off_is_interrupted() -> None:
     env = race()
     env.reset()
@@ -128,6 +141,24 @@ def test_rewards_that_alone_are_kept_stay_as_they_were_given() -> None:
     copy = kept.copy()
     played(env, 4)
     np.testing.assert_array_equal(kept, copy)
+
+
+def test_zero_is_the_middle_of_a_continuous_range_and_one_its_end() -> None:
+    env, world = LabEnvironment(arena(1), GOTO), arena(1)
+    env.reset()
+    start = env.get_steps("AimbotLab?team=0")[0].obs[0][0]
+    names = world.spec.observation_names
+    turned = []
+    for mouse in (0.0, 1.0, 7.0, -1.0):
+        env = LabEnvironment(arena(1), GOTO)
+        env.reset()
+        env.set_actions("AimbotLab?team=0", ActionTuple(np.array([[mouse]]), np.ones((1, 3))))
+        env.step()
+        seen = env.get_steps("AimbotLab?team=0")[0].obs[0][0]
+        turned.append(seen[names.index("sin_yaw")])
+    assert turned[0] == start[names.index("sin_yaw")]
+    assert turned[1] == turned[2] != turned[0]
+    assert turned[3] != turned[1]
 
 
 def test_resets_begin_other_episodes_and_a_seed_repeats_them() -> None:
@@ -273,9 +304,29 @@ def test_what_is_kept_stays_as_it_was_given(part: object) -> None:
         assert (array == number).all()
 
 
+def test_the_last_step_stays_while_the_next_is_written() -> None:
+    pair = buffers()
+    last = written(pair, 0)
+    for number in range(1, 9):
+        following = written(pair, number)
+        assert (last == number - 1).all()
+        last = following
+
+
 def test_the_code_of_the_page_runs(capsys) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, object] = {}
     exec(block, names)
     episodes = int(capsys.readouterr().out.split()[0])
     assert episodes >= 64
+
+
+def test_modules_have_the_names_that_they_have_in_ml_agents() -> None:
+    api = llapi_calls.interface("aimbot_lab.mlagents", "aimbot_lab.mlagents.base_env")
+    for name in (
+        *("ActionSpec", "ActionTuple", "BehaviorSpec", "DecisionSteps", "TerminalSteps"),
+        *("ObservationSpec", "DimensionProperty", "UnityActionException", "SideChannel"),
+        *("EngineConfigurationChannel", "EnvironmentParametersChannel", "StatsSideChannel"),
+        *("FloatPropertiesChannel", "RawBytesChannel", "IncomingMessage", "OutgoingMessage"),
+    ):
+        assert isinstance(getattr(api, name), type)

@@ -106,3 +106,15 @@ def test_the_time_left_of_a_confirmation_counts_its_own_trials(record: SweepReco
     assert pace.seconds_left(now, {}) is None
     clock[0] = 10.0
     assert pace.seconds_left(replace(now, confirm_ended=1), {("confirm", 1): 0.0}) == 30.0
+
+
+def test_no_time_is_left_where_the_last_trial_is_still_at_work(record: SweepRecord) -> None:
+    from dataclasses import replace
+
+    clock = [0.0]
+    now = replace(report(record), status="searching", total=2, ended=0)
+    pace = Pace(lambda: clock[0])
+    assert pace.seconds_left(now, {}) is None
+    clock[0] = 10.0
+    at_work = {("search", 0): 1.0, ("search", 1): 1.0}
+    assert pace.seconds_left(replace(now, ended=1), at_work) == 0.0

@@ -101,3 +101,12 @@ def test_what_comes_before_the_first_progress_does_not_count() -> None:
     before, still, first, later, last = estimates(course)
     assert (before, still) == (None, None)
     assert (first, later, last) == pytest.approx((99.0, 95.0, 80.0))
+
+
+def test_what_was_done_before_this_process_does_not_count() -> None:
+    assert estimates([(5.0, 4, 0.0), (15.0, 5, 0.0)]) == [None, pytest.approx(50.0)]
+
+
+def test_a_trial_that_begins_again_is_no_progress() -> None:
+    course = [(1.0, 0, 0.4), (2.0, 0, 0.0), (12.0, 0, 1.0)]
+    assert estimates(course) == [None, None, pytest.approx(90.0)]

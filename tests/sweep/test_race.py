@@ -89,6 +89,13 @@ def test_who_takes_more_steps_than_the_best_by_the_margin_is_given_up_on_the_way
     assert (trainings.begun, trainings.last_look) == (1, 1600)
 
 
+def test_the_first_training_may_be_slow_where_the_second_makes_up_for_it(
+    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = run(context, Trainings(1400, 500), monkeypatch)
+    assert (queue.trials[1].state, queue.trials[1].value) == (TrialState.COMPLETE, 950.0)
+
+
 def test_a_later_training_is_stopped_by_all_steps_so_far(
     context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:

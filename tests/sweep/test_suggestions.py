@@ -95,6 +95,13 @@ def test_what_is_learned_from_does_change_it(planted: LoadedSweep) -> None:
     assert suggest(planted.config, other) != suggest(planted.config, trials)
 
 
+def test_values_that_still_run_are_avoided(planted: LoadedSweep) -> None:
+    trials = searched(planted, 7)
+    next_best = suggest(planted.config, trials)
+    there = [trial(planted, next_best, None) for _ in trials[-2:]]
+    assert suggest(planted.config, [*trials[:5], *there]) != next_best
+
+
 def test_a_trial_is_due_once_all_it_learns_from_has_ended(planted: LoadedSweep) -> None:
     plan = SearchSchedule(planted.config, planted.base, 100)
     trials = searched(planted, 6)
@@ -166,3 +173,13 @@ def test_what_was_given_up_counts_with_its_mean_so_far_and_what_runs_is_known(
         (TrialState.COMPLETE, 0.25),
         (TrialState.RUNNING, None),
     ]
+
+
+def test_what_was_given_up_counts_with_its_mean_so_far(planted: LoadedSweep) -> None:
+    given_up = trial(planted, DEFAULTS, 0.5)
+    given_up.state = TrialState.PRUNED
+    given_up.values = None
+    given_up.user_attrs = {"mean_so_far": 0.25}
+    config = replace(planted.config, parallel=1)
+    seen = view(config, [given_up], 1).get_trials()
+    assert [(one.state, one.value) for one in seen] == [(TrialState.COMPLETE, 0.25)]

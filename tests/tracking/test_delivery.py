@@ -21,6 +21,7 @@ from aimbot_lab.tracking.journal import (
     deliver_batch,
     encode,
 )
+from aimbot_lab.tracking.tracker import Outage
 
 
 def entry(step):
@@ -141,6 +142,17 @@ def test_a_closed_journal_refuses_in_one_line(tmp_path):
         assert "\n" not in str(caught.value)
 
 
+def test_counting_what_waits_needs_no_journal_and_changes_none(tmp_path):
+    assert count_waiting(tmp_path) == 1  # the end of the run
+    line = encode(entry(0))
+    (tmp_path / "journal.jsonl").write_bytes(line + encode(EndEntry("KILLED", 5)) + b"torn")
+    assert count_waiting(tmp_path) == 2
+    (tmp_path / "delivered").write_text(str(len(line)))
+    before = (tmp_path / "journal.jsonl").read_bytes()
+    assert count_waiting(tmp_path) == 1
+    assert (tmp_path / "journal.jsonl").read_bytes() == before
+
+
 def test_everything_arrives_in_order_after_the_store_was_down(begin):
     told, store = [], FakeStore(outages=5)
     tracker = begin(store, told.append)
@@ -241,3 +253,28 @@ def test_the_last_wait_says_what_it_waits_for(begin, monkeypatch):
         ["waiting at most 1 s until the tracking store has 2 more"],
         ["waiting at most 1 s until the tracking store has 2 more (the store is down)"],
     )
+
+
+def test_after_the_end_nothing_is_told(begin):
+    told, store = [], FakeStore(outages=1)
+    store.open.clear()
+    tracker = begin(store, told.append)
+    tracker.log_metrics(0, {"x": 1.0})
+    tracker.finish("FINISHED", wait_seconds=0.01)
+    store.open.set()
+    tracker._sender._thread.join()
+    assert told == []
+
+
+def test_a_trouble_is_told_once_however_often_it_shows():
+    told = []
+    failure = Outage(told.append)
+    failure.end("never began")
+    for _ in range(3):
+        failure.begin("broken", consequence="so what")
+    assert failure.reason == "broken"
+    for _ in range(3):
+        failure.end("mended")
+    assert failure.reason is None
+    failure.begin("broken again", consequence="so what")
+    assert told == ["broken; so what", "mended", "broken again; so what"]

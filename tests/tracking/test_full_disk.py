@@ -9,6 +9,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import close_orphan_runs
 from aimbot_lab.tracking.journal import (
     EndEntry,
+    FileEntry,
     Journal,
     MetricsEntry,
     TagsEntry,
@@ -122,6 +123,17 @@ def test_a_file_that_found_no_room_leaves_nothing_behind(begin, disk, tmp_path):
     disk.full = False
     assert tracker.log_file(source)
     tracker.finish("FINISHED")
+
+
+def test_a_file_whose_entry_found_no_room_leaves_nothing_behind(begin, disk, tmp_path, monkeypatch):
+    store = FakeStore()
+    tracker = begin(store)
+    disk.full = True
+    monkeypatch.setattr("aimbot_lab.tracking.journal.sync_file", lambda _: None)
+    assert not tracker.log_text("text", "a.txt")
+    assert list((tmp_path / "run" / "files").iterdir()) == []
+    tracker.finish("FINISHED")
+    assert of_kind(store, FileEntry) == []
 
 
 def test_a_run_folder_that_someone_deleted_is_not_made_anew(begin, tmp_path):

@@ -169,6 +169,14 @@ def test_settings_check_themselves(bad):
         TrackingSettings(**bad)
 
 
+def test_a_blank_experiment_is_told_as_a_sentence():
+    with pytest.raises(ValidationError) as caught:
+        TrackingSettings(experiment=" ")
+    (error,) = caught.value.errors()
+    assert error["loc"] == ("experiment",)
+    assert str(error["ctx"]["error"]) == "must not be blank"
+
+
 def test_a_server_that_never_answers_is_one_line_after_one_try(tmp_path, monkeypatch):
     monkeypatch.setattr(mlflow_store, "ANSWER_SECONDS", 0.2)
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
@@ -326,6 +334,12 @@ def run(run_id, experiment_id="1"):
 def test_one_run_is_opened_at_its_charts():
     page = page_of([run("a")])
     assert page == "/#/experiments/1/runs/a/model-metrics?workflowType=machine_learning"
+
+
+def test_several_runs_are_charted_alone_in_their_experiment():
+    page = unquote(page_of([run("a"), run("b"), run("a")]))
+    assert page.startswith("/#/experiments/1/runs?workflowType=machine_learning")
+    assert page.endswith("compareRunsMode=CHART&searchFilter=run_id IN ('a', 'b')")
 
 
 def test_runs_of_several_experiments_are_charted_together():

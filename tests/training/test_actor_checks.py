@@ -270,6 +270,21 @@ def test_with_equal_policies_it_is_gae(gae_lambda: float) -> None:
     np.testing.assert_allclose(found, gae.advantages, rtol=1e-4, atol=1e-5)
 
 
+def test_three_steps_by_hand_with_ratios_above_and_below_the_cuts() -> None:
+    column = np.array([[1.0], [2.0], [-1.0]], np.float32)  # rewards
+    values = np.array([[0.5], [1.0], [2.0]], np.float32)
+    ratios = np.array([[0.5], [3.0], [0.25]], np.float32)
+    ends, last = np.zeros((3, 1), np.bool_), np.array([4.0], np.float32)
+    found = v_trace(
+        column, ends, values=values, last_values=last, ratios=ratios, gamma=0.5, gae_lambda=1.0
+    )
+    # d = 1 + .5 - .5 = 1; 2 + 1 - 1 = 2; -1 + 2 - 2 = -1. rho = c = .5, 2, .25.
+    third = 0.25 * -1.0  # v_3 - V_3
+    second = 2.0 * 2.0 + 0.5 * 2.0 * third
+    first = 0.5 * 1.0 + 0.5 * 0.5 * second
+    np.testing.assert_allclose(found[:, 0], [first, second, third])
+
+
 def test_the_targets_are_the_sum_of_the_definition() -> None:
     steps, gamma = random_steps(1), 0.9
     targets = steps.values + v_trace(**steps._asdict(), gamma=gamma, gae_lambda=1.0)
@@ -282,3 +297,13 @@ def test_the_targets_are_the_sum_of_the_definition() -> None:
             total += weight * delta[t]
             weight = weight * gamma * cut[t] * ~steps.ends[t]
         np.testing.assert_allclose(targets[start], total, rtol=1e-4, atol=1e-5)
+
+
+def test_nothing_crosses_an_episodes_end() -> None:
+    steps = random_steps(2)
+    steps.ends[10] = True
+    other = steps._replace(rewards=steps.rewards.copy(), values=steps.values.copy())
+    other.rewards[11:] += 5.0
+    other.values[11:] -= 3.0
+    one, two = (v_trace(**one._asdict(), gamma=0.9, gae_lambda=0.9) for one in (steps, other))
+    np.testing.assert_array_equal(one[:11], two[:11])

@@ -92,6 +92,14 @@ def test_blocks_of_actors_that_are_faster_than_the_learner_come_to_be_one_update
     assert ages[-4:] == [1] * 4
 
 
+def test_a_pool_that_is_full_takes_no_more() -> None:
+    pool = BlockPool(FREE, ActorCounts())
+    for _ in range(FREE.room):
+        pool.put(block(0, 0))
+    with pytest.raises(ValueError, match="full: 8 blocks"):
+        pool.put(block(0, 0))
+
+
 def test_what_programs_log_and_command_is_summed_over_actors_also_lost_ones() -> None:
     counts = ActorCounts()
     told = [
@@ -249,6 +257,14 @@ def test_no_episode_overtakes_an_older_one_of_an_actor_that_is_still_to_be_heard
     late = ended([other], [other + 1])._replace(step=2)
     (step,) = running.ended([block(1, 1, [late], other)], first=1, since=0)
     assert step.running_order.tolist() == [base + 1]
+
+
+def test_what_runs_of_an_older_scenario_holds_nothing_back() -> None:
+    running = RunningEpisodes(2, 0)
+    base = first_rank(3, 0, 2)
+    one = ended([base], [base + 1], scenario=2)._replace(step=4)
+    (step,) = running.ended([block(0, 3, [one], base)], first=2, since=3)
+    assert step.running_order.tolist() == [base + 1]  # actor 1 has what began later
 
 
 def test_what_ran_of_an_older_scenario_before_a_block_holds_nothing_back() -> None:

@@ -1,5 +1,6 @@
 """What the fused engine does while it collects, and which policies it takes."""
 
+import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -117,6 +118,16 @@ def test_what_is_masked_is_never_taken_in_a_million_samples() -> None:
     assert set(actions[2]) == {1.0}
 
 
+def test_masks_in_observations_are_obeyed() -> None:
+    model = new_model("fused", "multi_discrete", masked=True)
+    model.learn(2 * STEPS * ROWS)
+    buffer = model.rollout_buffer
+    for data in buffer.get(None):
+        rows, masks = np.arange(len(data.actions)), data.observations[:, 3:]
+        for branch, first in enumerate((0, 3)):
+            assert (masks[rows, first + data.actions[:, branch].long()] == 1.0).all()
+
+
 class ComparesInputs(BaseCallback):
     """Compares what the engine has kept with the features of the rollout."""
 
@@ -210,3 +221,14 @@ def test_a_saved_model_goes_on_learning(tmp_path: Any) -> None:
     np.testing.assert_array_equal(before, model.policy.state_dict()["action_net.weight"])
     loaded.learn(2 * STEPS * ROWS)
     assert not th.equal(loaded.policy.state_dict()["action_net.weight"], before)
+
+
+def test_a_copied_model_learns_by_itself() -> None:
+    model = new_model("fused", "hybrid")
+    model.learn(2 * STEPS * ROWS)
+    kept = model.policy.state_dict()["action_net.weight"].clone()
+    twin = copy.deepcopy(model)
+    assert th.equal(twin.policy.state_dict()["action_net.weight"], kept)
+    twin.learn(2 * STEPS * ROWS)
+    assert not th.equal(twin.policy.state_dict()["action_net.weight"], kept)
+    assert th.equal(model.policy.state_dict()["action_net.weight"], kept)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch as th
 
 from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
@@ -82,6 +83,20 @@ def test_every_lesson_leaves_replays_that_play_as_recorded_and_hold_what_the_age
         for kept, fresh in zip(replay.mind.choices, mind.choices, strict=True):
             np.testing.assert_allclose(kept[decision], fresh[0], atol=5e-4)
             assert kept[decision].sum() == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo"])
+def test_a_network_of_nan_thinks_nothing(algo: str) -> None:
+    training = Training(two_lessons(algo))
+    spec, policy = training.env.world.spec, training.model.policy
+    agent = Agent(policy, spec, two_lessons(algo).train)
+    seen = np.zeros((2, len(spec.observation_names)), np.float32)
+    masks = np.ones((2, sum(spec.branches)), np.bool_)
+    assert agent.mind(seen, masks) is not None
+    with th.no_grad():
+        for weights in policy.parameters():
+            weights.fill_(np.nan)
+    assert agent.mind(seen, masks) is None
 
 
 def test_replays_change_nothing_about_the_training() -> None:

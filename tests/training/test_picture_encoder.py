@@ -79,6 +79,20 @@ def test_beside_a_picture_the_other_columns_go_straight_through() -> None:
     assert not th.equal(features[:, 51:], other[:, 51:])
 
 
+def test_the_first_layer_is_a_convolution_of_the_picture_over_255() -> None:
+    spec = spec_with()
+    module: Any = features_of(spec, alone=True)
+    seen = observations(spec)
+    (encoder,) = module.picture
+    first, *_ = encoder.layers
+    by_hand = th.nn.functional.conv2d(
+        seen["camera"] / 255, first.weight, first.bias, stride=2, padding=1
+    )
+    np.testing.assert_allclose(
+        encoder.layers[1:](by_hand).detach(), module(seen).detach(), atol=1e-6
+    )
+
+
 def large(columns: int = 0, side: int = 40) -> WorldSpec:
     """A world of one picture, and of a vector where there are `columns`."""
     vector = (ObservationBlock("vector", "vector", (columns,)),) if columns else ()

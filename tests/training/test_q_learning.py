@@ -247,6 +247,12 @@ def test_options_are_those_of_exploration_alone() -> None:
             Training(plan(options=options))
 
 
+def test_a_table_moves_by_half_where_no_learning_rate_is_given() -> None:
+    assert plan().train.learning_rate == 0.5
+    assert plan(learning_rate=0.001).train.learning_rate == 0.001
+    assert TrainSettings(algo="ppo").learning_rate == 0.001
+
+
 def test_settings_of_networks_are_refused(tmp_path: Path) -> None:
     env = "world: gorge, features: [position, list_treasure]"
     lines = faults(tmp_path, env, train=", batch_size: 64, network: {layers: [8]}")

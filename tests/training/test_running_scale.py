@@ -65,6 +65,23 @@ def test_before_anything_was_seen_columns_are_scaled_by_their_ranges() -> None:
     np.testing.assert_allclose(running(rows), ScaledFeatures(space)(rows), rtol=1e-6)
 
 
+def test_without_scaling_networks_see_raw_observations() -> None:
+    rows = th.as_tensor(np.float32([[0, -5], [47, 5], [12, 3]]))
+    space = spaces.Box(np.float32([0, -5]), np.float32([47, 5]))
+    assert th.equal(ScaledFeatures(space, scaling="none")(rows), rows)
+
+
+def test_loaded_statistics_are_used() -> None:
+    first, second = RunningScale(COLUMNS), RunningScale(COLUMNS)
+    for rows in batches(2):
+        first.fold(moments(rows))
+    assert {*first.state_dict()} == {"mean", "variance", "count"}
+    second.load_state_dict(first.state_dict())
+    rows = th.as_tensor(batches(3)[2])
+    assert th.equal(first(rows), second(rows))
+    assert not th.equal(first(rows), RunningScale(COLUMNS)(rows))
+
+
 def learned(algo: str, **train: Any) -> tuple[Training, Sink, str]:
     training, sink = Training(plan(algo, **{**RUNNING, **train})), Sink()
     outcome = training.learn(sink, SilentObserver(), lambda: False)

@@ -3,13 +3,15 @@
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 from sb3_contrib import TRPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.utils import LinearSchedule
 from tiny_training import Sink, plan
 
+from aimbot_lab.training.algorithms.models import adjustments
 from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.settings import Cosine, Linear
+from aimbot_lab.training.settings import Cosine, Linear, TrainSettings
 from aimbot_lab.training.training import Training
 
 LINE = Linear(start=1e-3, end=1e-4)
@@ -35,6 +37,22 @@ def test_a_schedule_stays_at_its_end(kind: Any) -> None:
     short = kind(start=1.0, end=0.0, end_fraction=0.5)
     # A rollout that was begun is finished, so that less than nothing may be left.
     assert [short(left) for left in (0.5, 0.3, 0.0, -0.1)] == pytest.approx([0.0] * 4, abs=1e-12)
+
+
+def test_settings_read_numbers_and_schedules_and_write_them_back() -> None:
+    adapter = TypeAdapter(TrainSettings)
+    given = {
+        "learning_rate": {"schedule": "linear", "start": 1e-3, "end": 1e-4, "end_fraction": 0.5},
+        "ent_coef": {"schedule": "cosine", "start": 0.03, "end": 0},
+        "clip_range": 0.1,
+    }
+    read = adapter.validate_python(given)
+    assert read.learning_rate == Linear(start=1e-3, end=1e-4, end_fraction=0.5)
+    assert read.ent_coef == Cosine(start=0.03, end=0.0)
+    assert read.clip_range == 0.1
+    assert adapter.validate_python(adapter.dump_python(read)) == read
+    with pytest.raises(ValidationError, match="start must be greater than 0"):
+        Linear(start=0.0, end=0.0)
 
 
 class Watch(BaseCallback):
@@ -83,6 +101,18 @@ def test_the_update_uses_the_values_of_its_progress(
     assert ranges == pytest.approx([0.25, 0.2, 0.15])
     assert sink.logged[-1][1]["train/ent_coef"] == 0.0
     assert sink.logged[-1][1]["train/learning_rate"] == pytest.approx(1e-4)
+
+
+def test_a_training_that_goes_on_has_the_value_of_where_it_stopped() -> None:
+    training = Training(plan("ppo", total_steps=2048, ent_coef=Linear(start=0.04, end=0.0)))
+    training.model.num_timesteps = 512
+    training.model._total_timesteps = 2048
+    (callback,) = adjustments(training.plan.train, training.model.policy)
+    callback.init_callback(training.model)
+    callback.on_training_start({}, {})
+    callback.on_rollout_start()
+    assert training.model.ent_coef == pytest.approx(0.03)
+    assert training.model.logger.name_to_value["train/ent_coef"] == pytest.approx(0.03)
 
 
 @pytest.mark.parametrize("algo", ["trpo", "dqn"])

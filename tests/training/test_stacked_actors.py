@@ -221,6 +221,19 @@ def test_other_networks_and_engines_act_by_torch() -> None:
         assert isinstance(players, EachByTorch)
 
 
+def test_a_copy_acts_by_memory_of_its_own() -> None:
+    found = past_selves(pool_of(PLAIN, 2))
+    found.line_up = (0, 1)
+    found.seat(np.arange(ROWS), ["self"] * ROWS)
+    observations, masks = seen()
+    actions = np.zeros((2, ROWS, 4), np.float32)
+    found.act(observations, masks, actions[0])
+    twin = copy.deepcopy(found)
+    for one, into in zip((found, twin), actions, strict=True):
+        one.act(observations, masks, into)
+    np.testing.assert_array_equal(*actions)
+
+
 def test_a_copy_of_players_keeps_the_snapshots_that_the_original_gives_up() -> None:
     train, sits = KINDS["everything"], some_sits()
     pool = pool_of(train, 4)

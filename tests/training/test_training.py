@@ -123,3 +123,9 @@ def test_a_long_training_is_seen_between_its_reports(monkeypatch: pytest.MonkeyP
     again = Training(plan(threshold=0.9, total_steps=MAX_POINTS * 10_000))
     _, _, watcher = learn(again, stop_after=3000)
     assert watcher.glances == []
+
+
+def test_a_stop_ends_at_once_and_is_told_apart() -> None:
+    outcome, *_ = learn(Training(plan(threshold=0.9)), stop_after=1000)
+    assert outcome.stopped
+    assert outcome.steps < 1000 + 2 * ROWS

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch as th
-from units_training import units_plan
+from units_training import ENCODED, units_plan
 
 from aimbot_lab.training.algorithms.models import new_policy
-from aimbot_lab.training.networks.encoders import EncodedFeatures, UnitEncoder
+from aimbot_lab.training.networks.encoders import EncodedFeatures, UnitEncoder, pooled_over
 from aimbot_lab.worlds.registry import spec_of
 
 PLAN = units_plan(target="attention", aim="hybrid")
@@ -107,6 +107,12 @@ def test_where_no_unit_is_seen_the_pool_is_0_and_passes_no_gradient_back() -> No
     assert all(weight.grad is None or not weight.grad.any() for weight in encoder.parameters())
 
 
+def test_the_pool_is_the_largest_over_seen_units_by_hand() -> None:
+    shown = th.tensor([[[1.0, -2.0], [3.0, -4.0], [9.0, 9.0]]])
+    seen = th.tensor([[True, True, False]])
+    assert pooled_over(shown, seen).tolist() == [[3.0, -2.0]]
+
+
 def test_the_last_layer_is_split_into_representation_then_key() -> None:
     encoder = UnitEncoder(3, (4,), keys=2, activation=th.nn.ReLU)
     units = th.randn(1, 1, 3)
@@ -124,3 +130,10 @@ def test_an_enemy_is_shown_as_egocentric_features_show_the_target(policy) -> Non
     wanted = [0.0, 1.0, 3 / 47, -4 / 47, 0.6, -0.8, np.exp(-5 / 3)]
     np.testing.assert_allclose(units[0, 0].numpy(), wanted, atol=1e-6)
     assert not units[0, 1:].any()
+
+
+def test_columns_of_encoded_units_are_not_among_the_plain_ones(policy) -> None:
+    part = encoder_of(policy)
+    assert len(part.kept) == 13 + 5
+    assert part.features_dim == 10 + 2 * 8 + 6 * 5
+    assert ENCODED.units is not None

@@ -16,7 +16,7 @@ from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.onnx_export import OnnxCheck, sample
 from aimbot_lab.training.agents.unity_export import export_unity
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
-from tests.mlagents.unity_agents import FORMS, MIXED, agent_of_build, vector
+from tests.mlagents.unity_agents import BUFFER, FORMS, MIXED, agent_of_build, vector
 from tests.mlagents.unity_loader import failed_checks
 from tests.training.any_spaces import unlearned
 from tests.training.test_onnx_export import WIDE
@@ -126,6 +126,20 @@ def _played(path: Path, saved: SavedAgent) -> dict[str, np.ndarray]:
     given["action_masks"] = np.ones((2, 8), np.float32)
     names = [one.name for one in session.get_outputs()]
     return dict(zip(names, session.run(names, given), strict=True))
+
+
+def test_sensors_keep_the_order_and_the_shapes_of_the_build(tmp_path: Path) -> None:
+    behavior = BehaviorSpec([vector(2, "b"), BUFFER, vector(3, "Z")], ActionSpec(0, (2,)))
+    saved, path = agent_of_build(tmp_path / "agent", behavior), tmp_path / "agent.onnx"
+    exported(saved, path)
+    shapes = {name: shape for name, (_, shape) in interface(path)["in"].items()}
+    assert shapes == {
+        "obs_0": [None, 2],
+        "obs_1": [None, 4, 3],
+        "obs_2": [None, 3],
+        "action_masks": [None, 2],
+    }
+    assert failed_checks(path, behavior) == []
 
 
 def test_what_no_scene_takes_is_refused_in_a_line(

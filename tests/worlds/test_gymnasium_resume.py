@@ -9,13 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import gymnasium
 import numpy as np
 import pytest
 import torch as th
 from corridor import TASK, Corridor, corridors, register
+from gymnasium.envs.registration import EnvSpec
 from pole_curriculum import planned
 
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario, new_notices, step_buffers
 from aimbot_lab.foundation.world_type import RandomAgent
@@ -36,6 +38,18 @@ from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import Subject
 from aimbot_lab.worlds.testing.laws import a_recorded_episode_is_played_again_bit_for_bit
 from tests.training.tiny_training import Keeper, Sink
+
+
+class Scaled(gymnasium.RewardWrapper[Any, Any]):
+    """A parameter that the environment itself has not."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.scale = 1
+
+    def reward(self, reward: Any) -> float:
+        return float(reward * self.scale)
+
 
 DRAWN = Scenario(
     {"task": 1.0},
@@ -93,6 +107,20 @@ def test_a_parameter_that_a_later_lesson_leaves_out_is_what_it_was_at_first() ->
     world.set_scenario(Scenario({"task": 1.0}))
     played(world, 100)
     assert world._copies._envs[0].unwrapped.length == 0.5  # type: ignore[attr-defined]
+
+
+def test_a_parameter_reaches_a_wrapper_and_its_name_is_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = EnvSpec("Scaled-v0", lambda **given: Scaled(Corridor(**given)), max_episode_steps=9)
+    monkeypatch.setitem(gymnasium.registry, "Scaled-v0", spec)
+    world = corridors(WinRule(terminated="win"), rows=1, id="Scaled-v0")
+    world.set_scenario(Scenario({"task": 1.0}, parameters={"scale": 3.0}))
+    world.reset(0, step_buffers(world).observations)
+    rewards = [step[1][0] for step in played(world, 3)]
+    assert rewards == [3.0, 6.0, 9.0]
+    with pytest.raises(ConfigurationError, match=r"Corridor has no .* \(it has goal, .*scale\)"):
+        world.set_scenario(Scenario({"task": 1.0}, parameters={"scales": 3.0}))
 
 
 class Restless(Corridor):

@@ -1,9 +1,12 @@
 """Gymnasium environments as worlds: what wins, columns, masks, parameters, own modules."""
 
 import json
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import corridor
 import gymnasium
 import numpy as np
 import pytest
@@ -81,6 +84,25 @@ SPACES = [
     ),
 ]
 KINDS: tuple[LearnerActions, ...] = ("own", "bins", "hybrid")
+
+
+def test_masks_are_the_environments_own() -> None:
+    world = corridors(WinRule(terminated="win"))
+    masks = np.zeros((2, 5), np.bool_)
+    world.action_masks(masks)
+    np.testing.assert_array_equal(masks, [[True, False, True, True, True]] * 2)
+
+
+def test_continuous_actions_reach_the_environments_bounds() -> None:
+    world = GymnasiumWorld(
+        GymnasiumSettings(id="Pendulum-v1", win=WinRule(return_above=0), num_envs=3)
+    )
+    world.set_scenario(TASK)
+    buffers = new_step_buffers(3, 3)
+    world.reset(0, buffers.observations)
+    world.step(np.array([[-9.0], [0.5], [2.0]], np.float32), buffers)
+    torques = [env.unwrapped.last_u for env in world._copies._envs]  # type: ignore[attr-defined]
+    assert torques == [-2.0, 0.5, 2.0]
 
 
 class Acted(gymnasium.Env[Any, Any]):
@@ -231,6 +253,23 @@ def test_parameters_may_be_options_of_the_reset() -> None:
     world = corridors(WinRule(terminated="win"), via="options")
     world.set_scenario(Scenario({"task": 1.0}, {}, {"goal": 4.0}))
     assert {result.steps for result in results(world)} == {4.0}
+
+
+def test_an_environment_of_the_users_own_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Path(corridor.__file__).read_text(encoding="utf-8")
+    begin, end = source.index("class Corridor"), source.index("gymnasium.register(")
+    registered = 'gymnasium.register("Mine-v0", Corridor, max_episode_steps=20)\n'
+    text = f"import gymnasium\nimport numpy as np\n\n\n{source[begin:end]}{registered}"
+    (tmp_path / "my_envs.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_envs", raising=False)
+    win = WinRule(info="is_success")
+    world = GymnasiumWorld(GymnasiumSettings(id="Mine-v0", module="my_envs", win=win, num_envs=1))
+    world.set_scenario(TASK)
+    assert all(result.won for result in results(world))
+    gymnasium.registry.pop("Mine-v0")
 
 
 def test_a_snapshot_is_plain_data() -> None:

@@ -66,6 +66,17 @@ def refused(*words: object) -> list[str]:
     return re.sub(r"\(\S*broken_strangers\.py:\d+\)", "(FILE:LINE)", said).splitlines()
 
 
+def test_a_world_of_a_broken_package_is_refused_in_one_line_where_it_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, "worlds", "lost", "no_such_module:X")
+    (folder / "lost.yaml").write_text(CURRICULUM.replace("world: walk", "world: lost"), "utf-8")
+    assert refused("lost.yaml") == [
+        "lost.yaml:3:14: env.world: the world lost of no_such_module:X can't be loaded: "
+        "ModuleNotFoundError: No module named 'no_such_module'"
+    ]
+
+
 def test_a_broken_package_hurts_no_file_that_does_not_use_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
