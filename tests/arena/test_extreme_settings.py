@@ -59,19 +59,6 @@ def test_a_single_preset_path_is_no_list_and_path_objects_are_taken() -> None:
 NEARLY = Preset("nearly", "attack", 1, (5.0, 5.0, 4.0), (), ((7.0 + 5e-10, 5.0),))
 
 
-def test_an_enemy_nearly_on_the_rim_is_a_target_wherever_the_block_stands() -> None:
-    assert preset_faults(NEARLY) == []
-    arena = Arena(ArenaSettings(num_envs=256), (NEARLY,))
-    arena.set_scenario(Scenario({"attack": 1.0}))
-    buffers = new_step_buffers(256, len(arena.spec.observation_names))
-    arena.reset(0, buffers.observations)
-    ended = Stage(arena, buffers).repeat(0, 0, 0, 0)
-    assert not ended
-    assert not buffers.finished.any()
-    assert (arena.state.enemy_count == 1).all()
-    assert arena.state.enemy_is_target[:, 0].all()
-
-
 @pytest.mark.parametrize("preset", [EAST, SLANT, NEARLY], ids=lambda preset: preset.name)
 def test_an_enemy_on_the_rim_is_a_target_wherever_the_block_stands(preset: Preset) -> None:
     assert preset_faults(preset) == []
