@@ -20,6 +20,7 @@ from aimbot_lab.foundation.episodes import student_interval
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.tracking.tracker import MemoryTracker
+from aimbot_lab.training.algorithms.registry import LIBRARY_PPO
 from aimbot_lab.training.plain_scripts import EpisodeReturns, learn_entry
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import TrainingPlan
@@ -86,19 +87,27 @@ def _measured(row: Row, side: str, seed: int) -> dict[str, Any]:
     return {**about, "return": fmean(last) if last else None, "seconds": seconds}
 
 
-def _learned(row: Row, side: str, seed: int) -> tuple[list[float], float]:
-    """As `learn_entry`, by a curriculum of ours."""
+def training_plan(row: Row, side: str, seed: int) -> TrainingPlan:
+    """What our `side` trains: the row as `convert` writes it.
+
+    hybrid_ppo has the defaults of the library's PPO where the row says nothing.
+    """
     data = curriculum_of(row.env, row.algo, {**row.entry, "n_timesteps": row.steps})
     if side == HYBRID:
-        data["train"]["algo"] = HYBRID
+        data["train"] = {**LIBRARY_PPO, **data["train"], "algo": HYBRID}
     config, faults = validate(data, may_run=always)
     if config is None:
         raise ConfigurationError(
             *(f"{row.name}: {shown_path(fault.path)}: {fault.what}" for fault in faults)
         )
+    config = config.resolved()
+    return TrainingPlan(seed, config.env, config.lessons, config.train)
+
+
+def _learned(row: Row, side: str, seed: int) -> tuple[list[float], float]:
+    """As `learn_entry`, by a curriculum of ours."""
     returns = EpisodeReturns()
-    plan = TrainingPlan(seed, config.env, config.lessons, config.train)
-    with closing(Training(plan, callbacks=[returns])) as training:
+    with closing(Training(training_plan(row, side, seed), callbacks=[returns])) as training:
         begun = time.process_time()
         training.learn(MemoryTracker(), SilentObserver(), lambda: False)
     return returns.returns, time.process_time() - begun

@@ -43,3 +43,14 @@ def test_every_shipped_row_is_a_curriculum_of_its_algorithm() -> None:
         assert data["train"]["algo"] == row.algo
         if row.env in ("CartPole-v1", "MountainCarContinuous-v0", "Pendulum-v1"):
             assert validate(data, may_run=always)[1] == []
+
+
+def test_what_a_row_leaves_out_is_the_librarys_and_hybrid_ppo_scales_what_it_sees() -> None:
+    given = {name: value for name, value in TINY.items() if name != "learning_rate"}
+    row = zoo.Row("tiny", "CartPole-v1", "ppo", 256, given)
+    ours, hybrid = (zoo.training_plan(row, side, 1).train for side in row.sides[1:])
+    assert (ours.algo, ours.network.scaling, ours.reward_scale) == ("ppo", "none", 1.0)
+    assert (hybrid.algo, hybrid.network.scaling) == ("hybrid_ppo", "running")
+    assert hybrid.reward_scale == "running"
+    assert (ours.learning_rate, hybrid.learning_rate) == (3e-4, 3e-4)
+    assert (ours.ent_coef, hybrid.ent_coef) == (0.0, 0.0)
