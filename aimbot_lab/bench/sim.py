@@ -216,8 +216,8 @@ def _tables(document: Mapping[str, Any]) -> Iterator[Table]:
     for name, one in {default_type().name: usual, **document["other_worlds"]}.items():
         step, shares = one["step"], one["shares"]
         title = (
-            f"Where a step's time goes: world {name}, {step['num_envs']} environments, 1 thread.\n"
-            "Each part timed alone on the same rows; the rest is what is left of the whole step."
+            f"Where a step's time goes: world {name}, {step['num_envs']} environments, 1 thread; "
+            "each part timed alone on the same rows, the rest is what is left of the whole step"
         )
         ns = 1e9 / step["steps_per_second"]
         rows = [{"part": part, "share": own, "ns": own * ns} for part, own in shares.items()]

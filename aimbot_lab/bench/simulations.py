@@ -200,7 +200,7 @@ def bench_ratings(plan: RatingsPlan, say: Say) -> Report:
     )
     found = (
         f"Cycles found at 5 %: {plan.cycle_players} players, {plan.games} games a pair, "
-        f"{plan.cycle_tables} tables each; of three, of that strength in their scores"
+        f"{plan.cycle_tables} tables each, with a cycle of three players of that strength"
     )
     return Report(
         {"plan": asdict(plan), "coverage": coverage, "cycles": cycles},

@@ -93,18 +93,6 @@ def test_masks_are_the_environments_own() -> None:
     np.testing.assert_array_equal(masks, [[True, False, True, True, True]] * 2)
 
 
-def test_continuous_actions_reach_the_environments_bounds() -> None:
-    world = GymnasiumWorld(
-        GymnasiumSettings(id="Pendulum-v1", win=WinRule(return_above=0), num_envs=3)
-    )
-    world.set_scenario(TASK)
-    buffers = new_step_buffers(3, 3)
-    world.reset(0, buffers.observations)
-    world.step(np.array([[-9.0], [0.5], [2.0]], np.float32), buffers)
-    torques = [env.unwrapped.last_u for env in world._copies._envs]  # type: ignore[attr-defined]
-    assert torques == [-2.0, 0.5, 2.0]
-
-
 class Acted(gymnasium.Env[Any, Any]):
     """Takes anything."""
 
