@@ -1,6 +1,8 @@
-"""Seeds for the parts of a run, derived from one number."""
+"""Seeds for the parts of a run, derived from one number, and the states of torch's generators."""
 
 import hashlib
+from collections.abc import Mapping
+from typing import Any
 
 
 def derive_seed(seed: int, *path: str | int) -> int:
@@ -11,3 +13,22 @@ def derive_seed(seed: int, *path: str | int) -> int:
     """
     text = "/".join(map(str, (seed, *path)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+def torch_random() -> dict[str, Any]:
+    """Where torch's generator of the CPU stands, and those of GPUs once these are used."""
+    import torch
+
+    state: dict[str, Any] = {"torch": torch.get_rng_state()}
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        state["cuda"] = torch.cuda.get_rng_state_all()
+    return state
+
+
+def restore_torch_random(state: Mapping[str, Any]) -> None:
+    """Set torch's generators to what `torch_random` gave; those of GPUs where there are any."""
+    import torch
+
+    torch.set_rng_state(state["torch"])
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(state["cuda"])

@@ -33,6 +33,7 @@ from stable_baselines3.her import HerReplayBuffer
 import aimbot_lab
 from aimbot_lab.adapters.sb3 import WorldVecEnv, joined_states, part_of_state
 from aimbot_lab.curriculum.progress import REPORTS
+from aimbot_lab.foundation.seeds import restore_torch_random, torch_random
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.ppo_update import KeptRollout, KeptRollouts
 from aimbot_lab.training.algorithms.replay import followings
@@ -434,26 +435,21 @@ Space = spaces.Space[Any]
 
 def random_state(drawn_from: Sequence[Space]) -> dict[str, Any]:
     """Where Python's, NumPy's and torch's generators stand, and those of the spaces."""
-    state = {
+    return {
         "python": random.getstate(),
         "numpy": np.random.get_state(),
-        "torch": th.get_rng_state(),
         "spaces": [space.np_random.bit_generator.state for space in drawn_from],
+        **torch_random(),
     }
-    if th.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        state["cuda"] = th.cuda.get_rng_state_all()
-    return state
 
 
 def restore_random(state: Mapping[str, Any], drawn_from: Sequence[Space]) -> None:
     """Set all generators to what `random_state` gave."""
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])
-    th.set_rng_state(state["torch"])
+    restore_torch_random(state)
     for space, kept in zip(drawn_from, state["spaces"], strict=True):
         space.np_random.bit_generator.state = kept
-    if "cuda" in state and th.cuda.is_available():
-        th.cuda.set_rng_state_all(state["cuda"])
 
 
 def state_sha256(model: BaseAlgorithm, curriculum_state: Mapping[str, Any]) -> str:

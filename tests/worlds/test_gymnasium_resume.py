@@ -243,6 +243,29 @@ def test_handlers_and_generators_are_put_back_and_told_of_once() -> None:
     assert not new_notices(world)
 
 
+@pytest.mark.usefixtures("meddler")
+@pytest.mark.parametrize("name", ["Corridor-v0", "Meddler-v0"])
+def test_the_generator_of_a_gpu_stays_where_it_is(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether or not an environment seeds it; a list stands in for a GPU's."""
+    states = [th.tensor([7], dtype=th.uint8)]
+    fakes = {
+        "is_initialized": lambda: True,
+        "is_available": lambda: True,
+        "get_rng_state_all": lambda: list(states),
+        "set_rng_state_all": lambda given: states.__setitem__(slice(None), given),
+        "manual_seed_all": lambda _: states.__setitem__(0, th.tensor([8], dtype=th.uint8)),
+    }
+    for attribute, fake in fakes.items():
+        monkeypatch.setattr(th.cuda, attribute, fake)
+    world = corridors(WinRule(terminated="win"), id=name)
+    world.reset(1, step_buffers(world).observations)
+    played(world, 30)
+    assert states[0].tolist() == [7]
+    world.close()
+
+
 def test_what_is_drawn_while_environments_are_made_is_put_back_without_a_word(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -32,6 +32,7 @@ from torch.optim import Adam, Optimizer, RMSprop
 from aimbot_lab.adapters.sb3 import WorldVecEnv, reward_scale
 from aimbot_lab.adapters.spaces import learner_codec, observation_space
 from aimbot_lab.foundation.errors import ConfigurationError, blamed, place_of
+from aimbot_lab.foundation.seeds import restore_torch_random, torch_random
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, WorldSpec, columns_of, seats_of
 from aimbot_lab.training.algorithms.algorithm import (
     HER,
@@ -378,7 +379,7 @@ class NoiseCallback(BaseCallback):
         return {
             "last": [one.noise_prev for one in self._noises],
             "explorations": {name: one.detach() for name, one in self._explorations.items()},
-            "torch": th.get_rng_state(),
+            **torch_random(),
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
@@ -396,7 +397,7 @@ class NoiseCallback(BaseCallback):
             acting: Any = getattr(self.model, "actor", None) or self.model.policy
             for name, one in before["explorations"].items():
                 setattr(acting.action_dist, name, one.to(self.model.device))
-            th.set_rng_state(before["torch"])
+            restore_torch_random(before)
 
     def _on_step(self) -> bool:
         return True

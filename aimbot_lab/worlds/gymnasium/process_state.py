@@ -19,6 +19,8 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TextIO, Ty
 
 import numpy as np
 
+from aimbot_lab.foundation.seeds import restore_torch_random, torch_random
+
 SIGNALS = int(signal.SIGINT), int(signal.SIGTERM), int(signal.SIGHUP)
 HANDLER: Callable[[int], Any] = _signal.getsignal  # 40 times as fast as signal's own
 WATCHED_CALLS = 500  # of environments, which take 60 us more each; who draws does so early
@@ -52,13 +54,17 @@ def generators() -> Mapping[str, Generator]:
         "numpy.seterr": Generator(np.geterr, lambda state: np.seterr(**state)),
     }
     if (torch := sys.modules.get("torch")) is not None:
-        get, put, seed = torch.get_rng_state, torch.set_rng_state, torch.manual_seed
-        found["torch"] = Generator(get, put, seed, lambda state: state.numpy().tobytes())
+        get, put = torch_random, restore_torch_random
+        found["torch"] = Generator(get, put, torch.manual_seed, _shown_of_torch)
         get, put = torch.get_default_dtype, torch.set_default_dtype
         found["torch.set_default_dtype"] = Generator(get, put)
         get, put = torch.get_num_threads, torch.set_num_threads
         found["torch.set_num_threads"] = Generator(get, put)
     return found
+
+
+def _shown_of_torch(state: Mapping[str, Any]) -> list[bytes]:
+    return [one.numpy().tobytes() for one in (state["torch"], *state.get("cuda", ()))]
 
 
 class ProcessGuard:
