@@ -13,8 +13,9 @@ is done several elements at a time, which one over `math.exp` is not. Relative e
 **Products of matrices.** A BLAS takes its factors as they come and copies them into order first. At
 the sizes of a small network that, and its way through the interpreter, cost a third of the time.
 Here the columns of the right factor and of the product come in whole registers, which callers see
-to by `whole_lanes`. Sums run in one order, whatever the sizes: an element does not depend on what
-is computed beside it.
+to by `whole_lanes`; only lines of the right factor that lie too far apart for a core's first cache
+are copied. Sums run in one order, whatever the sizes: an element does not depend on what is
+computed beside it.
 """
 
 import operator
@@ -333,6 +334,7 @@ _FLOAT, _WORD, _INDEX = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 _LINE = ir.VectorType(_FLOAT, REGISTER_LANES)
 # Typed as anything, because these have no annotations and mypy asks for some where they are called.
 _new_cell: Any = cgutils.alloca_once_value
+_new_cells: Any = cgutils.alloca_once
 _parts_of: Any = cgutils.unpack_tuple
 _for_range: Any = cgutils.for_range
 _declared: Any = cgutils.get_or_insert_function
@@ -367,19 +369,23 @@ def _added_product(builder: Any, one: Any, two: Any, cell: Any) -> None:
 
 
 def _tile(height: int) -> Any:
-    """tile(places, steps, count): `height` rows and REGISTER_LANES columns of a product.
+    """tile(places, steps, count, fresh): `height` rows and REGISTER_LANES columns of a product.
 
     `places`: of the left factor's first row, of the right's first column, of the result. `steps`
     in bytes: of the left from row to row and from column to column, of the others from row to row.
+    Unless `fresh`, what the result holds is added to.
     """
 
     @intrinsic
-    def tile(typing: Any, places: Any, steps: Any, count: Any) -> Any:
+    def tile(typing: Any, places: Any, steps: Any, count: Any, fresh: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             left, right, place = _parts_of(builder, values[0])
             by_row, by_column, right_step, step = _parts_of(builder, values[1])
-            zero = ir.Constant(_LINE, None)
-            sums = [_new_cell(builder, zero) for _ in range(height)]
+            zero, sums, at = ir.Constant(_LINE, None), [], place
+            for _ in range(height):
+                before = builder.select(values[3], zero, _line_at(builder, at))
+                sums.append(_new_cell(builder, before))
+                at = builder.add(at, step)
             at_left, at_right = _new_cell(builder, left), _new_cell(builder, right)
             with _for_range(builder, values[2]):
                 address = builder.load(at_left)
@@ -395,9 +401,38 @@ def _tile(height: int) -> Any:
                 place = builder.add(place, step)
             return context.get_dummy_value()
 
-        return types.void(places, steps, count), generate
+        return types.void(places, steps, count, fresh), generate
 
     return tile
+
+
+@intrinsic
+def _room_of_panel(typing: Any) -> Any:
+    """Address of DEEPEST lines on the stack."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        room = _new_cells(builder, _LINE, size=DEEPEST)
+        room.align = ITEM * REGISTER_LANES
+        return builder.ptrtoint(room, _WORD)
+
+    return types.intp(), generate
+
+
+@intrinsic
+def _copied_lines(typing: Any, place: Any, step: Any, count: Any, panel: Any) -> Any:
+    """Copy `count` lines, `step` bytes apart from `place` on, side by side to `panel`."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source, target = _new_cell(builder, values[0]), _new_cell(builder, values[3])
+        with _for_range(builder, values[2]):
+            address, out = builder.load(source), builder.load(target)
+            line = _line_at(builder, address)
+            builder.store(line, builder.inttoptr(out, _LINE.as_pointer())).align = ITEM
+            builder.store(builder.add(address, values[1]), source)
+            builder.store(builder.add(out, ir.Constant(_WORD, ITEM * REGISTER_LANES)), target)
+        return context.get_dummy_value()
+
+    return types.void(place, step, count, panel), generate
 
 
 @intrinsic
@@ -460,12 +495,16 @@ def _noinline(typing: Any) -> Any:
 
 
 _stays_apart: Any = _noinline
+_new_panel: Any = _room_of_panel
+_pack: Any = _copied_lines
 _dot: Any = _dot_of_lines
 _add: Any = _add_lines
 _MANY_REGISTERS = any(
     binding.get_host_cpu_features().get(name, False) for name in ("avx512f", "neon")
 )
-TALLEST = 8 if _MANY_REGISTERS else 4
+TALLEST = 8 if _MANY_REGISTERS else 6  # rows of a tile: their sums fill most registers
+DEEPEST = 256  # lines of a panel, which fill half of a core's first cache
+FAR = 1 << 14  # bytes over which lines lie, from which on they crowd each other out of that cache
 _tallest, _four, _two, _one = (_tile(height) for height in (TALLEST, 4, 2, 1))
 
 
@@ -476,23 +515,32 @@ def _multiply_at(
     _stays_apart()  # or kernels take half as long again to compile
     left, right, product = places
     rows, columns, count = sizes
+    packs = rows >= 4 * TALLEST and steps[2] * count > FAR
+    panel = _new_panel()
     for column in range(0, columns, REGISTER_LANES):
-        over, out, left_over = right + column * ITEM, product + column * ITEM, rows
-        while left_over > 0:
-            row = rows - left_over
-            at = left + row * steps[0], over, out + row * steps[3]
-            if left_over >= TALLEST:
-                _tallest(at, steps, count)
-                left_over -= TALLEST
-            elif left_over >= 4:
-                _four(at, steps, count)
-                left_over -= 4
-            elif left_over >= 2:
-                _two(at, steps, count)
-                left_over -= 2
-            else:
-                _one(at, steps, count)
-                left_over -= 1
+        for first in range(0, max(count, 1), DEEPEST if packs else max(count, 1)):
+            deep = min(count - first, DEEPEST) if packs else count
+            over, step = right + column * ITEM + first * steps[2], steps[2]
+            if packs:
+                _pack(over, step, deep, panel)
+                over, step = panel, ITEM * REGISTER_LANES
+            taken = steps[0], steps[1], step, steps[3]
+            out, before, left_over = product + column * ITEM, left + first * steps[1], rows
+            while left_over > 0:
+                row = rows - left_over
+                at = before + row * steps[0], over, out + row * steps[3]
+                if left_over >= TALLEST:
+                    _tallest(at, taken, deep, first == 0)
+                    left_over -= TALLEST
+                elif left_over >= 4:
+                    _four(at, taken, deep, first == 0)
+                    left_over -= 4
+                elif left_over >= 2:
+                    _two(at, taken, deep, first == 0)
+                    left_over -= 2
+                else:
+                    _one(at, taken, deep, first == 0)
+                    left_over -= 1
 
 
 @inlined
