@@ -158,6 +158,16 @@ def test_masks_shown_are_the_worlds() -> None:
     assert masked > ROWS
 
 
+def test_hybrid_ppo_with_nothing_switched_on_is_ppo() -> None:
+    states = {
+        Training(plan(algo, total_steps=1024, **more))
+        .learn(Sink(), SilentObserver(), lambda: False)
+        .state_sha256
+        for algo, more in (("ppo", {}), ("hybrid_ppo", {"engine": "torch"}))
+    }
+    assert len(states) == 1
+
+
 def test_every_number_of_ppo_reaches_its_class() -> None:
     names = "n_steps batch_size n_epochs learning_rate gamma gae_lambda clip_range ent_coef vf_coef"
     train = plan("ppo").train

@@ -153,6 +153,8 @@ def test_one_process_answers_itself() -> None:
     summed = alone.sum_up(gradients, terms, shards=4)
     expected = (first[0] + first[1]) + (others[0] + others[1])
     assert summed.gradient.tobytes() == expected.tobytes()
+    with pytest.raises(ValueError, match="4 shards given"):
+        alone.sum_up(gradients, terms, shards=16)
     assert alone.gather(b"mine") == [b"mine"]
     assert alone.gather_arrays(np.arange(3)).tolist() == [[0, 1, 2]]
     alone.close()

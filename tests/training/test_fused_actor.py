@@ -13,6 +13,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from test_fused_update import KINDS
 from tiny_training import Sink, plan
 
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.kernels.threads import ThreadPool
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
@@ -210,6 +211,12 @@ def test_a_policy_that_it_does_not_know_is_refused_and_auto_leaves_it_to_torch(
         new_model("fused", "multi_discrete", policy_kwargs=given)
     assert new_model("auto", "multi_discrete", policy_kwargs=given).engine.name == "torch"
     assert new_model("auto", "multi_discrete").engine.name == "fused"
+
+
+def test_a_curriculum_that_asks_for_the_impossible_is_told_why() -> None:
+    network = {"layers": (1500,)}
+    with pytest.raises(ConfigurationError, match="hybrid_ppo refuses this: engine fused: a layer"):
+        Training(plan("hybrid_ppo", engine="fused", network=network))
 
 
 def test_a_saved_model_goes_on_learning(tmp_path: Any) -> None:

@@ -20,13 +20,16 @@ from tiny_training import Sink
 from units_training import ENCODED, ROWS, STEPS, learned, units_plan, with_rollout
 
 from aimbot_lab.training.fused.policy import shown_to
+from aimbot_lab.training.networks.network_parts import unfused_parts
 from aimbot_lab.training.networks.settings import (
     PARTS,
     MemorySettings,
     NetworkSettings,
+    PictureSettings,
     UnitsSettings,
 )
 from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import Training
 
 LENGTH = 8
@@ -64,6 +67,8 @@ def plan_of(variant: str, **given: Any) -> Any:
 def test_each_part_that_the_fused_engine_knows_is_in_a_variant_alone_or_with_others() -> None:
     networks = [given["network"] for given in VARIANTS.values() if "network" in given]
     assert {key for network in networks for key in network.parts} == {*PARTS} - {"picture"}
+    seeing = TrainSettings(network=NetworkSettings(picture=PictureSettings()))
+    assert unfused_parts(seeing) == ("network.picture",)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

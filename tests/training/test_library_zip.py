@@ -157,6 +157,14 @@ def test_an_agent_that_the_library_has_no_class_for_is_refused_in_a_line(
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 
 
+def test_a_small_picture_that_is_flattened_as_the_line_says_fits_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"network": NetworkSettings(layers=(8,), scaling="none"), "seen": TINY}
+    saved = unlearned(tmp_path / "a", "ppo", CHOICES, monkeypatch, flatten=("obs",), **given)
+    assert export_zip(saved, tmp_path / "a.zip").algorithm == "PPO"
+
+
 class Marks:
     """Pickled, it makes a file where it is read."""
 

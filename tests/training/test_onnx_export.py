@@ -249,6 +249,23 @@ def test_agents_and_their_networks_act_in_the_units_of_the_environment(
         assert (np.abs(its - mine) <= 1e-4 * (high - low)).mean() > 0.99
 
 
+def test_a_file_of_drawn_numbers_plays_in_the_units_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    path = tmp_path / "agent.onnx"
+    saved = unlearned(tmp_path / "agent", "sac", WIDE, monkeypatch)
+    check = export_onnx(saved, path, temperature=COOLER, observations=300)
+    assert (check.other_choices, check.largest <= 2e-6) == (0, True)
+    given = sample(saved.agent.spec, 300, columns=2)
+    inputs = {"observation": given.observation, "noise": given.noise}
+    (actions,) = onnxruntime.InferenceSession(path).run(["action"], inputs)
+    assert all(WIDE.contains(one) for one in actions.astype(np.float64))
+    assert actions[:, 1].max() > 1000.0
+    columns = json.loads(_metadata(path)["actions"])["columns"]
+    assert [(one["low"], one["high"]) for one in columns] == [(-1e-3, 1e-3), (0.0, 5000.0)]
+
+
 PARTS = spaces.Dict(
     {
         "bag": spaces.Tuple([spaces.MultiDiscrete([3, 2]), spaces.Box(-1, 1, (2, 2))]),

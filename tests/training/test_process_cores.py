@@ -129,3 +129,22 @@ def test_only_threads_that_begin_in_the_block_yield() -> None:
     with pytest.raises(KeyError), yielding_threads():
         raise KeyError
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+def refuse(*_: object) -> None:
+    raise PermissionError
+
+
+def test_where_cores_cannot_be_chosen_nothing_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cores, "BOOT", tmp_path / "boot_id")
+    assert usable_cores() == Cores("", ())
+    for name in "sched_getscheduler", "sched_setscheduler":
+        with monkeypatch.context() as patch:
+            patch.setattr(os, name, refuse)
+            assert policy_in_the_block() == os.SCHED_OTHER
+    for name in "sched_getscheduler", "SCHED_BATCH":
+        with monkeypatch.context() as patch:
+            patch.delattr(os, name)
+            assert policy_in_the_block() == os.SCHED_OTHER

@@ -14,6 +14,7 @@ from aimbot_lab.curriculum.progress import EPISODES_NAME, EVENTS_NAME, KeptRecor
 from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.foundation.errors import LabError, RunFailedError
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.training.callbacks.lesson_callback import stoppable_updates
 from aimbot_lab.training.callbacks.report_callback import EpisodeTally, ReportCallback
 from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.checks import update_cost
@@ -229,6 +230,14 @@ def test_a_stop_in_the_middle_of_an_update_is_heeded_and_resumed_to_the_bit(algo
     assert ended.steps < 3 * STEPS_OF_ONE
     resumed = keeper.resumed(Training(given), keeper.checkpoints[-1])
     assert learn(resumed, lambda: False).state_sha256 == expected.state_sha256
+
+
+def test_nothing_is_asked_after_the_block() -> None:
+    training = Training(plan("hybrid_ppo", total_steps=STEPS_OF_ONE))
+    with stoppable_updates(training.model, lambda: True):
+        pass
+    assert not learn(training, lambda: False).stopped
+    assert training.model.engine.before_step is None
 
 
 @pytest.mark.parametrize("algo", ["dqn", "hybrid_ppo"])

@@ -1,5 +1,6 @@
 """A whole small training, without files or tracking."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from tiny_training import Sink
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.training.callbacks import report_callback
 from aimbot_lab.training.callbacks.report_callback import MAX_POINTS
 from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
@@ -129,3 +131,10 @@ def test_a_stop_ends_at_once_and_is_told_apart() -> None:
     outcome, *_ = learn(Training(plan(threshold=0.9)), stop_after=1000)
     assert outcome.stopped
     assert outcome.steps < 1000 + 2 * ROWS
+
+
+def test_a_training_that_diverges_says_so() -> None:
+    wild = plan(threshold=0.9)
+    wild = replace(wild, train=replace(wild.train, learning_rate=1e30))
+    with pytest.raises(RunFailedError, match=r"diverged at step [\d,]+.*learning_rate"):
+        learn(Training(wild))
