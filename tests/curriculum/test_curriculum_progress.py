@@ -94,6 +94,11 @@ def test_after_a_promotion_nothing_counts_until_the_next_scenario_begins() -> No
     assert progress.view.episodes == 5
 
 
+def test_an_empty_batch_is_no_check() -> None:
+    progress = CurriculumProgress([lesson("a")], DIFFICULTIES)
+    assert Game(progress).play() is None
+
+
 def test_every_cell_must_pass_by_itself() -> None:
     mix = lesson("a", difficulty=TWO_CELLS, criteria={"scope": "every_cell"})
     progress = CurriculumProgress([mix], DIFFICULTIES)
@@ -244,6 +249,12 @@ def test_the_scenario_spells_out_every_weight() -> None:
     assert scenario.targets == {"goto": 2.0, "free": 1.0}
     assert scenario.difficulty == {"goto": (1.0,) * 5}
     assert scenario.parameters == {"move_speed": 4.0}
+
+
+def test_targets_without_difficulties_are_one_cell() -> None:
+    mix = lesson("a", targets={"free": 1.0, "goto": 1.0}, difficulty=EASY)
+    cells = CurriculumProgress([mix], DIFFICULTIES).cell_reports
+    assert [(cell.target, cell.difficulty) for cell in cells] == [("free", 0), ("goto", 1)]
 
 
 def test_lessons_that_make_no_chain_are_refused() -> None:

@@ -15,6 +15,10 @@ SHARES = st.lists(st.floats(0.01, 1.0), min_size=2, max_size=5)
 EVEN = MixWeights.of_difficulties([1, 1, 1, 1, 1])
 
 
+def test_they_begin_equal() -> None:
+    assert EVEN.weights == (0.2,) * 5
+
+
 @pytest.mark.parametrize(
     ("weights", "level", "value", "reason"),
     [

@@ -159,10 +159,11 @@ def test_what_is_no_curriculum_gives_its_one_line(content: bytes, line: str) -> 
     assert faults(content) == [f"c.yaml:{line}"]
 
 
-@pytest.mark.parametrize("name", ["missing.yaml", "no/such/folder.yaml", "nul\0.yaml"])
-def test_a_file_that_is_not_there_gives_its_one_line(name: str) -> None:
+@pytest.mark.parametrize("name", ["missing.yaml", "no/such/folder.yaml", "nul\0.yaml", "./"])
+def test_what_is_not_there_or_no_file_gives_its_one_line(name: str) -> None:
     (line,) = faults_of(name)
-    assert line.endswith((": can't be read: No such file or directory", "embedded null byte"))
+    reasons = "No such file or directory", "embedded null byte", "Is a directory"
+    assert line.endswith(tuple(f": can't be read: {reason}" for reason in reasons))
 
 
 def test_a_file_without_end_is_refused() -> None:

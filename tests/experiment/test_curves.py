@@ -1,6 +1,8 @@
 """Learning curves: what recorded numbers say, their means, and how they are drawn."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,6 +16,7 @@ from aimbot_lab.experiment.analysis.learning_curve import (
     Trail,
     common_steps,
     curve_chart,
+    draw_curves,
     interval_chart,
     lessons_passed,
     mean_curve,
@@ -21,6 +24,7 @@ from aimbot_lab.experiment.analysis.learning_curve import (
     trail_chart,
 )
 from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.tracker import MetricPoint, RunSummary
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -76,6 +80,10 @@ def test_a_lesson_that_was_begun_again_counts_from_its_last_passing() -> None:
 def test_the_last_lesson_is_passed_only_where_its_goal_was_reached(status: str, goal: bool) -> None:
     *_, last = lessons_passed(run(status), config(goal=goal), points(rows=NUMBERS))
     assert (last.step, last.seconds) == (None, None)
+
+
+def test_a_run_without_numbers_passed_nothing() -> None:
+    assert [lesson.step for lesson in lessons_passed(run("KILLED"), config(), [])] == [None] * 3
 
 
 def test_a_win_rate_holds_until_the_next() -> None:
@@ -146,12 +154,28 @@ def intervals(*values: float) -> list[Interval]:
     ]
 
 
+def test_the_axis_says_which_win_rate_is_drawn(tmp_path: Path) -> None:
+    for measure, text in (
+        (names.EVAL_WIN_RATE, "win rate in evaluation"),
+        (names.LEARNING_WIN_RATE, "win rate while learning"),
+        (names.LESSON_WIN_RATE, "win rate in the lesson"),
+    ):
+        drawn = replace(drawn_curve((0, 0.2), (4_000_000, 0.4)), measure=measure)
+        draw_curves({"one": [drawn]}, tmp_path / "curve.svg")
+        assert text in (tmp_path / "curve.svg").read_text()
+        assert "4,000,000" in (tmp_path / "curve.svg").read_text()
+
+
 def test_dots_lie_in_the_order_of_their_values_and_names_are_no_markup() -> None:
     drawn = interval_chart(intervals(0.2, 0.7), low=0.0, high=1.0, zero=0.5)
     first, second = (next(group(drawn, f"value-{n}").iter(f"{SVG}use")) for n in (0, 1))
     assert float(first.get("x", 0)) < float(second.get("x", 0))
     assert float(first.get("y", 0)) < float(second.get("y", 0))
     assert {"<0.2> $x$", "<0.7> $x$"} <= set(texts(drawn))
+
+
+def test_a_chart_of_one_value_without_width_is_drawn() -> None:
+    assert interval_chart(intervals(0.0), low=0.0, high=0.0, zero=0.0).endswith("</svg>\n")
 
 
 def test_a_curve_holds_its_value_until_the_next_and_one_without_points_has_a_name() -> None:
@@ -167,6 +191,12 @@ def test_a_curve_holds_its_value_until_the_next_and_one_without_points_has_a_nam
     assert (y[0], x[1]) == (y[1], x[2])  # level up to the next point, then straight up
     assert x[3] - x[2] == x[1] - x[0]
     assert {"a", "b", "environment steps; ticks: a lesson was passed"} <= set(texts(drawn))
+
+
+def test_the_same_chart_is_the_same_text_without_a_date() -> None:
+    one, two = (interval_chart(intervals(0.3), low=0.0, high=1.0, zero=None) for _ in range(2))
+    assert one == two
+    assert "<dc:date>" not in one
 
 
 def test_a_trail_has_a_dot_and_a_bar_at_each_value() -> None:

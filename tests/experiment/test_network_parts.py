@@ -11,7 +11,8 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import CurriculumPlan, plan_curriculum
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.checks import UpdateCost, update_cost
-from aimbot_lab.training.networks.settings import PARTS, NetworkSettings
+from aimbot_lab.training.networks.network_parts import widest_part
+from aimbot_lab.training.networks.settings import PARTS, NetworkSettings, PictureSettings
 from aimbot_lab.worlds.registry import spec_of
 
 OURS = GOOD.replace("  batch_size: 1024\n", "  batch_size: 1024\n  algo: hybrid_ppo\n")
@@ -149,6 +150,10 @@ def test_each_part_of_a_network_is_declared_and_in_a_variant() -> None:
     assert {part for network in trained for part in network.parts} == {*PARTS}
 
 
+def test_a_network_whose_parts_name_no_width_suits() -> None:
+    assert widest_part(NetworkSettings(layers=(), picture=PictureSettings())) == 0
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_plan_counts_the_weights_that_the_network_has(variant: str) -> None:
     plan = planned(*VARIANTS[variant])
@@ -156,6 +161,19 @@ def test_a_plan_counts_the_weights_that_the_network_has(variant: str) -> None:
     policy = new_policy(config.train, spec_of(config.env))
     there = sum(weight.numel() for weight in policy.parameters())
     assert sum(part.weights for part in plan.network) == there
+
+
+def test_an_update_of_encoded_units_costs_as_much_as_each_of_them() -> None:
+    encoded = ("train.network.units={layers: [32, 16]}", "train.network.layers=[8]")
+    plain, units = (cost_of(*more, *encoded[1:]) for more in ((), encoded[:1]))
+    summary = {part.name: part for part in planned(*encoded).network}
+    rays = summary["rays (19 units)"]
+    assert units.multiply_adds > 18 * rays.weights / summary["scalars"].inputs
+    samples = 3 * 128 * 64 * 4  # passes, steps, rows, epochs
+    assert units.multiply_adds == pytest.approx(
+        samples * sum(part.weights * part.times for part in summary.values()), rel=0.01
+    )
+    assert units.multiply_adds > 3 * plain.multiply_adds
 
 
 def test_rollouts_that_are_kept_cost_as_much_as_the_last_and_are_told() -> None:

@@ -4,8 +4,10 @@ import os
 import re
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -15,7 +17,7 @@ from aimbot_lab.experiment.runs.resume import configuration_changes
 from aimbot_lab.experiment.runs.run_record import write_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets import FOLDER, load_presets
+from aimbot_lab.worlds.arena.presets import FOLDER, FORM, SHIPPED_FILES, kept_presets, load_presets
 
 STORY = "## In a curriculum"
 BLOCKS = """\
@@ -101,6 +103,21 @@ def test_a_path_of_the_working_directory_is_refused_by_the_rule(project: Path) -
     (project / "yard.yaml").write_text(CURRICULUM.replace("blocks/", "nope/"), encoding="utf-8")
     line = refusal(project / "yard.yaml")
     assert line.startswith(f"{project}/yard.yaml:2:30: env.presets.0: there is no file or folder")
+
+
+def test_a_kept_text_gives_the_same_arena(project: Path) -> None:
+    paths = [project / "blocks"]
+    text = kept_presets(paths)
+    assert kept_presets([text]) == text
+    assert load_presets([*SHIPPED_FILES, project / "blocks" / "yard.yaml"]) == load_presets(
+        [*SHIPPED_FILES, *FORM.sources([text])]
+    )
+    settings = load_curriculum(project / "yard.yaml").config.env
+    from_files = Arena(replace(settings, presets=(str(project / "blocks"),)))
+    for of_text, of_files in zip(
+        Arena(settings)._tables.presets, from_files._tables.presets, strict=True
+    ):
+        assert np.array_equal(of_text, of_files)
 
 
 def test_a_written_curriculum_is_read_back_whole_from_its_folder(

@@ -95,6 +95,7 @@ def test_the_document_holds_plan_and_configuration() -> None:
     assert document["lessons"][0]["cells"] == [{"target": "goto", "difficulty": 1, "share": 1.0}]
     assert document["lessons"][0]["expected"][-1] == {"win_rate": 1.0, "episodes": 100}
     assert document["lessons"][1]["completion_criteria"] is None
+    assert document["lessons"][1]["expected"] == []
 
 
 def test_presets_that_cannot_be_used_are_refused() -> None:

@@ -1,6 +1,7 @@
 """Shipped curricula and the page about them: fit to run, and named."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import yaml
 from aimbot_lab.curriculum.settings import lesson_cells
 from aimbot_lab.experiment.analysis.configurations import NamedRun, configuration_names
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import arena_spec
 from aimbot_lab.worlds.duel.spec import duel_spec
 
@@ -60,6 +63,18 @@ WORLDS = {  # that an algorithm needs, where the page shows `train` alone
     "sac": "env: {world: gymnasium, id: Pendulum-v1}\n",
     "q_learning": "env: {world: gymnasium, id: FrozenLake-v1}\n",
 }
+
+
+def test_the_agent_of_the_camera_sees_pictures_alone_and_is_asked_for_goto_as_it_is() -> None:
+    config = load_curriculum(FOLDER / "camera.yaml", ()).config
+    network, lesson = config.train.network, config.lessons[-1]
+    assert network.picture.alone
+    assert network.memory is None
+    assert lesson_cells(lesson, arena_spec(config.env).difficulties) == (Cell("goto", 1),)
+    assert not lesson.parameters
+    assert lesson.completion_criteria.threshold >= 0.9
+    usual = replace(ArenaSettings(), num_envs=config.env.num_envs, rewards=config.env.rewards)
+    assert config.env == replace(usual, observation=config.env.observation)
 
 
 def test_the_pages_show_curricula_and_parts_of_them() -> None:

@@ -8,10 +8,12 @@ from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import close_orphan_runs
 from aimbot_lab.tracking.journal import (
+    RESERVED_BYTES,
     EndEntry,
     FileEntry,
     Journal,
     MetricsEntry,
+    Reserve,
     TagsEntry,
 )
 from aimbot_lab.tracking.run_folder import RunFolder
@@ -77,6 +79,11 @@ def test_the_end_waits_on_a_full_disk_for_a_store_that_is_down(begin, disk, tmp_
     journal = Journal(tmp_path / "run")
     assert journal.ending.status == "FAILED"
     assert journal.pending(1).entries == [TagsEntry({"lab.outcome": "done"})]
+
+
+def test_the_reserve_has_room_for_the_longest_note(tmp_path):
+    Reserve(tmp_path).take()
+    assert (tmp_path / "reserve").stat().st_size == RESERVED_BYTES > 2 * 6 * 8000
 
 
 def test_older_tags_never_win_over_newer_ones(begin, disk):
@@ -260,6 +267,11 @@ def test_without_room_there_they_go_where_temporary_files_go(places):
     rescued = log_agents(training, FullTracker(), data_folder=DataFolder(places[0]))
     assert rescued == places[2] / NAME
     assert files(*places[:2]) == []
+
+
+def test_a_data_folder_that_is_gone_loses_no_agent(places, tmp_path):
+    gone = DataFolder(tmp_path / "gone")
+    assert log_agents(FakeTraining(), FullTracker(), data_folder=gone) == places[1] / NAME
 
 
 def test_an_agent_that_fits_nowhere_is_told(places, tmp_path):

@@ -104,6 +104,13 @@ def test_a_run_is_found_by_the_beginning_of_its_id_and_the_newest_by_latest(data
     assert find_run(data_folder, "latest").run_id == ids[1]
 
 
+def test_a_run_that_is_not_there_is_one_line(data_folder):
+    finished_run(data_folder, "other")
+    for beginning in ("", "xyz"):
+        with pytest.raises(ConfigurationError, match=r"no such run.*aimbot-lab runs"):
+            find_run(data_folder, beginning)
+
+
 def test_two_runs_that_begin_so_are_not_guessed_between(data_folder, store):
     experiment = store.experiment_id("x")
     ids = [store.create_run(experiment, "run", tags={}) for _ in range(17)]  # two begin alike
@@ -288,6 +295,14 @@ def test_an_artifact_is_replaced_by_its_successor(data_folder, run_id):
     for text in ("first", "second"):
         add_to_run(data_folder, run_id, Addition(texts={"a/b.txt": text}))
     assert download_artifact(data_folder, run_id, name="a/b.txt").read_text() == "second"
+
+
+def test_a_run_that_is_not_there_takes_nothing_and_has_no_artifact(data_folder):
+    with pytest.raises(StoreError, match="0123"):
+        add_to_run(data_folder, "0123", Addition(tags={"a": "b"}))
+    with pytest.raises(StoreError, match="0123") as caught:
+        download_artifact(data_folder, "0123", name="agent.zip")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "a/../../b"])

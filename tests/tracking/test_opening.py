@@ -245,6 +245,15 @@ def test_a_folder_below_a_file_is_refused(tmp_path):
     assert "--data-dir" in message
 
 
+def test_a_folder_with_too_long_a_name_is_refused(tmp_path):
+    assert "too long" in refusal(tmp_path / ("x" * 300))
+
+
+def test_a_link_to_nowhere_is_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    assert "No such file" in refusal(tmp_path / "link" / "data")
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_permission_is_refused(tmp_path):
     tmp_path.chmod(0o500)

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -136,6 +138,18 @@ def test_who_comes_while_another_reaps_does_not_wait(data_folder, dead_run):
     with ThreadPoolExecutor(1) as pool, exclusive(data_folder.orphan_lock):
         assert pool.submit(close_orphan_runs, data_folder).result(timeout=300) == []
     assert close_orphan_runs(data_folder) == [dead_run.run_id]
+
+
+def test_a_lock_is_freed_by_its_holders_death(tmp_path):
+    code = (
+        "import os, sys; from pathlib import Path\n"
+        "from aimbot_lab.foundation.files import exclusive\n"
+        "with exclusive(Path(sys.argv[1])): os.kill(os.getpid(), 9)\n"
+    )
+    lock = tmp_path / "lock"
+    assert subprocess.run([sys.executable, "-c", code, lock], check=False).returncode == -9
+    with exclusive(lock, wait=False):
+        pass
 
 
 def test_who_was_taken_over_writes_nothing_any_more(data_folder, monkeypatch, store):
@@ -295,6 +309,10 @@ def test_many_waiting_runs_are_summed_up(folder):
     lines = call(folder).stderr.splitlines()
     assert len(lines) == MAX_WAITING + 1
     assert lines[-1] == "the same holds for 3 more runs"
+
+
+def test_runs_without_anything_says_how_to_begin(folder):
+    assert "no runs yet" in call(folder).stderr
 
 
 def test_what_waited_for_a_store_that_is_back_is_delivered_and_listed(data_folder, dead_run):

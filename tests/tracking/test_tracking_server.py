@@ -28,9 +28,10 @@ from aimbot_lab.tracking.data_folder import (
 )
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.mlflow_app import APP_NAME, EXPERIMENT_TAGS, TOKEN_VARIABLE, create_app
+from aimbot_lab.tracking.run_folder import OWNER_TAG
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import RunSummary
-from aimbot_lab.tracking.ui import page_of, ui_command
+from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
 
 FOLDER = DataFolder(Path("/data"))
 
@@ -163,6 +164,13 @@ def test_a_port_that_is_none_is_one_line(port):
         choose_address(FOLDER, explicit=f"http://host:{port}")
 
 
+def test_the_file_of_a_database_is_known():
+    assert choose_address(FOLDER, explicit="sqlite:////a%23b/x.db?y=z").sqlite_file == Path(
+        "/a#b/x.db"
+    )
+    assert choose_address(FOLDER, explicit="http://host").sqlite_file is None
+
+
 @pytest.mark.parametrize("bad", [{"uri": "mlruns"}, {"experiment": ""}, {"experiment": " \t"}])
 def test_settings_check_themselves(bad):
     with pytest.raises(ValidationError):
@@ -178,6 +186,7 @@ def test_a_blank_experiment_is_told_as_a_sentence():
 
 
 def test_a_server_that_never_answers_is_one_line_after_one_try(tmp_path, monkeypatch):
+    assert mlflow_store.ANSWER_SECONDS <= 10
     monkeypatch.setattr(mlflow_store, "ANSWER_SECONDS", 0.2)
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         host, port = silent.getsockname()
@@ -241,6 +250,12 @@ def test_a_server_that_is_no_tracking_server_is_one_line(server, tmp_path, statu
     assert "\n" not in message
     assert "hello" not in message
     assert len(asked) == 1
+
+
+def test_a_server_without_runs_has_none(server, tmp_path):
+    address, asked = server(200, json.dumps({}))
+    assert list_runs(DataFolder(tmp_path), tracking_uri=address) == []
+    assert asked[0] == "/api/2.0/mlflow/experiments/search"
 
 
 @pytest.mark.parametrize(
@@ -348,6 +363,11 @@ def test_runs_of_several_experiments_are_charted_together():
     assert page.endswith("searchFilter=run_id IN ('a', 'b')")
 
 
+def test_no_run_leads_to_the_experiments():
+    assert page_of([]).startswith("/#/experiments?")
+    assert page_of_experiment(run("a", "3")).startswith("/#/experiments/3/runs?")
+
+
 def test_the_page_takes_an_experiment_for_one_of_training_also_an_older_one(data_folder):
     from aimbot_lab.tracking.mlflow_store import connect
 
@@ -359,3 +379,7 @@ def test_the_page_takes_an_experiment_for_one_of_training_also_an_older_one(data
     ((_, view),) = ((key, view) for key, view in EXPERIMENT_TAGS.items() if "View" in key)
     assert "metrics.`learning/win_rate`" in json.loads(view)["selectedColumns"]
     assert store.experiment_id("older") == older
+
+
+def test_the_tag_of_the_owning_process_is_not_shown_on_the_page():
+    assert OWNER_TAG.startswith("mlflow.")
