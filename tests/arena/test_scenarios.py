@@ -187,6 +187,15 @@ def test_masks_in_reach_of_a_wall_are_those_of_the_walk() -> None:
             assert masks[[1, 2, 4, 5]].sum() == (4 if may_go else 2)
 
 
+@pytest.mark.parametrize(("reach", "is_move"), [(9e-7, False), (1.1e-6, True)])
+def test_on_open_floor_a_walk_is_allowed_where_it_is_long_enough_to_count(
+    reach: float, is_move: bool
+) -> None:
+    still = Scenario({"stay": 1.0}, parameters={"move_speed": reach / 0.1})
+    masks = masks_of(new_stage(still, num_envs=3, start_position=(20.0, 20.0)))
+    assert (masks[:, [1, 2, 4, 5]] == is_move).all()
+
+
 def test_masks_are_of_the_state_in_force_after_it_was_replaced() -> None:
     still = Scenario({"stay": 1.0})
     stage = new_stage(still, num_envs=2, start_position=(20.0, 20.0))
