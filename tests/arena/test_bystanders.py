@@ -32,6 +32,14 @@ def test_without_bystanders_blocks_and_streams_are_as_ever() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_an_attack_is_won_although_bystanders_live() -> None:
+    stage = stage_with("attack", 5.0)
+    state = stage.arena.state
+    state.enemy_hits_left[state.enemy_is_target] = 0
+    ended = stage.repeat(0, 0, 0, 0)
+    assert ended.won.tolist() == [True] * 64
+
+
 def test_a_picture_tells_bystanders_from_targets() -> None:
     stage = stage_with("attack", 1.0, rows=1)
     state = stage.arena.state
