@@ -287,3 +287,12 @@ def test_the_window_promotes_at_its_first_mean_above_the_threshold() -> None:
     won = np.zeros((300, 2), np.bool_)
     won[40:, 0] = True
     assert window_promotions(won, 0.7).tolist() == [111, simulations.NEVER]
+
+
+def test_the_command_tells_the_same_in_words_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Report({"seeds": 1000}, [Table("found", [{"seeds": 1000}])])
+    monkeypatch.setattr(simulations, "bench_rules", lambda _plan, _say: found)
+    said = CliRunner().invoke(cli, ["bench", "rules"]).stdout
+    assert "1,000" in said
+    document = json.loads(CliRunner().invoke(cli, ["bench", "rules", "--json"]).stdout)
+    assert document["seeds"] == 1000

@@ -147,6 +147,13 @@ def test_resume_says_what_it_runs_again_and_goes_on_where_that_failed(
     assert _shown(SweepResult(found, True, Path("best.yaml"), None, ""), as_json=False) == 0
 
 
+def test_one_that_fails_again_is_told_and_due_again(failed: SweepRecord, sweep: Sweep) -> None:
+    for number in range(2):
+        record = joined(sweep, resume=True)
+        ended(record.confirm_queue(), None, **{REASON: f"once more {number}"})
+        assert [one.reason for one in report(record).unconfirmed] == [f"once more {number}"]
+
+
 def test_a_sweep_that_other_code_began_says_so_once_it_knows(
     failed: SweepRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,14 @@ def estimates(course: list[tuple[float, int, float]]) -> list[float | None]:
     return found
 
 
+def test_fewer_seeds_find_less() -> None:
+    shares = [
+        found_share(MEASURED_STEPS, 1.15, **{**SHIPPED, "seeds": seeds}) for seeds in (3, 8, 16)
+    ]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.2
+
+
 def test_what_comes_before_the_first_progress_does_not_count() -> None:
     """Workers start and compile for a minute; then a trial takes ten seconds."""
     course = [(1.0, 0, 0.0), (60.0, 0, 0.0), (61.0, 0, 0.1), (65.0, 0, 0.5), (80.0, 2, 0.0)]

@@ -85,6 +85,17 @@ def test_a_worker_that_dies_as_it_gives_up_changes_nothing(
     assert queue.trials[2].user_attrs["mean_so_far"] is None
 
 
+def test_one_that_is_given_up_at_the_end_of_a_training_begins_no_other(
+    context: WorkerContext, record: SweepRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainings, queue = Trainings(0.1), record.search_queue()
+    monkeypatch.setattr(trial_module, "rungs", lambda _sweep, _steps: [STEPS])
+    monkeypatch.setattr(trial_module, "measure", trainings)
+    run_trial(context, queue, taken(queue), "search")
+    assert queue.trials[2].state == TrialState.PRUNED
+    assert trainings.begun == 1
+
+
 def test_a_training_that_breaks_down_fails_its_trial_and_nothing_else(
     context: WorkerContext, record: SweepRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
