@@ -133,14 +133,17 @@ def test_an_action_is_set_for_one_agent_alone() -> None:
     assert (given.discrete == 2).all()
 
 
-def test_rewards_that_alone_are_kept_stay_as_they_were_given() -> None:
+def test_rewards_and_masks_that_alone_are_kept_stay_as_they_were_given() -> None:
     env = LabEnvironment(arena(), GOTO)
     env.reset()
     played(env, 1)
-    kept = env.get_steps("AimbotLab?team=0")[0].reward
-    copy = kept.copy()
-    played(env, 4)
-    np.testing.assert_array_equal(kept, copy)
+    steps = env.get_steps("AimbotLab?team=0")[0]
+    kept = [steps.reward, *steps.action_mask]
+    copies = [array.copy() for array in kept]
+    del steps
+    played(env, 20)
+    for array, copy in zip(kept, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
 
 
 def test_zero_is_the_middle_of_a_continuous_range_and_one_its_end() -> None:
