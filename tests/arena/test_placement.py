@@ -32,6 +32,11 @@ def test_blocks_keep_their_gaps_wherever_the_agent_stands() -> None:
     assert np.hypot(*(position - nearest).T).min() >= 0.5 + 1.0
 
 
+def test_rows_begin_in_different_places() -> None:
+    state = new_stage(Scenario({"goto": 1.0}), num_envs=500).arena.state
+    assert len(np.unique(state.block, axis=0)) == 500
+
+
 def test_blocks_stand_in_every_place_and_turn() -> None:
     stage = new_stage(Scenario({"attack": 1.0}), **EVERY_DECISION)
     corner, turns = beginnings(stage, 60, ("block", "block_turns"))
