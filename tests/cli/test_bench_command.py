@@ -92,6 +92,12 @@ def test_the_shares_of_a_step_make_up_the_whole(report: dict) -> None:
         assert sum(shares.values()) == pytest.approx(1.0)
 
 
+def test_the_ratio_compares_the_same_mixed_step(report: dict) -> None:
+    compiled, plain = report["mixed_step"], report["plain_python_step"]
+    ratio = compiled["steps_per_second"] / plain["steps_per_second"]
+    assert report["ratio_to_plain_python"] == pytest.approx(ratio)
+
+
 def test_tables_go_to_stdout_and_progress_to_stderr(simulators: Measured) -> None:
     printed, said, _ = simulators
     assert re.search(r"^world +target +threads +1 +16$", printed, re.MULTILINE)

@@ -25,6 +25,30 @@ from aimbot_lab.cli.commands.pages import _is_loopback, _refuse_taken_port, runn
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.ui import UiCommand, page_of
 
+ADDRESS = "http://127.0.0.1:1/sesame/#/runs?a=1&b=%22x%22"
+
+
+BROWSER = """
+import stat, sys
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+file = Path(unquote(urlsplit(sys.argv[2]).path))
+said = [*sys.argv[2:], oct(stat.S_IMODE(file.stat().st_mode)), file.read_text()]
+(unfinished := Path(sys.argv[1] + ".new")).write_text(chr(0).join(said))
+unfinished.rename(sys.argv[1])
+"""
+
+
+OPENS = """
+import sys, time
+from pathlib import Path
+from aimbot_lab.cli.commands.pages import open_privately
+open_privately(sys.argv[2], Path(sys.argv[1]).parent)
+while not Path(sys.argv[1]).exists():
+    time.sleep(0.01)
+"""
+
+
 # Starts a child as MLflow's server does, and tells the child's number when that is at work.
 PARENT = """
 import signal, subprocess, sys, time
@@ -207,6 +231,22 @@ file="${1#file://}"
 { echo "$@"; stat -c %a "$file"; cat "$file"; } > FOLDER/pipe
 """
 SECONDS = 300.0  # that anything may take on a busy machine
+
+
+def test_the_token_reaches_the_browser_by_a_private_file_that_ends_with_the_command(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (program := tmp_path / "browser.py").write_text(BROWSER)
+    command = f"{sys.executable} {program} '{folder / 'said'}' %s"
+    opens = [sys.executable, "-c", OPENS, str(folder / "said"), ADDRESS]
+    subprocess.run(opens, env={**os.environ, "BROWSER": command}, check=True, timeout=300)
+    argument, mode, page = (folder / "said").read_text().split("\0")
+    assert "sesame" not in argument
+    assert mode == "0o600"
+    assert 'content="0;url=http://127.0.0.1:1/sesame/#/runs?a=1&amp;b=%22x%22"' in page
+    assert [file.name for file in folder.iterdir()] == ["said"]
 
 
 def test_an_unknown_run_is_refused_in_one_line(tmp_path: Path) -> None:

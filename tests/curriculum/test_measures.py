@@ -12,7 +12,7 @@ from aimbot_lab.curriculum import rules
 from aimbot_lab.curriculum.evidence import EvidenceTest, Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.rules import MEASURES, RULES, MlAgentsMemory, new_rule, rule_class
-from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, lesson_scenario
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults, lesson_scenario
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import Gaussian, MultiRangeUniform, Uniform
@@ -153,6 +153,12 @@ def test_a_measure_says_what_an_episode_brings() -> None:
     shares = {"win_rate": True, "progress": True, "score": 1.0, "elo": 1.0}
     assert brought == {**shares, "reward": -3.5}
     assert MEASURES["score"].value(Outcome(False, CELLS[0], 0.0, drawn=True)) == 0.5
+
+
+def test_a_lesson_that_is_wrong_in_itself_is_passed_over() -> None:
+    criteria = CompletionCriteria(threshold=0.5)
+    lesson = Lesson(name="a", targets={"goto": 1.0}, completion_criteria=criteria)
+    assert list(chain_faults([None, lesson, None])) == []
 
 
 @pytest.mark.parametrize("sampler", [Uniform(), Gaussian(), MultiRangeUniform()])

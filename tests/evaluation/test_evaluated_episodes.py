@@ -75,6 +75,10 @@ def test_a_column_called_seconds_is_not_time_unless_the_spec_says_so() -> None:
     assert score(world).median_seconds_to_win == 0.5  # a decision, of half a second
 
 
+def test_rows_that_end_in_the_same_step_all_count() -> None:
+    assert score(KnownWorld([[Episode(4, WIN)]] * 5)).wins == 5
+
+
 def test_time_to_win_is_the_median_of_won_episodes_and_the_return_the_mean_of_all() -> None:
     plays = [
         [Episode(1, result(won=True, seconds=2.0, value=10.0))],

@@ -21,6 +21,7 @@ from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import (
     RunResult,
     describe_run,
+    flat_settings,
     git_tags,
     harmless_settings,
     note,
@@ -195,6 +196,11 @@ def test_parameters_hold_the_thresholds_of_the_last_lessons(tmp_path: Path) -> N
     assert params["lessons.39.completion_criteria.threshold"] == "0.49"
     assert params["lessons"] == "40"
     assert len(params) <= 100
+
+
+def test_lists_of_numbers_are_one_setting_and_others_go_by_index() -> None:
+    assert dict(flat_settings({"a": {"b": (1, 2.5)}})) == {"a.b": "1 2.5"}
+    assert dict(flat_settings({"presets": ("a", "b")})) == {"presets.0": "a", "presets.1": "b"}
 
 
 def test_runs_that_differ_in_their_seed_alone_are_of_one_kind(file: Path) -> None:

@@ -1,6 +1,7 @@
 """An agent that a run saves on request while it trains is found by its name, then and later."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,6 +102,13 @@ def test_it_stays_with_the_run_and_is_evaluated_by_its_name(
     assert json.loads(done.stdout)["agent"] == name
     with pytest.raises(LabError, match=f"no step-1 agent .*: it was asked to save {name}$"):
         fetch_agent(result.run_id, "step-1", data_folder=asked.data)
+
+
+@pytest.mark.parametrize("name", ["first", "step-", "step-01", "../last"])
+def test_no_agent_bears_another_name(tmp_path: Path, name: str) -> None:
+    done = CliRunner().invoke(cli, ["evaluate", "x", "--agent", name, "--data-dir", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "must be best, last, or step-N" in done.output
 
 
 def test_a_run_keeps_what_it_came_to_for_programs(asking: tuple[Asking, RunResult]) -> None:

@@ -15,11 +15,24 @@ from typing import Any
 
 import psutil
 import pytest
+from optuna.trial import FrozenTrial, TrialState
 from sweep_files import PLANTED, changed, write_sweep
 
+from aimbot_lab.sweep.record import find_record
+from aimbot_lab.sweep.report import report
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from tests.cli.tiny_runs import invoke_in
+
+SLOW = changed(PLANTED, ("  episodes: 500", "  episodes: 500\n  seconds: 0.4"))
+
+
+SHORT = changed(SLOW, ("trials: 8", "trials: 3"), ("seeds: 2", "seeds: 1"))
+
+
+def trials(folder: Path) -> list[FrozenTrial]:
+    return find_record(DataFolder(folder / "data"), "planted", None).search_queue().trials
+
 
 COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep"]
 REPEATS = int(os.environ.get("AIMBOT_LAB_SWEEP_KILLS", "1"))  # 10 before a release
@@ -123,3 +136,24 @@ def test_kills_change_nothing(tmp_path: Path, undisturbed: dict[str, Any], repea
         ("planted", "FINISHED"): 1,
         **{(f"planted {number}", "FINISHED"): 1 for number in range(8)},
     }
+
+
+@pytest.mark.campaign
+def test_a_stop_saves_and_the_sweep_goes_on(tmp_path: Path) -> None:
+    write_sweep(tmp_path, SHORT)
+    first = start(tmp_path, "--workers", "1")
+    wait_for_work(first, tmp_path, ended=1)
+    workers = workers_of(first)
+    first.send_signal(signal.SIGINT)
+    finish(first, code=130)
+    assert gone(workers)
+    stopped = trials(tmp_path)
+    assert TrialState.RUNNING not in {trial.state for trial in stopped}
+    statuses = {run.status for run in list_runs(DataFolder(tmp_path / "data"))}
+    assert statuses <= {"KILLED", "FINISHED"}
+    assert report(find_record(DataFolder(tmp_path / "data"), "planted", None)).status == "stopped"
+    words = ("sweep", "sweep.yaml", "--data-dir", "data", "--json", "--workers", "1", "--resume")
+    found = invoke_in(tmp_path, *words).document["trials"]
+    assert [trial["state"] for trial in found] == ["done"] * 3
+    ended = {trial.number: trial.value for trial in stopped if trial.state.is_finished()}
+    assert ended.items() <= {trial["number"]: trial["value"] for trial in found}.items()

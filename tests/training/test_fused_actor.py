@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch as th
-from guessing import ROWS, STEPS, new_model
+from guessing import ROWS, STEPS, learned, new_model
 from scipy import special, stats
 from stable_baselines3.common.callbacks import BaseCallback
 from test_fused_update import KINDS
@@ -159,6 +159,12 @@ def test_it_learns_from_what_the_networks_were_shown(masks: bool, scaling: Any) 
     compares = ComparesInputs()
     training.model.learn(2 * 32 * 150, callback=compares)
     assert compares.seen == 2
+
+
+def test_after_a_rollout_collected_in_another_way_it_learns_from_the_buffer() -> None:
+    model = learned("fused", "hybrid")
+    assert model.engine.actor.rollout.steps == 0
+    assert model.policy.act is None
 
 
 def test_a_training_repeats_itself_whatever_the_number_of_threads() -> None:
