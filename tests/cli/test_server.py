@@ -241,7 +241,7 @@ def test_the_token_reaches_the_browser_by_a_private_file_that_ends_with_the_comm
     (program := tmp_path / "browser.py").write_text(BROWSER)
     command = f"{sys.executable} {program} '{folder / 'said'}' %s"
     opens = [sys.executable, "-c", OPENS, str(folder / "said"), ADDRESS]
-    subprocess.run(opens, env={**os.environ, "BROWSER": command}, check=True, timeout=300)
+    subprocess.run(opens, env={**os.environ, "BROWSER": command}, check=True, timeout=SECONDS)
     argument, mode, page = (folder / "said").read_text().split("\0")
     assert "sesame" not in argument
     assert mode == "0o600"

@@ -175,7 +175,7 @@ def laid_out(rng: np.random.Generator, shape: tuple[int, int], layout: str) -> F
     return array
 
 
-@pytest.mark.parametrize("inner", [1, 7, 56, 600])
+@pytest.mark.parametrize("inner", [0, 1, 7, 56, 257, 600])
 @pytest.mark.parametrize("left", ["whole", "part", "turned"])
 @pytest.mark.parametrize("others", ["whole", "part"])
 def test_a_product_is_numpys_however_its_arrays_lie(inner: int, left: str, others: str) -> None:
@@ -187,7 +187,9 @@ def test_a_product_is_numpys_however_its_arrays_lie(inner: int, left: str, other
         product = laid_out(rng, (rows, columns), others)
         product[...] = np.nan
         product_of(one, two, product)
-        np.testing.assert_allclose(product, one @ two, rtol=1e-5, atol=1e-6 * max(10, inner))
+        np.testing.assert_allclose(
+            product, one @ two, rtol=1e-5, atol=1e-5 if inner < 100 else 5e-4
+        )
 
 
 def test_a_product_leaves_what_lies_beside_it_alone() -> None:

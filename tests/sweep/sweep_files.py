@@ -60,7 +60,7 @@ tracking: {experiment: tests}
 """
 
 
-# What curricula/short.yaml took on the 16 fresh seeds of `aimbot-lab sweep rewards`.
+# What curricula/short.yaml took on 16 seeds of `aimbot-lab sweep rewards`, with an older version.
 MEASURED_STEPS = (
     847104, 999424, 997120, 912896, 1028864, 1040640, 733952, 954368,
     1113600, 989952, 988672, 1062912, 1044224, 1091584, 975616, 1006080,

@@ -72,9 +72,9 @@ def test_values_that_are_all_alike_have_no_interval(count: int) -> None:
     assert found_share([1e5], 2.0, seeds=max(count, 2), comparisons=1, rounds=9) == 0.0
 
 
-@pytest.mark.parametrize("factor", [0.8, 1.25, 2.5])
+@pytest.mark.parametrize("factor", [0.9, 1.1, 2.5])
 def test_a_planted_difference_is_found_nine_times_in_ten(factor: float) -> None:
-    """By values that take 0.8, 1.25 or 2.5 times the steps, the last mostly cut by the budget."""
+    """By values that take 0.9, 1.1 or 2.5 times the steps, the last mostly cut by the budget."""
     assert found_share(MEASURED_STEPS, factor, **SHIPPED) >= 0.9
 
 

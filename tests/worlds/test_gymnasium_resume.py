@@ -253,6 +253,7 @@ def test_the_generator_of_a_gpu_stays_where_it_is(
     fakes = {
         "is_initialized": lambda: True,
         "is_available": lambda: True,
+        "device_count": lambda: 1,
         "get_rng_state_all": lambda: list(states),
         "set_rng_state_all": lambda given: states.__setitem__(slice(None), given),
         "manual_seed_all": lambda _: states.__setitem__(0, th.tensor([8], dtype=th.uint8)),

@@ -503,8 +503,8 @@ _MANY_REGISTERS = any(
     binding.get_host_cpu_features().get(name, False) for name in ("avx512f", "neon")
 )
 TALLEST = 8 if _MANY_REGISTERS else 6  # rows of a tile: their sums fill most registers
-DEEPEST = 256  # lines of a panel, which fill half of a core's first cache
-FAR = 1 << 14  # bytes over which lines lie, from which on they crowd each other out of that cache
+DEEPEST = 256  # lines of a panel: 16 KiB, half of a core's first cache
+FAR = 1 << 14  # bytes from the first line to the last, above which they conflict in that cache
 _tallest, _four, _two, _one = (_tile(height) for height in (TALLEST, 4, 2, 1))
 
 

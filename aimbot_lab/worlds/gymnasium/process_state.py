@@ -54,17 +54,17 @@ def generators() -> Mapping[str, Generator]:
         "numpy.seterr": Generator(np.geterr, lambda state: np.seterr(**state)),
     }
     if (torch := sys.modules.get("torch")) is not None:
-        get, put = torch_random, restore_torch_random
-        found["torch"] = Generator(get, put, torch.manual_seed, _shown_of_torch)
+        found["torch"] = Generator(
+            torch_random,
+            restore_torch_random,
+            torch.manual_seed,
+            lambda state: state["torch"].numpy().tobytes(),
+        )
         get, put = torch.get_default_dtype, torch.set_default_dtype
         found["torch.set_default_dtype"] = Generator(get, put)
         get, put = torch.get_num_threads, torch.set_num_threads
         found["torch.set_num_threads"] = Generator(get, put)
     return found
-
-
-def _shown_of_torch(state: Mapping[str, Any]) -> list[bytes]:
-    return [one.numpy().tobytes() for one in (state["torch"], *state.get("cuda", ()))]
 
 
 class ProcessGuard:
