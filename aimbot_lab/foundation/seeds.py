@@ -15,20 +15,16 @@ def derive_seed(seed: int, *path: str | int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
-def torch_random() -> dict[str, Any]:
-    """Where torch's generator of the CPU stands, and those of GPUs once these are used."""
-    import torch
-
+def torch_random(torch: Any) -> dict[str, Any]:
+    """Where the generators of the module `torch` stand: the CPU's, and used GPUs'."""
     state: dict[str, Any] = {"torch": torch.get_rng_state()}
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    if torch.cuda.is_initialized():
         state["cuda"] = torch.cuda.get_rng_state_all()
     return state
 
 
-def restore_torch_random(state: Mapping[str, Any]) -> None:
-    """Set torch's generators to what `torch_random` gave; those of GPUs where there are any."""
-    import torch
-
+def restore_torch_random(torch: Any, state: Mapping[str, Any]) -> None:
+    """Set generators of `torch` to what `torch_random` gave; those of GPUs where there are any."""
     torch.set_rng_state(state["torch"])
     if "cuda" in state and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(state["cuda"][: torch.cuda.device_count()])

@@ -439,7 +439,7 @@ def random_state(drawn_from: Sequence[Space]) -> dict[str, Any]:
         "python": random.getstate(),
         "numpy": np.random.get_state(),
         "spaces": [space.np_random.bit_generator.state for space in drawn_from],
-        **torch_random(),
+        **torch_random(th),
     }
 
 
@@ -447,7 +447,7 @@ def restore_random(state: Mapping[str, Any], drawn_from: Sequence[Space]) -> Non
     """Set all generators to what `random_state` gave."""
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])
-    restore_torch_random(state)
+    restore_torch_random(th, state)
     for space, kept in zip(drawn_from, state["spaces"], strict=True):
         space.np_random.bit_generator.state = kept
 

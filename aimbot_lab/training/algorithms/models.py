@@ -379,7 +379,7 @@ class NoiseCallback(BaseCallback):
         return {
             "last": [one.noise_prev for one in self._noises],
             "explorations": {name: one.detach() for name, one in self._explorations.items()},
-            **torch_random(),
+            **torch_random(th),
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
@@ -397,7 +397,7 @@ class NoiseCallback(BaseCallback):
             acting: Any = getattr(self.model, "actor", None) or self.model.policy
             for name, one in before["explorations"].items():
                 setattr(acting.action_dist, name, one.to(self.model.device))
-            restore_torch_random(before)
+            restore_torch_random(th, before)
 
     def _on_step(self) -> bool:
         return True

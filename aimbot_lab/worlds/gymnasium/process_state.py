@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import wraps
+from functools import partial, wraps
 from types import MappingProxyType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TextIO, TypeVar
 
@@ -55,8 +55,8 @@ def generators() -> Mapping[str, Generator]:
     }
     if (torch := sys.modules.get("torch")) is not None:
         found["torch"] = Generator(
-            torch_random,
-            restore_torch_random,
+            partial(torch_random, torch),
+            partial(restore_torch_random, torch),
             torch.manual_seed,
             lambda state: state["torch"].numpy().tobytes(),
         )
