@@ -20,20 +20,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
+
+from pydantic import Field, TypeAdapter
 
 from aimbot_lab.foundation.errors import RunLostError, StoreError
 from aimbot_lab.foundation.files import append_whole, disk_error, replace_file, sync_file
 from aimbot_lab.tracking.data_folder import FilesHeldError, StoreRefusedError
 from aimbot_lab.tracking.tracker import Notify, Outage, RunStatus, silent
 
+Whole = Annotated[int, Field(ge=0, lt=2**63)]  # as a store takes it
+
 
 @dataclass(frozen=True)
 class MetricsEntry:
     """Numbers of one step; the time is kept so that sending twice stores them once."""
 
-    step: int  # environment steps
-    time_ms: int  # since 1970
+    step: Whole  # environment steps
+    time_ms: Whole  # since 1970
     values: Mapping[str, float]
 
 
@@ -48,7 +52,8 @@ class TagsEntry:
 class FileEntry:
     """A file to upload."""
 
-    kept: str  # where the copy lies, relative to the run folder
+    # Where the copy lies, relative to the run folder: below it, whoever wrote the journal.
+    kept: Annotated[str, Field(pattern=r"^(files|growing)/[^/.][^/]*/[^/]+$")]
     folder: str  # artifact folder, empty for the top
 
 
@@ -57,14 +62,14 @@ class EndEntry:
     """The end of the run; only a `ResumeEntry` may follow."""
 
     status: RunStatus
-    time_ms: int  # since 1970
+    time_ms: Whole  # since 1970
 
 
 @dataclass(frozen=True)
 class ResumeEntry:
     """The run goes on, whether it had ended or its process had died."""
 
-    time_ms: int  # since 1970
+    time_ms: Whole  # since 1970
 
 
 Entry = MetricsEntry | TagsEntry | FileEntry | EndEntry | ResumeEntry
@@ -76,6 +81,7 @@ _KINDS: Mapping[str, type[Entry]] = {
     "resume": ResumeEntry,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
+_FORMS = {name: TypeAdapter[Entry](kind) for name, kind in _KINDS.items()}
 _FILE_BEGINNING = b'{"kind": "file"'
 
 
@@ -93,8 +99,8 @@ def decode(line: bytes) -> Entry:
     """The entry of `line`. Raises ValueError if it is invalid."""
     try:
         fields = json.loads(line)
-        return _KINDS[fields.pop("kind")](**fields)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _FORMS[fields.pop("kind")].validate_python(fields)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a journal entry: {line[:80]!r}") from error
 
 

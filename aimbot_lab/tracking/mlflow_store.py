@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from shlex import quote
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import TypeVar
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.foundation.files import exclusive, sync_file, user_cache
 from aimbot_lab.tracking.data_folder import (
     DataFolder,
+    FilesHeldError,
     RunRefusedError,
     StoreRefusedError,
     TrackingAddress,
@@ -156,6 +157,13 @@ class MlflowStore:
     def discard_run(self, run_id: str) -> None:
         """Delete a run and its files; it stays among the store's deleted runs."""
         with self.files(run_id) as repository:  # first, so that it can be tried again
+            place, here = self._own_place(repository, run_id), self._data_folder.artifacts.resolve()
+            is_here = place is None or not place.exists() or place.is_relative_to(here)
+            if self.address.embedded and not is_here:
+                raise StoreError(
+                    f"tracking store {self.address.shown}: files of run {run_id} lie in {place}, "
+                    "outside this data folder, which may be a copy: delete the run where they lie"
+                )
             repository.delete_artifacts()  # type: ignore[no-untyped-call]
         with _translated(self.address):
             self.client.delete_run(run_id)
@@ -250,6 +258,28 @@ class MlflowStore:
         except Exception as error:
             raise file_error(error, self.address, place) from error
 
+    def add_file(self, run_id: str, path: Path, folder: str) -> None:
+        """Store the file at `path` with a run, in a folder of its files."""
+        with self.files(run_id) as repository:
+            self._own_place(repository, run_id, *PurePosixPath(folder).parts, path.name)
+            repository.log_artifact(str(path), folder or None)  # type: ignore[no-untyped-call]
+
+    def _own_place(self, repository: ArtifactRepository, run_id: str, *below: str) -> Path | None:
+        """Where files of a run lie on this machine; None: elsewhere.
+
+        Raises FilesHeldError where that is not the run's own: others may have written the store, or
+        put links there, and nothing of this account's may be overwritten or deleted for them.
+        """
+        if not isinstance(repository, LocalArtifactRepository):
+            return None
+        place, own = Path(repository.artifact_dir, *below).resolve(), (run_id, "artifacts", *below)
+        if place.parts[-len(own) :] != own:
+            raise FilesHeldError(
+                f"tracking store {self.address.shown}: files of run {run_id} lie in {place}, which "
+                "is not a folder of that run: nothing is written or deleted there"
+            )
+        return place
+
     def monitor_system(self, run_id: str, *, resumed: bool) -> Callable[[], None]:
         """Have MLflow log the machine's load to a run, if the environment says so; what ends that.
 
@@ -316,12 +346,10 @@ class MlflowRun:
 
     def _send_file(self, entry: FileEntry) -> None:
         path = self._folder / entry.kept
-        # Gone means that it was uploaded before, and only the note of that was lost.
-        if path.exists():
-            with self._store.files(self._run_id) as repository:
-                repository.log_artifact(  # type: ignore[no-untyped-call]
-                    str(path), entry.folder or None
-                )
+        # Gone means that it was uploaded before, and only the note of that was lost. A link to
+        # somewhere else is not what a run keeps.
+        if path.is_file() and path.resolve().is_relative_to(self._folder.resolve()):
+            self._store.add_file(self._run_id, path, entry.folder)
 
 
 @cache

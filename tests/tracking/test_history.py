@@ -1,6 +1,9 @@
 """Lists of runs: what they hold, the win rate they show, and what is added after the end."""
 
 import random
+import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import nan
@@ -16,6 +19,7 @@ from aimbot_lab.tracking.data_folder import DataFolder, choose_address
 from aimbot_lab.tracking.history import (
     Addition,
     add_to_run,
+    delete_run,
     download_artifact,
     find_run,
     list_runs,
@@ -295,6 +299,27 @@ def test_an_artifact_is_replaced_by_its_successor(data_folder, run_id):
     for text in ("first", "second"):
         add_to_run(data_folder, run_id, Addition(texts={"a/b.txt": text}))
     assert download_artifact(data_folder, run_id, name="a/b.txt").read_text() == "second"
+
+
+def test_deletion_reaches_no_files_but_those_of_its_run_and_data_folder(
+    data_folder, run_id, tmp_path
+):
+    add_to_run(data_folder, run_id, Addition(texts={"a.txt": "x"}))
+    copy = DataFolder(tmp_path / "copy")
+    shutil.copytree(data_folder.root, copy.root)
+    (found,) = list_runs(copy)
+    with pytest.raises(StoreError, match=r"outside this data folder, which may be a copy"):
+        delete_run(found, copy)
+    (tmp_path / "mine").mkdir()
+    with closing(sqlite3.connect(copy.database)) as database, database:  # as others may write it
+        database.execute("UPDATE runs SET artifact_uri = ?", ((tmp_path / "mine").as_uri(),))
+    with pytest.raises(StoreError, match=r"mine, which is not a folder of that run"):
+        delete_run(found, copy)
+    assert (tmp_path / "mine").exists()
+    assert download_artifact(data_folder, run_id, name="a.txt").read_text() == "x"
+    delete_run(found, data_folder)
+    assert list_runs(data_folder) == []
+    assert not (data_folder.artifacts / run_id / "artifacts").exists()
 
 
 def test_a_run_that_is_not_there_takes_nothing_and_has_no_artifact(data_folder):

@@ -128,6 +128,51 @@ def test_what_cannot_be_delivered_now_is_delivered_later(data_folder, dead_run, 
     assert close_orphan_runs(data_folder) == [dead_run.run_id]
 
 
+def test_a_journal_that_others_wrote_reads_writes_and_deletes_nothing_of_this_account(
+    data_folder, store, dead_run, tmp_path
+):
+    own = tmp_path / "mine"
+    own.mkdir()
+    (own / "key").write_text("secret")
+    files = dead_run.path / "files"
+    for name in ("link", "new"):
+        (files / name).mkdir()
+    (files / "link" / "key").symlink_to(own / "key")
+    (files / "new" / "config").write_text("evil")
+    up = "/".join([".."] * len(files.resolve().parts[1:]))
+    kept = [str(own / "key"), f"files/{up}{own}/key", "files/link/key", "files/new/config"]
+    artifacts = data_folder.artifacts / dead_run.run_id / "artifacts"
+    artifacts.mkdir(parents=True)
+    (artifacts / "led").symlink_to(own)
+    with (dead_run.path / "journal.jsonl").open("a") as journal:
+        for one in kept:
+            journal.write(json.dumps({"kind": "file", "kept": one, "folder": "led"}) + "\n")
+    faults = []
+    close_orphan_runs(data_folder, on_fault=lambda _, why: faults.append(why))
+    assert [path.name for path in own.iterdir()] == ["key"]
+    assert [path.name for path in artifacts.rglob("*") if path.is_file()] == ["a.txt"]
+    assert faults[:2] == ["a journal line was unreadable"] * 2
+    assert "not a folder of that run: nothing is written or deleted there" in faults[2]
+    assert store.client.get_run(dead_run.run_id).info.status == "KILLED"  # the rest has arrived
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"kind": "end", "status": "FINISHEE", "time_ms": 1}',
+        '{"kind": "metrics", "step": 1, "time_ms": 1, "values": null}',
+        '{"kind": "metrics", "step": 1000000000000000000000, "time_ms": 1, "values": {"a": 1}}',
+        '{"kind": "tags", "tags": {"a": 5}}',
+        '{"kind": ' + "[" * 100_000,
+    ],
+)
+def test_a_damaged_line_holds_no_run_back(data_folder, store, dead_run, line):
+    with (dead_run.path / "journal.jsonl").open("a") as journal:
+        journal.write(f"{line}\n")
+    assert close_orphan_runs(data_folder) == [dead_run.run_id]
+    assert store.client.get_run(dead_run.run_id).data.metrics["a"] == 1.0
+
+
 def test_several_reapers_at_once_close_a_run_once(data_folder, dead_run):
     with ThreadPoolExecutor(4) as pool:
         reaped = pool.map(lambda _: close_orphan_runs(data_folder), range(4))

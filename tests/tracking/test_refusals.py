@@ -224,10 +224,11 @@ def test_files_for_which_a_package_is_missing_hold_back_nothing_and_name_it(
     assert report.waiting == 1
     with pytest.raises(StoreError, match=f"pip install {package}"):
         store.download(tracker.run_id, "a.txt")
-    there = LocalArtifactRepository(tmp_path.joinpath("there").as_uri())
-    monkeypatch.setattr(mlflow_store, "get_artifact_repository", lambda *_, **__: there)
+    there = tmp_path / "there" / tracker.run_id / "artifacts"
+    repository = LocalArtifactRepository(there.as_uri())
+    monkeypatch.setattr(mlflow_store, "get_artifact_repository", lambda *_, **__: repository)
     close_orphan_runs(data_folder)
-    assert (tmp_path / "there" / "a.txt").read_text() == "x"
+    assert (there / "a.txt").read_text() == "x"
     assert list(data_folder.runs.iterdir()) == []
 
 
