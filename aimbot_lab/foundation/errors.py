@@ -47,6 +47,10 @@ class StoreError(LabError):
     """The data folder or the tracking server can't be used."""
 
 
+class DiskError(StoreError):
+    """A file of the data folder can't be read or written; others may."""
+
+
 class RunFailedError(LabError):
     """A training ended without reaching what its curriculum asks for."""
 

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.foundation.errors import DiskError
 
 _KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))
 
@@ -20,17 +21,24 @@ def is_of_the_kernel(path: Path) -> bool:
     )
 
 
-def read_bounded(path: Path, most: int) -> bytes:
-    """The bytes of the file at `path`, at most `most` of them.
-
-    Raises OSError for a larger file, and for a pipe or a device, which would never end.
-    """
+def open_file(path: Path) -> BinaryIO:
+    """The file at `path`, to be read. Raises OSError for a pipe and a device, which never end."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
     if is_of_the_kernel(path):
         raise OSError(errno.EINVAL, "is not a file on a disk", str(path))
-    with path.open("rb") as stream:
-        data = stream.read(most + 1)
+    return path.open("rb")
+
+
+def read_start(path: Path, most: int = -1) -> bytes:
+    """The first `most` bytes of the file at `path`, by default all. Raises as `open_file`."""
+    with open_file(path) as stream:
+        return stream.read(most)
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """The bytes of the file at `path`. Raises OSError for more than `most`, and as `open_file`."""
+    data = read_start(path, most + 1)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"is larger than {most} bytes", str(path))
     return data
@@ -98,9 +106,9 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def disk_error(path: Path, error: OSError) -> StoreError:
+def disk_error(path: Path, error: OSError) -> DiskError:
     """The one line for a disk that refuses to keep `path`."""
-    return StoreError(f"{path}: {error.strerror or error}; tracking needs to write there")
+    return DiskError(f"{path}: {error.strerror or error}; tracking needs to write there")
 
 
 @contextmanager

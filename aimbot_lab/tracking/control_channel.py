@@ -14,11 +14,12 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aimbot_lab.foundation.files import disk_error, put_file, swap_file
+from aimbot_lab.foundation.files import disk_error, put_file, read_bounded, read_start, swap_file
 
 _FOLDER = "mail"
 _REQUEST, _ANSWER = ".request", ".answer"
 _CHANGES = "changes.jsonl"  # what was done, with its steps
+MAX_BYTES = 2**22  # of a request or an answer
 _PAUSE = 0.05  # seconds between two looks for an answer
 LOOK_SECONDS = (
     0.1  # between two looks of a training for requests, which it has where rollouts begin
@@ -87,7 +88,7 @@ class ControlChannel:
     def changes(self) -> Sequence[tuple[int, Any]]:
         """What was kept so, by rising step; nothing where that can't be read."""
         try:
-            lines = (self._folder / _CHANGES).read_text(encoding="utf-8").splitlines()
+            lines = read_start(self._folder / _CHANGES).decode("utf-8").splitlines()
             found = [(int(step), document) for step, document in map(json.loads, lines)]
         except (OSError, ValueError, TypeError, RecursionError):
             return []
@@ -115,7 +116,7 @@ class ControlChannel:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(read_bounded(path, MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
+from aimbot_lab.foundation.errors import ConfigurationError, DiskError, LabError, StoreError
 from aimbot_lab.foundation.files import exclusive
 from aimbot_lab.tracking.data_folder import (
     DataFolder,
@@ -445,7 +445,7 @@ def close_orphan_runs(
                 if folder.run_id is not None:
                     data_folder.drop_unfinished_copies(folder.run_id)
                 closed += _settle(folder, stores[uri], status_of, fault_of)
-            except (RunRefusedError, FilesHeldError) as error:  # other runs may be taken
+            except (RunRefusedError, FilesHeldError, DiskError) as error:  # other runs may be taken
                 fault_of(str(error))
             except LabError as error:
                 unreachable[uri] = str(error)

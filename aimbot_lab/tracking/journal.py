@@ -25,7 +25,14 @@ from typing import Annotated, NamedTuple, Protocol
 from pydantic import Field, TypeAdapter
 
 from aimbot_lab.foundation.errors import RunLostError, StoreError
-from aimbot_lab.foundation.files import append_whole, disk_error, replace_file, sync_file
+from aimbot_lab.foundation.files import (
+    append_whole,
+    disk_error,
+    open_file,
+    read_start,
+    replace_file,
+    sync_file,
+)
 from aimbot_lab.tracking.data_folder import FilesHeldError, StoreRefusedError
 from aimbot_lab.tracking.tracker import Notify, Outage, RunStatus, silent
 
@@ -216,7 +223,7 @@ def detach_growing(run_folder: Path) -> None:
     """
     for path in (run_folder / _GROWING_FOLDER).glob("*/*"):
         if not path.name.startswith("."):
-            replace_file(path, path.read_bytes())
+            replace_file(path, read_start(path))
 
 
 def growing_entries(run_folder: Path) -> Sequence[FileEntry]:
@@ -419,7 +426,7 @@ class Journal:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(self._path, flags, 0o600)
         sync_file(run_folder)
-        written = self._path.read_bytes()
+        written = read_start(self._path)
         self._end = written.rfind(b"\n") + 1
         if len(written) > self._end:
             os.ftruncate(self._descriptor, self._end)
@@ -442,7 +449,7 @@ def count_waiting(run_folder: Path) -> int:
     A run without an end lacks that as well.
     """
     try:
-        written = (run_folder / JOURNAL_NAME).read_bytes()
+        written = read_start(run_folder / JOURNAL_NAME)
     except OSError:
         written = b""
     written = written[: written.rfind(b"\n") + 1]
@@ -454,7 +461,7 @@ def count_waiting(run_folder: Path) -> int:
 def stored_ending(run_folder: Path) -> RunStatus | None:
     """How the run of the journal in `run_folder` ended; None where it has no end."""
     try:
-        with (run_folder / JOURNAL_NAME).open("rb") as file:
+        with open_file(run_folder / JOURNAL_NAME) as file:
             file.seek(max(os.fstat(file.fileno()).st_size - _END_BYTES, 0))
             end = _last_entry_as_end(file.read())
     except OSError:
@@ -465,7 +472,7 @@ def stored_ending(run_folder: Path) -> RunStatus | None:
 def _read_delivered(path: Path) -> tuple[int, int]:
     """The byte offsets before which the store has all but held files, and before which those."""
     try:
-        offsets = [max(int(word), 0) for word in path.read_bytes().split()]
+        offsets = [max(int(word), 0) for word in read_start(path).split()]
         return offsets[0], offsets[-1]
     except (OSError, ValueError, IndexError):
         return 0, 0

@@ -31,7 +31,13 @@ from typing import Any
 import psutil
 
 from aimbot_lab.foundation.errors import ConfigurationError, RunLostError
-from aimbot_lab.foundation.files import disk_error, replace_file, sync_file
+from aimbot_lab.foundation.files import (
+    disk_error,
+    read_bounded,
+    read_start,
+    replace_file,
+    sync_file,
+)
 from aimbot_lab.tracking.data_folder import DataFolder, without_password
 from aimbot_lab.tracking.journal import JOURNAL_NAME, RESERVE_NAME, count_waiting, detach_growing
 
@@ -50,6 +56,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "lock": (str, type(None)),
     "locked": bool,
 }
+MAX_OWNER_BYTES = 2**16
 _CLOCK_TOLERANCE = 2.0  # seconds; the boot time is known in whole seconds
 
 
@@ -105,7 +112,7 @@ class Owner:
             if process.status() == psutil.STATUS_ZOMBIE:
                 return False
             return abs(_started(process) - self.started) < _CLOCK_TOLERANCE
-        except psutil.NoSuchProcess:
+        except (psutil.NoSuchProcess, ValueError):  # no process has such a number
             return False
         except psutil.AccessDenied:
             return True
@@ -136,7 +143,7 @@ def write_owner(path: Path, owner: Owner) -> None:
 def read_owner(path: Path) -> Owner | None:
     """The owner written at `path`, None if missing or unreadable."""
     try:
-        values = json.loads(path.read_bytes())
+        values = json.loads(read_bounded(path, MAX_OWNER_BYTES))
         if _CHECK in values and values.pop(_CHECK) != _hash(values):
             return None
         owner = Owner(**values)
@@ -443,7 +450,7 @@ class RunFolder:
         """
         was_free = self.is_free
         try:
-            before = None if was_free else (self.path / OWNER_NAME).read_bytes()
+            before = None if was_free else read_start(self.path / OWNER_NAME)
             taken, hold = take_hold(self.path, owner)
         except OSError as error:
             raise disk_error(self.path, error) from error
@@ -470,7 +477,7 @@ class RunFolder:
         journal = self.path / JOURNAL_NAME
         try:
             if journal.exists():
-                replace_file(journal, journal.read_bytes())
+                replace_file(journal, read_start(journal))
             if self.hold is not None:
                 self.hold.before = None
             detach_growing(self.path)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from starlette.websockets import WebSocketState
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.lab import MAX_WAITING, TOO_SLOW, Ask, Lab, PagePart, Session, do
-from aimbot_lab.panel.server.messages import Done, Feed, Nothing, in_thread, written
+from aimbot_lab.panel.server.messages import Done, Feed, Loader, Nothing, in_thread, written
+from aimbot_lab.panel.server.replays import ReplayList
 from aimbot_lab.panel.server.serve import PARTS, message_schemas
+from aimbot_lab.panel.server.trainings import Curricula
 from aimbot_lab.tracking.data_folder import DataFolder
 
 
@@ -45,6 +48,14 @@ def test_what_is_told_fits_its_schema(panel: PanelUnderTest) -> None:
         page.ask("replays", "list")
         for part, kind in (("start", "holding"), ("training", "runs"), ("replays", "runs")):
             jsonschema.validate(page.wait_for(part, kind), served[part]["tells"][kind])
+
+
+def test_the_page_waits_for_no_pipe_in_the_folder(tmp_path: Path) -> None:
+    for name in ("x.json", "x.yaml"):
+        os.mkfifo(tmp_path / name)
+    found = ReplayList(DataFolder(tmp_path), here=tmp_path, tracking_uri=None, loader=Loader())
+    assert found.of_folder() == []
+    assert "own:x.yaml" not in Curricula(tmp_path).find()
 
 
 def test_the_server_says_how_weights_give_way_and_what_is_no_mix(panel: PanelUnderTest) -> None:

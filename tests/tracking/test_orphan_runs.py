@@ -32,6 +32,7 @@ from aimbot_lab.tracking.run_folder import (
     run_folders,
     this_process,
     waiting_runs,
+    write_owner,
 )
 
 DEAD = this_process("deadbeef", None)
@@ -171,6 +172,40 @@ def test_a_damaged_line_holds_no_run_back(data_folder, store, dead_run, line):
         journal.write(f"{line}\n")
     assert close_orphan_runs(data_folder) == [dead_run.run_id]
     assert store.client.get_run(dead_run.run_id).data.metrics["a"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "name", ["owner.json", "journal.jsonl", "delivered", "checkpoints/run.json"]
+)
+def test_no_command_waits_for_a_pipe_among_a_runs_files(data_folder, dead_run, name):
+    other = leave_folder(data_folder, DEAD).named("0" * 32).path
+    for file in (dead_run.path / name, other / name):
+        file.parent.mkdir(exist_ok=True)
+        file.unlink(missing_ok=True)
+        os.mkfifo(file)
+    assert call(data_folder).exit_code == 0
+
+
+def test_a_folder_that_cannot_be_read_holds_no_other_run_back(data_folder, dead_run):
+    first = leave_folder(data_folder, DEAD).named("0" * 32).path
+    (first / "journal.jsonl").mkdir()  # as where another account wrote it
+    faults = {}
+    assert close_orphan_runs(data_folder, on_fault=faults.__setitem__) == [dead_run.run_id]
+    assert [*faults] == [first.name]
+
+
+def test_a_process_number_that_there_is_not_is_dead(data_folder):
+    folder = leave_folder(data_folder, DEAD).named("a" * 32)
+    (folder.path / folder.owner.lock).unlink()
+    write_owner(folder.path / "owner.json", replace(folder.owner, pid=-5))
+    assert [one.path for one in run_folders(data_folder) if one.is_free] == [folder.path]
+
+
+def test_names_of_folders_send_nothing_to_the_terminal(folder):
+    path = folder.runs / "x\x1b]0;title\x07\u202ey"
+    path.mkdir(parents=True)
+    (path / "owner.json").write_text("{")
+    assert r"x\x1b]0;title\x07\u202ey/owner.json: is damaged" in call(folder).stderr
 
 
 def test_several_reapers_at_once_close_a_run_once(data_folder, dead_run):

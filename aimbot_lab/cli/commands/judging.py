@@ -474,7 +474,7 @@ def _show_league(found: "League") -> None:
     print_table(head, scores, cut=head[0])
     click.echo(wrapped(f"\n{found.verdict}"))
     for line in found.left_out:
-        click.echo(f"left out: {line}", err=True)
+        click.echo(one_line(f"left out: {line}"), err=True)
 
 
 @click.command(short_help="Draw learning curves.")

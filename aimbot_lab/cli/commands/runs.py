@@ -93,7 +93,8 @@ def runs(
         _report_closed(folder, run_id)
     _report(waiting := waiting_runs(folder), faults)
     for file in damaged_owner_files(folder):
-        click.echo(f"{file}: is damaged; aimbot-lab resume {file.parent.name} says more", err=True)
+        line = f"{file}: is damaged; aimbot-lab resume {file.parent.name} says more"
+        click.echo(one_line(line), err=True)
     kind, at = run_filter(_filters(**wanted), with_trials=every), place.tracking_uri
     listed = partial(matching_runs, folder, kind, tracking_uri=at)
     found = listed(max_results=top or limit, best=top is not None)
@@ -126,7 +127,7 @@ def _report_closed(folder: DataFolder, run_id: str) -> None:
             spent = run.record.spent_steps
             more = f" --set train.total_steps={2 * spent}" if spent else ""
             way = f"; aimbot-lab resume {run_id[:SHORT_ID]}{more} resumes it"
-    click.echo(f"closed the run of a dead process: {run_id}{way}", err=True)
+    click.echo(one_line(f"closed the run of a dead process: {run_id}{way}"), err=True)
 
 
 def _report(waiting: "Sequence[WaitingRun]", faults: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from aimbot_lab.curriculum.rule_replay import RecordedRun, Replayed, RuleReplay,
 from aimbot_lab.experiment.runs.agents import find_training
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs, stored_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
+from aimbot_lab.foundation.files import read_start
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact
 from aimbot_lab.tracking.journal import growing_file
@@ -87,7 +88,7 @@ def _text(name: str, run_folder: Path, fetch: Callable[[str], Path]) -> str:
     growing = growing_file(run_folder, name)
     try:
         path = growing if growing.exists() else fetch(name)
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_start(path).decode("utf-8", "replace")
     except (OSError, StoreError):
         return ""
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.errors import LabError, StoreError
-from aimbot_lab.foundation.files import put_file, read_bounded
+from aimbot_lab.foundation.files import open_file, put_file, read_bounded, read_start
 from aimbot_lab.foundation.named_code import MayRun, NamedCode, is_allowed, never
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking import history
@@ -153,7 +153,7 @@ def write_curriculum(folder: Path, curriculum: LoadedCurriculum) -> None:
 
 def configuration_hash(folder: Path) -> str:
     """The SHA-256 of the configuration in `folder`. Raises OSError where it can't be read."""
-    return hashlib.sha256((folder / RESOLVED_NAME).read_bytes()).hexdigest()
+    return hashlib.sha256(read_start(folder / RESOLVED_NAME)).hexdigest()
 
 
 def note_rate(folder: Path, step: int, rate: Any) -> None:
@@ -173,7 +173,7 @@ def note_spent_steps(folder: Path, steps: int | None) -> None:
 def read_record(folder: Path) -> RunRecord | None:
     """What `write_record` left in `folder`; None if missing or unreadable."""
     try:
-        values = json.loads((folder / RECORD_NAME).read_bytes())
+        values = json.loads(read_bounded(folder / RECORD_NAME, MAX_SPEC_BYTES))
         start = values.pop("start", None)
         record = RunRecord(**values, start=None if start is None else InitialAgentRef(*start))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
@@ -391,7 +391,7 @@ class CheckpointFolder:
     def has_configuration(self, configuration: str) -> bool:
         """Whether a checkpoint says so of itself; nothing is read but its first lines."""
         for step in self._steps():
-            with suppress(OSError, ValueError), self._state_path(step).open("rb") as file:
+            with suppress(OSError, ValueError), open_file(self._state_path(step)) as file:
                 file.readline()
                 if _listed(file.readline())[1] == configuration:
                     return True
@@ -469,7 +469,7 @@ class CheckpointFolder:
                 path.unlink(missing_ok=True)
 
     def _read(self, step: int) -> KeptCheckpoint:
-        head, _, body = self._state_path(step).read_bytes().partition(b"\n")
+        head, _, body = read_start(self._state_path(step)).partition(b"\n")
         if head != MAGIC + b" " + hashlib.sha256(body).hexdigest().encode():
             raise ValueError("the checkpoint is damaged")
         line, _, state = body.partition(b"\n")
@@ -489,7 +489,7 @@ class CheckpointFolder:
         )
 
     def _read_part(self, name: str, marks: PartDigests) -> bytes:
-        data = self._part_path(name).read_bytes()
+        data = read_start(self._part_path(name))
         if _digest(data) != marks[name]:
             raise ValueError(f"its part {name} is damaged")
         return data

@@ -16,6 +16,7 @@ from typing import Any
 from aimbot_lab.foundation.display import Scene, SceneView, Thought
 from aimbot_lab.foundation.episodes import PREFIX
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.files import read_start
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.panel.server.messages import STORE, Loader
 from aimbot_lab.replay.episode import (
@@ -135,7 +136,7 @@ MAX_FILES = 200
 MAX_GIVEN = 8  # files that pages have given, the newest
 WORDS = {"first": "its first episode"}
 _KEPT = re.compile(r"lesson-(\d+)-(\w+)")
-_MARK = '"format": "aimbot-lab replay"'
+_MARK = b'"format": "aimbot-lab replay"'
 PORTION = 50  # moments
 LASTING = ("kind", "size", "boxes", "plots", "circle", "radius", "view_angle", "target")
 """Parts of a scene that are left out where they are as in the moment before."""
@@ -215,8 +216,7 @@ class ReplayList:
 
 def _is_replay(path: Path) -> bool:
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return _MARK in file.read(200)
+        return _MARK in read_start(path, 200)
     except OSError:
         return False
 

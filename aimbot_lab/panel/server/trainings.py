@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason_and_place
-from aimbot_lab.foundation.files import exclusive, put_file
+from aimbot_lab.foundation.files import exclusive, put_file, read_start
 from aimbot_lab.panel.server.messages import STORE, Loader, read_document
 from aimbot_lab.shipped.named_files import CURRICULUM, SHIPPED, SUFFIXES, SWEEP, shipped_names
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -141,8 +141,7 @@ class OfferedSweeps(OfferedFiles):
 
 def _text(path: Path) -> str:
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(65_536)
+        return read_start(path, 65_536).decode("utf-8", "replace")
     except OSError:
         return ""
 
