@@ -143,7 +143,10 @@ FORM = (
 WHOLE = {
     "empty": (b"", f"1:1: {FORM} (the file is empty)"),
     "a list": (b"\n- a\n", f"2:1: {FORM} (got a list)"),
-    "not UTF-8": (b"name: g\nseed: \xe9\xff\n", "2:7: not valid UTF-8: byte 0xe9"),
+    "not UTF-8": (
+        b"name: g\nseed: \xe9\xff\n",
+        "2:7: not valid UTF-8: byte 0xe9; save the file as UTF-8",
+    ),
     "an alias bomb": (
         b"a: &a [x,x,x,x,x,x,x,x,x,x]\n"
         b"b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"

@@ -243,6 +243,50 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ("names no targets", "resampling-interval: has no counterpart"),
     ),
     (
+        "a brain from before 0.6, without sizes of its memory, and one that names it",
+        "Runner: {trainer: ppo, gamma: 0.9, use_recurrent: true}\nOther: Runner\n"
+        "Third: {summary_freq: 9, pretraining: {demo_path: d}}\nodd: 5\n"
+        "env_settings: {env_path: b}\n",
+        {
+            "env.behavior": "Runner",
+            "train.gamma": 0.9,
+            "train.network.memory": {"size": 64, "sequence_length": 64},
+        },
+        (
+            "whose build is b",
+            "before 0.17",
+            "env.win",
+            "t.yaml:2:1: Other: is left out",
+            "t.yaml:3:1: Third: is left out",
+            "t.yaml:4:1: odd: is not a key of ML-Agents 1.1.0",
+        ),
+    ),
+    (
+        "a sampler goes before old lessons of the same parameter, which are told",
+        f"{samples.OF_0_17}  move_speed: {{sampler-type: uniform, min_value: 3, max_value: 4}}\n",
+        {
+            "lessons.0.name": "all",
+            "lessons.0.parameters.move_speed.sampler_parameters.min_value": 3.0,
+        },
+        (
+            "names no targets",
+            "t.yaml:11:9: curriculum.Runner.parameters.move_speed: is ignored: move_speed has a",
+            "resampling-interval",
+        ),
+    ),
+    (
+        "the last lesson's criterion is told; a lesson's name may be a number",
+        lessons("room")
+        .replace("name: near", "name: 1")
+        .replace(
+            "completion_criteria: null",
+            "completion_criteria: {measure: reward, behavior: Runner, threshold: 9}",
+        )
+        + HEAD,
+        {"lessons.0.name": "1", "lessons.1.completion_criteria": None},
+        (OWN, "env.win", "env_path", "curriculum.1.completion_criteria: is ignored: no lesson"),
+    ),
+    (
         "spaces, exponents, numbers as text, other alphabets",
         READ["spaced"],
         {
@@ -292,6 +336,39 @@ REFUSED = [
     (
         "Runner: {measure: reward, thresholds: [1], parameters: {a: [1]}}\n",
         "t.yaml:1:60: Runner.parameters.a: must hold 2 values, one more than there are thresholds",
+    ),
+    (
+        "Runner: {measure: reward, thresholds: [], parameters: {a: [1]}, min_lesson_lenght: 5}\n",
+        "t.yaml:1:65: Runner.min_lesson_lenght: unknown key (nearest valid key: min_lesson_length)",
+    ),
+    (
+        "Runner: {trainer: ppo, use_recurrent: no}\n",
+        "t.yaml:1:39: Runner.use_recurrent: must be true or false (got 'no')",
+    ),
+    (
+        f"{HEAD}environment_parameters:\n  a: {{sampler-type: uniform, sampler-parameters: "
+        "{min_value: 1}}\n",
+        "t.yaml:5:30: environment_parameters.a.sampler-parameters: unknown key",
+    ),
+    (
+        f"{HEAD}    hyperparameters: {{batch_size: 0512}}\n",
+        "t.yaml:4:35: behaviors.Runner.hyperparameters.batch_size: must not begin with 0, which",
+    ),
+    (
+        f"{HEAD}    network_settings: {{memory: {{memory_size: 65}}}}\n",
+        "t.yaml:4:46: behaviors.Runner.network_settings.memory.memory_size: must be even: it",
+    ),
+    (
+        f"{HEAD}    network_settings: {{num_layers: 33}}\n",
+        "t.yaml:4:36: behaviors.Runner.network_settings.num_layers: must be a whole number from 1",
+    ),
+    (
+        f"{samples.SAC.replace('update: 10', 'update: .nan')}env_settings: {{env_path: b}}\n",
+        "t.yaml:6:25: behaviors.Runner.hyperparameters.steps_per_update: must be at least 0.001",
+    ),
+    (
+        f"{samples.SAC.replace('init_steps: 200', 'init_steps: -1')}env_settings:\n  env_path: b\n",
+        "t.yaml:5:65: behaviors.Runner.hyperparameters.buffer_init_steps: must be at least 0",
     ),
     (
         f"{HEAD}env_settings: {{env_path: 5}}\n",

@@ -165,7 +165,8 @@ def read_text(file: str) -> str:
         line_start = raw.rfind(b"\n", 0, error.start) + 1
         column = len(raw[line_start : error.start].decode("utf-8")) + 1
         mark = Position(raw.count(b"\n", 0, error.start) + 1, column)
-        fault = Diagnostic((), f"not valid UTF-8: byte 0x{raw[error.start]:02x}", mark)
+        what = f"not valid UTF-8: byte 0x{raw[error.start]:02x}; save the file as UTF-8"
+        fault = Diagnostic((), what, mark)
         raise ConfigurationError(*Origins(file).lines([fault])) from error
 
 

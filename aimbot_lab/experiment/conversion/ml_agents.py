@@ -39,6 +39,7 @@ from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import DEFAULT, default_type, world_types
 
 MAX_ENVS = 65536
+MIN_STEPS = 1e-3  # per update of a replay buffer's learner
 USUAL = TrainSettings()
 UNITY = "unity"  # the world of a build of the user's own
 HYPER, NETWORK, MEMORY = "hyperparameters", "network_settings", "network_settings.memory"
@@ -61,6 +62,7 @@ NO_WIN = (
     "env.win is none, so that mean returns count: leave it out for a build that sends result "
     "lines, or say by return_above or stat what is won"
 )
+LAST = "is ignored: no lesson follows the last one"
 NO_RESET = (
     "has no counterpart: episodes that run go on to their ends, and the next lesson begins with "
     "each row's next one"
@@ -172,16 +174,19 @@ def _weighed(targets: Mapping[str, int], name: str) -> tuple[str, int] | None:
     return None
 
 
-def _criteria(file: TrainerFile) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
+def _criteria(
+    file: TrainerFile, *, of_last: bool = False
+) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
     """The criteria by which lessons end, each with its place; whatever has a form.
 
-    Without the last lesson's, which ML-Agents ignores.
+    Those of the last lesson, which ML-Agents ignores, come only `of_last`.
     """
     for name, value in file.parameters.items():
-        lessons = value.get("curriculum") if isinstance(value, dict) else None
-        for number, lesson in enumerate(lessons[:-1] if isinstance(lessons, list) else ()):
+        given = value.get("curriculum") if isinstance(value, dict) else None
+        lessons = given if isinstance(given, list) else []
+        for number, lesson in enumerate(lessons):
             criteria = lesson.get("completion_criteria") if isinstance(lesson, dict) else None
-            if isinstance(criteria, dict):
+            if isinstance(criteria, dict) and (number == len(lessons) - 1) == of_last:
                 yield (SECTION, name, "curriculum", number, "completion_criteria"), criteria
 
 
@@ -227,7 +232,7 @@ class _Converter:
         self._remembers = MEMORY in file.sections and self._plugin is None
         own = "hybrid_ppo" if self._remembers or self._own else "ppo"
         self._algo = own if self._plugin is None else kind
-        self.notes = [(CHANGE if one.path else FORM_OF, one) for one in form.notes]
+        self.notes = [(LOSS if one.path else FORM_OF, one) for one in form.notes]
 
     def curriculum(self) -> dict[str, Any]:
         """The curriculum as plain data. Raises ConversionError with what is wrong with the file."""
@@ -241,7 +246,8 @@ class _Converter:
         data["tracking"] = {"experiment": name}
         data = {key: value for key, value in data.items() if value not in (None, {})}
         faults = validate(data)[1]
-        for *_, key, option in [one.path for one in faults if one.path[:2] == OPTIONS]:
+        unknown = [one.path for one in faults if one.path[:2] == OPTIONS and one.about_key]
+        for *_, key, option in unknown:
             what = f"has no counterpart: {self._algo} has no {option}"
             self._note(LOSS, self._source((*OPTIONS, option)), what, about_key=True)
             data["train"][key].pop(option, None)
@@ -330,6 +336,8 @@ class _Converter:
                 lost.setdefault(what, []).append((*path, "behavior"))
             if criteria.get("require_reset") is True:
                 lost.setdefault(NO_RESET, []).append((*path, "require_reset"))
+        for path, _ in _criteria(file, of_last=True):
+            lost.setdefault(LAST, []).append(path)
         for what, places in lost.items():
             count = f" (so in {len(places)} lessons)" if len(places) > 1 else ""
             self._note(CHANGE, places[0], what + count)
@@ -386,7 +394,12 @@ class _Converter:
         if self._replays:
             options = train.setdefault("options", {})
             options["buffer_size"] = self._hyper("buffer_size")
-            each = max(self._hyper("steps_per_update"), 1e-3)
+            each = self._hyper("steps_per_update")
+            if not each >= MIN_STEPS:
+                path = file.path(f"{HYPER}.steps_per_update")
+                raise ConversionError(
+                    Diagnostic(path, f"must be at least {MIN_STEPS} (got {each})")
+                )
             steps = env["num_envs"] * train.get("n_steps", 1)
             options["gradient_steps"] = max(1, round(steps / each))
 
@@ -475,6 +488,9 @@ class _Converter:
         self._note_changed(f"{MEMORY}.sequence_length", length, fits, why)
         self._came_from["train", "network", "memory"] = self._file.path(MEMORY)
         size = self._file.value(f"{MEMORY}.memory_size")
+        if size % 2:
+            path = self._file.path(f"{MEMORY}.memory_size")
+            raise ConversionError(Diagnostic(path, f"must be even: it counts h and c (got {size})"))
         return {"size": size // 2, "sequence_length": fits}
 
     def _lessons(self) -> list[dict[str, Any]]:

@@ -7,24 +7,28 @@ that ML-Agents 1.1.0 refuses.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from aimbot_lab.experiment.config.schema import advice
 from aimbot_lab.experiment.config.settings import SECTION
 from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, shown_value
 from aimbot_lab.experiment.conversion.trainer_file import (
     BEHAVIORS,
     DEFAULTS,
     KEYS,
+    WHOLE_FILE,
     ConversionError,
 )
 
 OLD_SECTIONS = CURRICULUM, RANDOMIZATION = "curriculum", "parameter_randomization"
 RENAMED = {
     "trainer": "trainer_type",
+    "pretraining": "behavioral_cloning",
     "play_against_current_self_ratio": "play_against_latest_model_ratio",
     "multirange_uniform": "multirangeuniform",
 }
 FLAT = {place.rpartition(".")[2]: place for place in KEYS if place.startswith(("hyper", "network"))}
 """Keys that once stood in the behavior itself."""
 COURSE = ("measure", "thresholds", "parameters")
+COURSE_KEYS = (*COURSE, "signal_smoothing", "min_lesson_length")
 FORM = (
     "must be an ML-Agents trainer file: a mapping with behaviors, default_settings or "
     "environment_parameters, brains of its versions before 0.17, or a curriculum or samplers of "
@@ -56,7 +60,7 @@ def todays_form(data: Mapping[str, Any]) -> TodaysForm:
     notes: list[Diagnostic] = []
     today = {key: value for key, value in data.items() if key not in OLD_SECTIONS}
     if not data.keys() & {BEHAVIORS, DEFAULTS, SECTION, *OLD_SECTIONS}:
-        today, kind = _of_a_part(data, moved)
+        today, kind = _of_a_part(data, moved, notes)
         notes.append(Diagnostic((), kind))
     for key in (BEHAVIORS, DEFAULTS, SECTION, *OLD_SECTIONS):
         value = today.get(key, data.get(key))
@@ -68,7 +72,8 @@ def todays_form(data: Mapping[str, Any]) -> TodaysForm:
         moved[SECTION, name] = (RANDOMIZATION, name)
         parameters[name] = value
     for behavior, course in (data.get(CURRICULUM) or {}).items():
-        parameters |= _courses(course, behavior, (CURRICULUM, behavior), moved)
+        place: KeyPath = (CURRICULUM, behavior)
+        _add_lessons(parameters, course, behavior=behavior, path=place, moved=moved, notes=notes)
     if "resampling-interval" in parameters:
         del parameters["resampling-interval"]
         what = "has no counterpart: samplers draw a new value for every episode"
@@ -81,22 +86,28 @@ def todays_form(data: Mapping[str, Any]) -> TodaysForm:
 
 
 def _of_a_part(
-    data: Mapping[str, Any], moved: dict[KeyPath, KeyPath]
+    data: Mapping[str, Any], moved: dict[KeyPath, KeyPath], notes: list[Diagnostic]
 ) -> tuple[dict[str, Any], str]:
-    """Today's data of brains, a curriculum or samplers, which once were files of their own."""
-    sections = {name: value for name, value in data.items() if isinstance(value, dict)}
+    """Today's data of brains, a curriculum or samplers, which once were files of their own.
+
+    A brain may name another one, whose values it has.
+    """
+    named = {key: data.get(one, one) if isinstance(one, str) else one for key, one in data.items()}
+    sections = {
+        key: one for key, one in named.items() if isinstance(one, dict) and key not in WHOLE_FILE
+    }
+    rest = {key: one for key, one in data.items() if key not in sections}
+    found: dict[str, Any] = {}
     if data.keys() >= set(COURSE):
-        return {SECTION: _courses(data, "any", (), moved)}, (
+        _add_lessons(found, data, behavior="any", path=(), moved=moved, notes=notes)
+        return {SECTION: found}, (
             "a curriculum of ML-Agents before 0.15, which names no brain: all but its lessons is "
             "as ML-Agents has it by default"
         )
     if sections and all(one.keys() >= set(COURSE) for one in sections.values()):
-        found = {
-            name: value
-            for brain, course in sections.items()
-            for name, value in _courses(course, brain, (brain,), moved).items()
-        }
-        return {BEHAVIORS: {name: {} for name in [*sections][:1]}, SECTION: found}, (
+        for brain, course in sections.items():
+            _add_lessons(found, course, behavior=brain, path=(brain,), moved=moved, notes=notes)
+        return {**rest, BEHAVIORS: {name: {} for name in [*sections][:1]}, SECTION: found}, (
             "a curriculum of ML-Agents before 0.17: all but its lessons is as ML-Agents has it by "
             "default"
         )
@@ -104,15 +115,11 @@ def _of_a_part(
         for name in data:
             moved[SECTION, name] = (name,)
         return {SECTION: dict(data)}, "samplers of ML-Agents before 0.17: all else is by default"
-    brains = {
-        name: one
-        for name, one in sections.items()
-        if one.keys() & {"trainer", "reward_signals", "max_steps", *FLAT}
-    }
-    if not brains:
+    usual = {"trainer", "reward_signals", "max_steps", *FLAT}
+    if not any(one.keys() & usual for one in sections.values()):
         raise ConversionError(Diagnostic((), FORM))
-    named = [name for name in brains if name != "default"] or ["default"]
-    return {BEHAVIORS: {name: _brain(name, brains, moved) for name in named}}, (
+    brains = [name for name in sections if name != "default"] or ["default"]
+    return {**rest, BEHAVIORS: {name: _brain(name, sections, moved) for name in brains}}, (
         "a trainer file of ML-Agents before 0.17"
     )
 
@@ -120,14 +127,20 @@ def _of_a_part(
 def _brain(name: str, brains: Mapping[str, Any], moved: dict[KeyPath, KeyPath]) -> dict[str, Any]:
     """The brain's values over those of the default one, each in the section that it has today."""
     shared, own = brains.get("default", {}), brains[name]
-    remembers = {**shared, **own}.get("use_recurrent", False)
-    behavior: dict[str, Any] = {}
-    for key, value in {**shared, **own}.items():
+    given = {**shared, **own}
+    remembers = given.get("use_recurrent", False)
+    behavior: dict[str, Any] = {"network_settings": {"memory": {}}} if remembers else {}
+    for key, value in given.items():
         source: KeyPath = (name if key in own else "default", key)
         today = RENAMED.get(key, key)
         *sections, last = FLAT.get(today, today).split(".")
+        if last == "use_recurrent" and type(value) is not bool:
+            what = f"must be true or false (got {shown_value(value)})"
+            raise ConversionError(Diagnostic(source, what))
         if last == "use_recurrent" or ("memory" in sections and not remembers):
             continue
+        if last == "gamma" and "reward_signals" not in given:  # as before 0.6
+            sections = ["reward_signals", "extrinsic"]
         section = behavior
         for one in sections:
             section = section.setdefault(one, {})
@@ -141,18 +154,30 @@ def _brain(name: str, brains: Mapping[str, Any], moved: dict[KeyPath, KeyPath]) 
     return behavior
 
 
-def _courses(
-    course: Any, behavior: str, path: KeyPath, moved: dict[KeyPath, KeyPath]
-) -> dict[str, Any]:
-    """Parameters with lessons, of one brain's old curriculum."""
+def _add_lessons(
+    found: dict[str, Any],
+    course: Any,
+    *,
+    behavior: str,
+    path: KeyPath,
+    moved: dict[KeyPath, KeyPath],
+    notes: list[Diagnostic],
+) -> None:
+    """Add the parameters of one brain's old curriculum to those `found`, which stay as they are."""
     if not isinstance(course, dict) or not course.keys() >= set(COURSE):
         what = f"must have {', '.join(COURSE)} (got {shown_value(course)})"
         raise ConversionError(Diagnostic(path, what))
     thresholds, given = course["thresholds"], course["parameters"]
     if not isinstance(thresholds, list) or not isinstance(given, dict):
         raise ConversionError(Diagnostic(path, "must have a list of thresholds and parameters"))
-    found: dict[str, Any] = {}
+    if unknown := [key for key in course if key not in COURSE_KEYS]:
+        what = f"unknown key ({advice(unknown[0], COURSE_KEYS)})"
+        raise ConversionError(Diagnostic((*path, unknown[0]), what, about_key=True))
     for name, values in given.items():
+        if name in found:
+            what = f"is ignored: {name} has a sampler or other lessons, which go first"
+            notes.append(Diagnostic((*path, "parameters", name), what, about_key=True))
+            continue
         if not isinstance(values, list) or len(values) != len(thresholds) + 1:
             what = f"must hold {len(thresholds) + 1} values, one more than there are thresholds"
             raise ConversionError(Diagnostic((*path, "parameters", name), what))
@@ -174,7 +199,6 @@ def _courses(
                 "threshold": thresholds[number],
             }
         found[name] = {"curriculum": lessons}
-    return found
 
 
 def _parameter(value: Any, path: KeyPath, moved: dict[KeyPath, KeyPath]) -> Any:
@@ -183,7 +207,8 @@ def _parameter(value: Any, path: KeyPath, moved: dict[KeyPath, KeyPath]) -> Any:
         return value
     kind = value.get("sampler-type", value.get("sampler_type"))
     if isinstance(kind, str) and "sampler_parameters" not in value:
-        drawn = {key: one for key, one in value.items() if not key.startswith("sampler")}
+        types = ("sampler-type", "sampler_type")
+        drawn = {key: one for key, one in value.items() if key not in types}
         source = moved.get(path, path)
         moved[*path, "sampler_parameters"] = source
         return {"sampler_type": RENAMED.get(kind, kind), "sampler_parameters": drawn}
@@ -197,5 +222,7 @@ def _parameter(value: Any, path: KeyPath, moved: dict[KeyPath, KeyPath]) -> Any:
             if isinstance(inner, dict) and "value" in inner:
                 moved[*path, "curriculum", number] = (*path, "curriculum", number, name)
                 lesson = {"name": name, **inner}  # noqa: PLW2901
+        if isinstance(lesson, dict) and type(lesson.get("name")) in (int, float):
+            lesson = {**lesson, "name": str(lesson["name"])}  # noqa: PLW2901
         today.append(lesson)
     return {**value, "curriculum": today}

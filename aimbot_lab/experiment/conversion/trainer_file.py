@@ -3,6 +3,7 @@
 Names and defaults are those of ML-Agents' Python package, version 1.1.0 (trainers/settings.py).
 """
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
@@ -13,6 +14,7 @@ from aimbot_lab.experiment.config.schema import advice
 from aimbot_lab.experiment.config.settings import SECTION
 from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, shown_value
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.networks.settings import MAX_LAYERS
 
 BEHAVIORS, DEFAULTS = "behaviors", "default_settings"
 WHOLE_FILE = ("env_settings", "engine_settings", "checkpoint_settings", "torch_settings", "debug")
@@ -20,6 +22,7 @@ MANY = 10**9
 WORDS = {bool: "true or false", str: "a text", tuple: "a list"}
 MAX_WHOLE = 2**63 - 1
 MAX_TEXT = 40  # characters of a text that is read as a number
+OCTAL = re.compile("[-+]?0[0-7_]+")  # to ML-Agents' YAML
 
 
 class Key(NamedTuple):
@@ -106,11 +109,11 @@ _TABLE: Mapping[str, Mapping[str, Key]] = {
     },
     "network_settings": {
         "hidden_units": _changed(128, f"{NETWORK}.layers", "units of each layer", (1, 4096)),
-        "num_layers": _changed(2, f"{NETWORK}.layers", "number of layers", (1, 100)),
+        "num_layers": _changed(2, f"{NETWORK}.layers", "number of layers", (1, MAX_LAYERS)),
         "normalize": _changed(False, f"{NETWORK}.scaling", SCALING),
         "vis_encode_type": _lost("simple", "pictures have the encoder of train.network"),
         "goal_conditioning_type": _idle("hyper"),
-        "deterministic": _idle(False),
+        "deterministic": _lost(False, "actions are drawn while the agent learns"),
     },
     "network_settings.memory": {
         "memory_size": _changed(
@@ -304,6 +307,8 @@ def _typed(key: Key, value: Any) -> Any:
             _require(type(value) is kind, WORDS[kind])
         return value
     number = value
+    if isinstance(value, str) and OCTAL.fullmatch(value):
+        raise ValueError("must not begin with 0, which is octal to ML-Agents")
     if isinstance(value, str) and len(value) <= MAX_TEXT:
         with suppress(ValueError):
             number = float(value)
