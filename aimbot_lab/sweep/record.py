@@ -20,7 +20,13 @@ from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate, ConfirmSchedule, SearchSchedule
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.space import also_params, default_params, outside_space
-from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
+from aimbot_lab.sweep.storage import (
+    Storage,
+    check_storage,
+    choose_storage,
+    damage_reported,
+    open_storage,
+)
 from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder, without_password
 from aimbot_lab.version import code_hash
@@ -124,6 +130,7 @@ class SweepRecord:
                 queue.study.set_user_attr(RETRIED, [*before, *failed])
         return self.unconfirmed(trials)
 
+    @damage_reported()
     def reap(self) -> list[int]:
         """The numbers of the trials whose workers are dead; they now wait for others."""
         again = self.confirm_queue()
@@ -163,6 +170,7 @@ def ranked(sweep: SweepFile, trials: list[FrozenTrial]) -> list[FrozenTrial]:
     return sorted(complete, key=lambda trial: (sign * (trial.value or 0.0), trial.number))
 
 
+@damage_reported()
 def begin(
     storage: Storage,
     sweep: LoadedSweep,
@@ -198,6 +206,7 @@ def begin(
     return load(storage, config.name)
 
 
+@damage_reported()
 def load(storage: Storage, name: str, *, may_run: MayRun = never) -> SweepRecord:
     """The sweep `name` that was started. Raises ConfigurationError if there is none."""
     try:

@@ -14,7 +14,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import SweepRecord, Unconfirmed, counted, ranked
 from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.space import outside_space
-from aimbot_lab.sweep.storage import is_worked_at
+from aimbot_lab.sweep.storage import damage_reported, is_worked_at
 from aimbot_lab.sweep.trial import MEAN, score_key
 from aimbot_lab.sweep.trial_queue import DEATHS, LEASE, REASON
 from aimbot_lab.sweep.trial_runs import RUN
@@ -105,6 +105,7 @@ class SweepReport:
         return next((trial for trial in self.trials if trial.number == self.best), None)
 
 
+@damage_reported()
 def report(record: SweepRecord) -> SweepReport:
     """What has become of the sweep so far."""
     queue = record.search_queue()

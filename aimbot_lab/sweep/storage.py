@@ -23,7 +23,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError, reason
 from aimbot_lab.foundation.files import exclusive
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri, without_login, without_password
@@ -36,6 +36,7 @@ CONNECT_SECONDS = 10
 _VERSIONS = "alembic_version"  # a table that Optuna and MLflow both want for themselves
 _FORMS = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 STORAGE_ERRORS = (SQLAlchemyError, OptunaError, sqlite3.Error)  # of an open storage
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
 _POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://")
 
 COORDINATORS = "coordinators"  # attribute of a study: leases by token
@@ -190,6 +191,21 @@ def storage_error(error: Exception) -> StoreError | None:
     if not isinstance(error, STORAGE_ERRORS):
         return None
     return StoreError(f"the sweep's storage failed: {_reason(error)}; resume with --resume")
+
+
+@contextmanager
+def damage_reported() -> Iterator[None]:
+    """Raise StoreError, in a line, for records that no sweep wrote: others may have altered them.
+
+    Also decorates functions that read them.
+    """
+    try:
+        yield
+    except DAMAGE as error:
+        raise StoreError(
+            f"the sweep's records are damaged ({reason(error)}): restore its storage, or begin "
+            "another sweep with --name"
+        ) from error
 
 
 def _rdb(address: StorageAddress) -> RDBStorage:

@@ -5,16 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sweep_files import PLANTED, changed, loaded
 
 from aimbot_lab.cli.commands.sweep import begun
+from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import parse_curriculum, with_overrides
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.foundation.named_code import TRUST, UntrustedCodeError, always
 from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.record import RECORD, find_record
+from aimbot_lab.sweep.record import RECORD, TRIALS, find_record
+from aimbot_lab.sweep.report import report
 from aimbot_lab.sweep.storage import choose_storage
+from aimbot_lab.sweep.trial import score_key
+from aimbot_lab.sweep.trial_queue import LEASE
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.run_folder import this_process
 from aimbot_lab.worlds.registry import spec_of
 
 POLE = """
@@ -41,6 +47,46 @@ def test_a_sweep_whose_storage_was_altered_is_not_gone_on_with(tmp_path: Path) -
         with pytest.raises(ConfigurationError, match="was altered after it had begun") as caught:
             begun(sweep, address, None, resume=True, tags={})
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("command", ["status", "report"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {RECORD: "x"},
+        {RECORD: {"config": "{", "base": ""}},
+        {RECORD: {}},
+        {TRIALS: float("nan")},
+        {TRIALS: {}},
+    ],
+)
+def test_damaged_records_are_one_line(tmp_path: Path, command: str, damage: dict[str, Any]) -> None:
+    data = DataFolder(tmp_path / "data")
+    record = begun(
+        loaded(PLANTED), choose_storage(data, "planted", None), None, resume=False, tags={}
+    )
+    for key, value in damage.items():
+        record.study.set_user_attr(key, value)
+    found = CliRunner().invoke(cli, ["sweep", command, "planted", "--data-dir", str(data.root)])
+    assert isinstance(found.exception, StoreError)
+    assert "the sweep's records are damaged (" in str(found.exception)
+    assert "\n" not in str(found.exception)
+
+
+def test_a_damaged_trial_is_one_line(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path / "data")
+    record = begun(
+        loaded(PLANTED), choose_storage(data, "planted", None), None, resume=False, tags={}
+    )
+    claim = record.search_queue().take(this_process("worker", None))
+    assert claim is not None
+    for key, value, read in (
+        (score_key(0), "x", lambda: report(record)),
+        (LEASE, {"until": "soon"}, record.reap),
+    ):
+        record.storage.optuna.set_trial_user_attr(claim.trial_id, key, value)
+        with pytest.raises(StoreError, match="records are damaged"):
+            read()
 
 
 def marking(folder: Path, name: str) -> Path:
