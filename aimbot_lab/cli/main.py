@@ -18,7 +18,7 @@ from aimbot_lab.cli.commands.runs import delete, runs, weights
 from aimbot_lab.cli.commands.sweep import sweep
 from aimbot_lab.cli.options import completion
 from aimbot_lab.cli.text import guard_streams, wrapped
-from aimbot_lab.foundation.errors import LabError, reason_and_place
+from aimbot_lab.foundation.errors import LabError, file_reason, reason_and_place
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 from aimbot_lab.tracking.data_folder import without_password
 from aimbot_lab.version import full_version
@@ -109,8 +109,7 @@ def _exit_code() -> int:
         _refuse(message)
         return error.exit_code
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _refuse(f"error: {where}{error.strerror or error}")
+        _refuse(f"error: {file_reason(error)}")
         return 1
 
 

@@ -86,6 +86,12 @@ def reason(error: BaseException) -> str:
     return shortened(one_line(text), MAX_REASON)
 
 
+def file_reason(error: OSError) -> str:
+    """What the system refused, in one line: the file, where it is known, and why."""
+    where = f"{error.filename}: " if error.filename else ""
+    return one_line(f"{where}{error.strerror or error}")
+
+
 def reason_and_place(error: BaseException) -> str:
     """What foreign code raised, and `(FILE:LINE)` of it where that is known."""
     place = place_of(error)

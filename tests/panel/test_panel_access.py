@@ -119,6 +119,19 @@ def test_a_message_that_is_no_text_ends_its_socket_without_a_word(
     assert [record.getMessage() for record in caplog.records] == []
 
 
+def test_a_page_that_is_left_amid_its_request_is_no_fault(
+    panel: PanelUnderTest, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = "POST /replay HTTP/1.1", f"Host: {panel.host}", f"Origin: {panel.origin}"
+    cookie = f"Cookie: {panel.cookie['Cookie']}"
+    with socket.create_connection(("127.0.0.1", panel.door.port)) as left:
+        left.sendall("\r\n".join((*lines, cookie, "Content-Length: 9", "", "abc")).encode())
+        panel.http("/")
+    for _ in range(3):
+        panel.http("/")  # by then the other has ended
+    assert [record.getMessage() for record in caplog.records] == []
+
+
 def test_large_bodies_are_refused(panel: PanelUnderTest) -> None:
     own = {**panel.cookie, "Origin": panel.origin}
     large = panel.http("/", method="POST", headers=own, body=b"x" * (MAX_BODY + 1))

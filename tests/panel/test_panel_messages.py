@@ -1,6 +1,7 @@
 """Messages: each has a schema, and what is told fits it; slow pages cost no memory."""
 
 import asyncio
+import errno
 import json
 import os
 from collections.abc import AsyncIterator
@@ -206,6 +207,17 @@ def test_a_request_that_fails_ends_neither_page_nor_panel(tmp_path: Path) -> Non
     told = told_of(broken, tmp_path)
     assert (told["kind"], told["reply"]) == ("error", 1)
     assert told["body"]["message"] == "the panel failed: KeyError: 'inside'"
+
+
+def test_a_disk_that_refuses_is_told_without_a_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def full(session: Session, asked: Nothing) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "a\x1bb"))
+
+    told = told_of(full, tmp_path)
+    assert told["body"]["message"] == rf"{tmp_path}/a\x1bb: No space left on device"
+    assert caplog.records == []
 
 
 ENDS = SystemExit(3), asyncio.CancelledError(), StopIteration(), BaseException("odd")

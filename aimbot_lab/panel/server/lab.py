@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs, noted_in, read_record
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, file_reason
 from aimbot_lab.foundation.named_code import TRUST, NamedCode, is_allowed
 from aimbot_lab.panel.server.messages import (
     STORE,
@@ -178,6 +178,8 @@ class Session:
             raise
         except LabError as error:
             self.tell(part, "error", Refusal(str(error)), reply=reply)
+        except OSError as error:  # of a full disk, or of a folder that was deleted
+            self.tell(part, "error", Refusal(file_reason(error)), reply=reply)
         except BaseException as error:
             LOG.exception("a request, or what went on for a page, failed")
             self.tell(part, "error", Refusal(failure_words(error)), reply=reply)

@@ -18,7 +18,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -403,8 +403,9 @@ def panel_server(
 
 
 def _is_no_fault_of_a_page(record: logging.LogRecord) -> bool:
-    """False for a message that is not UTF-8, which only ends the page's socket."""
-    return record.exc_info is None or record.exc_info[0] is not UnicodeDecodeError
+    """False for a message that is not UTF-8, and for a page that was left amid a request."""
+    faults = UnicodeDecodeError, ClientDisconnect
+    return record.exc_info is None or record.exc_info[0] not in faults
 
 
 def _holder(port: int) -> str:
