@@ -74,7 +74,12 @@ def swap_file(path: Path, data: bytes) -> None:
 
 def _replace(path: Path, data: bytes, write: Callable[[int, bytes], None]) -> None:
     temporary = _temporary(path)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        descriptor = os.open(temporary, flags, 0o600)
+    except FileExistsError:  # left by a kill, or by others: a link, or a file that they can read
+        temporary.unlink()
+        descriptor = os.open(temporary, flags, 0o600)
     try:
         write(descriptor, data)
     finally:
@@ -83,7 +88,8 @@ def _replace(path: Path, data: bytes, write: Callable[[int, bytes], None]) -> No
 
 
 def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.new")
+    """Where this process writes what will be at `path`: others may write there at the same time."""
+    return path.with_name(f".{path.name}.{os.getpid()}.new")
 
 
 def put_file(path: Path, data: bytes) -> None:
