@@ -2,7 +2,8 @@
 
 Written down from com.unity.ml-agents 4.0 (Runtime/Inference/SentisModelParamLoader.cs and
 SentisModelInfo.cs): a model is run once with zeros, and its inputs and outputs are compared with
-the agent's sensors and actions.
+the agent's sensors and actions. Its operators must be among those that the manual of Barracuda 2.0
+lists, the package before Sentis, which has all of them, too.
 """
 
 from pathlib import Path
@@ -14,10 +15,22 @@ from aimbot_lab.mlagents.base_env import BehaviorSpec, DimensionProperty
 
 BESIDE = {"prev_action", "epsilon", "action_masks", "sequence_length", "recurrent_in"}
 KINDS = ("continuous", "discrete")
+OPERATORS = """
+    Add And ArgMax ArgMin AveragePool BatchNormalization Cast Concat Constant ConstantOfShape Conv
+    ConvTranspose DepthToSpace Div Dropout Equal Expand Flatten Gather Gemm GlobalAveragePool
+    GlobalMaxPool Greater Identity ImageScaler InstanceNormalization Less LessOrEqual LRN LSTM
+    MatMul Max MaxPool Mean Min Mul Multinomial NonMaxSuppression NonZero Not OneHot Or Pad Pow
+    RandomNormal RandomNormalLike RandomUniform RandomUniformLike ReduceMax ReduceMean ReduceMin
+    ReduceProd ReduceSum Reshape Resize Shape Slice SpaceToDepth Split Squeeze Sub Sum Tile TopK
+    Transpose Unsqueeze Upsample Where Xor
+    Abs Acos Acosh Asin Asinh Atan Atanh Ceil Clip Cos Cosh Elu Exp Floor LeakyRelu Log LogSoftmax
+    Neg PRelu Reciprocal Relu Round Selu Sigmoid Sin Sinh Softmax Sqrt Tan Tanh
+"""
 
 
 def failed_checks(path: Path, spec: BehaviorSpec, *, deterministic: bool = False) -> list[str]:
     """What Unity says against the model at `path` for agents of `spec`; [] where it takes it."""
+    import onnx
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path)
@@ -46,6 +59,8 @@ def failed_checks(path: Path, spec: BehaviorSpec, *, deterministic: bool = False
             return [f"The model uses {kind} action but does not contain its Output Shape Node."]
         if not any(prefix + name in one for one in names) or size.sum() <= 0:
             return [f"The model does not contain {prefix}{kind} Action Output Tensor."]
+    unknown = {node.op_type for node in onnx.load(path).graph.node}.difference(OPERATORS.split())
+    said += [f"Unknown operator: {name}" for name in sorted(unknown)]
     version, memory = int(outputs["version_number"][0]), int(outputs["memory_size"][0])
     if version != 3:
         said.append(f"Model version {version}")

@@ -120,7 +120,11 @@ class MaskedHead(nn.Module):
 def masked_logits(logits: th.Tensor, masks: th.Tensor, choices: list[int]) -> th.Tensor:
     """`logits` [N, L] of branches, normalised, with those at -1e8 whose `masks` [N, L] are 0."""
     parts = th.split(logits, choices, dim=1)
-    logits = th.cat([part - part.logsumexp(dim=1, keepdim=True) for part in parts], dim=1)
+    if th.onnx.is_in_onnx_export():  # the same in an operator that Unity's Barracuda has
+        parts = tuple(part.log_softmax(dim=1) for part in parts)
+    else:
+        parts = tuple(part - part.logsumexp(dim=1, keepdim=True) for part in parts)
+    logits = th.cat(parts, dim=1)
     return th.where(masks > 0.5, logits, th.full_like(logits, FORBIDDEN))
 
 
