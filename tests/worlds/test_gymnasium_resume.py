@@ -4,6 +4,7 @@ import io
 import random
 import signal
 import sys
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from aimbot_lab.replay.episode import (
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium import copies
+from aimbot_lab.worlds.gymnasium.process_state import WATCHED_CALLS, ProcessGuard
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import Subject
@@ -203,6 +205,9 @@ class Meddler(Corridor):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         np.seterr(all="raise")
         th.set_default_dtype(th.float64)
+        th.set_default_device("meta")
+        th.set_grad_enabled(False)
+        warnings.simplefilter("error")
         return super().reset(seed=seed, options=options)
 
     def step(self, action):
@@ -218,7 +223,8 @@ def meddler(monkeypatch: pytest.MonkeyPatch) -> None:
 def process() -> list[Any]:
     """What the environment changes of the process."""
     drawn = random.getstate(), np.random.get_state()[1].tolist(), th.get_rng_state().tolist()
-    return [signal.getsignal(signal.SIGTERM), *drawn, np.geterr(), th.get_default_dtype()]
+    settings = th.get_default_dtype(), th.get_default_device(), th.is_grad_enabled()
+    return [signal.getsignal(signal.SIGTERM), *drawn, np.geterr(), *settings, warnings.filters[:]]
 
 
 @pytest.mark.usefixtures("meddler")
@@ -229,7 +235,7 @@ def test_handlers_and_generators_are_put_back_and_told_of_once() -> None:
     played(world, 30)
     assert process() == before
     told = list(new_notices(world))
-    assert len(told) == 6
+    assert len(told) == 9
     for what in (
         "changed what SIGTERM does",
         "generator random",
@@ -237,9 +243,13 @@ def test_handlers_and_generators_are_put_back_and_told_of_once() -> None:
         "called numpy.seterr",
         "generator torch",
         "called torch.set_default_dtype",
+        "called torch.set_default_device",
+        "called torch.set_grad_enabled",
+        "called warnings.simplefilter",
     ):
         assert any(what in one for one in told)
-    played(world, 30)
+    played(world, WATCHED_CALLS)
+    assert process() == before
     assert not new_notices(world)
 
 
@@ -275,6 +285,19 @@ def test_what_is_drawn_while_environments_are_made_is_put_back_without_a_word(
     world = corridors(WinRule(terminated="win"))
     assert process() == before
     assert not new_notices(world)
+
+
+def test_what_a_module_changes_that_loads_torch_is_put_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, guard = process(), ProcessGuard("Corridor-v0", 1)
+    monkeypatch.delitem(sys.modules, "torch")
+    with guard.kept():
+        monkeypatch.setitem(sys.modules, "torch", th)
+        th.set_grad_enabled(False)
+        th.set_default_device("meta")
+    assert process() == before
+    assert len(guard.take_notices()) == 2
 
 
 @pytest.mark.usefixtures("meddler")

@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial, wraps
@@ -39,6 +40,7 @@ class Generator(NamedTuple):
     restore: Callable[[Any], object]
     seed: Callable[[int], object] | None = None
     shown: Callable[[Any], object] = str  # what tells two states apart
+    initial: Any = None  # of a library that was just loaded; None: unknown
 
 
 def generators() -> Mapping[str, Generator]:
@@ -52,6 +54,9 @@ def generators() -> Mapping[str, Generator]:
             lambda state: (state[1].tobytes(), *state[2:]),
         ),
         "numpy.seterr": Generator(np.geterr, lambda state: np.seterr(**state)),
+        "warnings.simplefilter": Generator(
+            lambda: list(warnings.filters), _put_filters, shown=_raising
+        ),
     }
     if (torch := sys.modules.get("torch")) is not None:
         found["torch"] = Generator(
@@ -61,17 +66,36 @@ def generators() -> Mapping[str, Generator]:
             lambda state: state["torch"].numpy().tobytes(),
         )
         get, put = torch.get_default_dtype, torch.set_default_dtype
-        found["torch.set_default_dtype"] = Generator(get, put)
+        found["torch.set_default_dtype"] = Generator(get, put, initial=torch.float32)
         get, put = torch.get_num_threads, torch.set_num_threads
         found["torch.set_num_threads"] = Generator(get, put)
+        get, put = torch.is_grad_enabled, torch.set_grad_enabled
+        found["torch.set_grad_enabled"] = Generator(get, put, initial=True)
+        found["torch.set_default_device"] = Generator(
+            torch.get_default_device,
+            lambda device: torch.set_default_device(None if device.type == "cpu" else device),
+            initial=torch.device("cpu"),
+        )
     return found
+
+
+def _raising(filters: Sequence[Any]) -> list[Any]:
+    """Which of the filters raise warnings, at which place from the end: others come before them."""
+    return [one for one in enumerate(reversed(filters)) if one[1][0] == "error"]
+
+
+def _put_filters(filters: Sequence[Any]) -> None:
+    """Have warnings be raised by these alone, as the learner's libraries warn, too."""
+    if _raising(warnings.filters) != _raising(filters):
+        warnings.resetwarnings()
+        warnings.filters[:] = filters
 
 
 class ProcessGuard:
     """Keeps the process as it is while the environments called `name` in `rows` rows are called.
 
     Their calls see global generators of their own, one for each row, which are seeded with each
-    episode. After some calls those stay that they draw from or seed.
+    episode. After some calls those stay that they draw from or seed, and settings that they change.
     """
 
     def __init__(self, name: str, rows: int) -> None:
@@ -80,7 +104,7 @@ class ProcessGuard:
         self._watched = 0  # calls in which all generators are the environments' own
         self._own: dict[str, list[Any]] = {}  # states by row, of each generator
         self.used: dict[str, None] = {}
-        """The generators that environments seed or draw from, by name."""
+        """The generators that environments seed or draw from, and settings that they change."""
 
     def take_notices(self) -> list[str]:
         """What there is to report since the last call."""
@@ -96,9 +120,9 @@ class ProcessGuard:
             yield
         finally:
             self.put_back(before)
-            for name, state in states.items():
-                one = generators()[name]
-                if one.shown(one.state()) != one.shown(state):
+            for name, one in generators().items():
+                state = states.get(name, one.initial)
+                if state is not None and one.shown(one.state()) != one.shown(state):
                     one.restore(state)
                     if one.seed is None:  # a module that is imported may draw, too
                         self._tell(UNDONE.format(name))
@@ -166,8 +190,7 @@ class ProcessGuard:
             given = state if own[row] is None else own[row]
             if name not in self.used and one.shown(after) != one.shown(given):
                 self._tell((UNDONE if one.seed is None else SEEDS).format(name))
-                if one.seed is not None:
-                    self.used[name] = None
+                self.used[name] = None
             own[row] = None if own[row] is None else after
             one.restore(state)
 
