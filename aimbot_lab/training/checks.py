@@ -294,7 +294,9 @@ def _ranges_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:
     for name, (low, high) in zip(
         spec.action_names[len(spec.branches) :], spec.continuous_bounds, strict=True
     ):
-        if isfinite(high - low) and not USUAL_RANGE[0] <= high - low <= USUAL_RANGE[1]:
+        if isfinite(high - low) and not (
+            low == high or USUAL_RANGE[0] <= high - low <= USUAL_RANGE[1]
+        ):
             return (
                 f"train.algo: {settings.algo} explores by a Gaussian of deviation 1 at first, and "
                 f"{name} goes from {low:g} to {high:g}: wrap the environment in "
@@ -485,7 +487,8 @@ def _goal_faults(settings: TrainSettings, spec: WorldSpec) -> Iterator[SettingFa
     if not spec.can("goals"):
         what = (
             f"{HER} needs an environment of goals: observations that are a Dict of observation, "
-            "achieved_goal and desired_goal, and a method compute_reward"
+            "achieved_goal and desired_goal, both goals of one space, and a method compute_reward "
+            "of such goals (env.frame_stack and wrappers must not change their shape)"
         )
         yield SettingFault(("options", REPLAY), what)
     elif settings.reward_scale == "running":

@@ -158,23 +158,24 @@ def test_noise_that_depends_on_the_state_is_refused_where_there_are_choices(tmp_
     )
 
 
-ENDS = np.array([0.0, 5000.0], np.float32)
-
-
-@pytest.mark.parametrize("algo", ["ppo", "sac", "hybrid_ppo, aim: hybrid"])
+@pytest.mark.parametrize(
+    ("algo", "most"),
+    [("ppo", 5000.0), ("sac", 5000.0), ("hybrid_ppo, aim: hybrid", 5000.0), ("ppo", 0.0)],
+)
 def test_a_number_that_a_gaussian_in_its_units_hardly_explores_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algo: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algo: str, most: float
 ) -> None:
-    made = partial(gymnasium.wrappers.RescaleAction, min_action=ENDS[:1], max_action=ENDS[1:])
-    spec = EnvSpec("Wide-v0", lambda: made(gymnasium.make("Pendulum-v1")))
-    monkeypatch.setitem(gymnasium.registry, "Wide-v0", spec)
-    text = PENDULUM.replace("ALGO", algo).replace("Pendulum-v1", "Wide-v0")
+    space = gymnasium.spaces.Box(0.0, most, (1,))
+    made = partial(gymnasium.wrappers.TransformAction, func=np.asarray, action_space=space)
+    name = f"Wide{most:.0f}-v0"  # by which its spec is kept
+    spec = EnvSpec(name, lambda: made(gymnasium.make("Pendulum-v1")))
+    monkeypatch.setitem(gymnasium.registry, name, spec)
+    text = PENDULUM.replace("ALGO", algo).replace("Pendulum-v1", name)
     if algo == "sac":
         text = text.replace("n_steps: 64, ", "")
     told = CliRunner().invoke(cli, ["check", str(write(tmp_path, text=text)), "--json"])
     document = json.loads(told.stdout)
     assert document["files"][0]["faults"] == []
-    named = [
-        note for note in document.get("notes", ()) if "action_0 goes from 0 to 5000: wrap" in note
-    ]
-    assert len(named) == (algo == "ppo")
+    named = [note for note in document.get("notes", ()) if "action_0 goes from 0 to 5000:" in note]
+    assert len(named) == (algo == "ppo" and most > 0)
+    assert "RescaleAction" not in told.stdout or named

@@ -50,21 +50,31 @@ class Shown(Reach):
 
 
 class Goals(Reach):
-    """A number that grows and falls by what is done reaches a goal, or does not."""
+    """A number that grows and falls by what is done reaches a goal, or does not.
+
+    Where choices are made it is whole, and shown as one of nineteen.
+    """
 
     def __init__(self, space: spaces.Space[Any]) -> None:
         super().__init__(space)
-        goal = spaces.Box(-9.0, 9.0, (1,), np.float32)
+        goal: Any = spaces.Box(-9.0, 9.0, (1,), np.float32)
+        if isinstance(space, spaces.Discrete):
+            goal = spaces.Discrete(19)
         named = {"observation": self.observation_space, "achieved_goal": goal, "desired_goal": goal}
         self.observation_space = spaces.Dict(named)
 
     def _shown(self) -> Any:
-        return {"observation": self._seen, "achieved_goal": self._at, "desired_goal": self._goal}
+        at, goal = self._at.copy(), self._goal
+        if isinstance(self.action_space, spaces.Discrete):
+            at, goal = (np.int64(round(one[0]) + 9) for one in (at, goal))
+        return {"observation": self._seen, "achieved_goal": at, "desired_goal": goal}
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
         self._at = np.zeros(1, np.float32)
         self._goal = self.np_random.uniform(-3, 3, 1).astype(np.float32)
+        if isinstance(self.action_space, spaces.Discrete):
+            self._goal = self._goal.round()
         return self._shown(), {}
 
     def compute_reward(self, achieved: Any, desired: Any, info: Any) -> Any:

@@ -277,7 +277,7 @@ def test_whole_numbers_of_an_action_are_rounded_and_of_the_environment_s_type(
 def test_hindsight_experience_replay_is_the_library_s_and_resumes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, algo: str
 ) -> None:
-    """With a buffer that comes round."""
+    """With a buffer that comes round, and goals that are choices as its actions are."""
     monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
     algorithm, by_values = ALGORITHMS[algo], algo in ("dqn", "qrdqn")
     name = registered(monkeypatch, CHOICES if by_values else BOX, goals=True)
@@ -307,9 +307,10 @@ def test_hindsight_experience_replay_is_the_library_s_and_resumes(
     assert_equal_bits(again.model, wanted)
     whole.save_agents(tmp_path)
     agent = load_agent(tmp_path / "last").agent
-    seen = {"observation": 3, "achieved_goal": 1, "desired_goal": 1}
-    flat = np.zeros((5, sum(seen.values())), np.float32)
-    shown = {key: np.zeros((5, size), np.float32) for key, size in seen.items()}
+    space: Any = wanted.observation_space
+    seen = {key: np.zeros(one.shape, one.dtype) for key, one in space.items()}
+    flat = np.tile(spaces.flatten(space, seen).astype(np.float32), (5, 1))
+    shown = {key: np.stack([one] * 5) for key, one in seen.items()}
     acted = agent.act(flat, temperature=LIKELIEST)
     np.testing.assert_array_equal(acted, wanted.predict(shown, deterministic=True)[0])
 
@@ -598,6 +599,11 @@ train: {algo: sac, total_steps: 100OPTIONS}
             spaces.Box(np.float32([0, -np.inf]), np.float32([1, 5])),
             "",
             "sac needs two bounds [^\\n]*action_1 [^\\n]*ClipAction[^\\n]*RescaleAction",
+        ),
+        (
+            spaces.Box(np.float32([0, 5]), np.float32([1, 5])),
+            "",
+            "sac scales [^\\n]*both of action_1 are the same[^\\n]*TransformAction",
         ),
     ],
 )

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from tiny_training import Keeper, Sink, plan
 
-from aimbot_lab.training.callbacks import lesson_callback
+from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
+from aimbot_lab.training.callbacks import evaluation_callback, lesson_callback
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan
 from aimbot_lab.training.training import Training
@@ -67,3 +68,16 @@ def test_a_resumed_training_goes_on_with_its_points(monkeypatch: pytest.MonkeyPa
 def test_fewer_episodes_than_make_a_rate_are_refused(episodes: int) -> None:
     with pytest.raises(ValueError, match="greater than or equal to 30"):
         EvaluationSettings(every=1, episodes=episodes)
+
+
+def test_a_world_that_can_not_be_made_beside_the_training_s_fails_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With one line and the exit code 1: the file itself is right."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ConfigurationError("one licence alone")
+
+    monkeypatch.setattr(evaluation_callback, "make_world", refuse)
+    with pytest.raises(RunFailedError, match=r"in 30 copies beside .*: one licence alone"):
+        learned(replace(plan("ppo", total_steps=512), evaluation=WITH))

@@ -18,10 +18,12 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import Scenario, new_notices
+from aimbot_lab.worlds.gymnasium.environments import environment_shape
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, ObservationParts, WinRule
 from aimbot_lab.worlds.gymnasium.spaces import MisfitError
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
+from aimbot_lab.worlds.gymnasium.wrapping import tried_environment
 from aimbot_lab.worlds.registry import spec_of
 
 
@@ -327,6 +329,45 @@ def test_masks_that_do_not_fit_the_actions_end_a_run_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+class Goals(Corridor):
+    """Its goals are two numbers, or as `given`; its rewards are by one goal alone."""
+
+    def __init__(self, **given: spaces.Space[Any]) -> None:
+        super().__init__()
+        box = spaces.Box(0, 9, (2,))
+        self.observation_space = spaces.Dict({"achieved_goal": box, "desired_goal": box, **given})
+
+    def compute_reward(self, achieved, desired, infos):
+        return float(achieved[0] == infos["time"])
+
+
+@pytest.mark.parametrize(
+    ("given", "has_goals"),
+    [
+        ({}, True),
+        ({"kwargs": {"desired_goal": spaces.Box(0, 9, (1,))}}, False),
+        ({"frame_stack": 2}, False),
+        ({"wrappers": ({"wrapper": "FrameStackObservation", "kwargs": {"stack_size": 2}},)}, False),
+    ],
+)
+def test_goals_are_of_one_shape_which_is_that_of_the_rewards(
+    monkeypatch: pytest.MonkeyPatch, given: Any, has_goals: bool
+) -> None:
+    register(monkeypatch, "Goals-v0", Goals)
+    settings = GymnasiumSettings(id="Goals-v0", **given)
+    with tried_environment(settings) as env:
+        assert environment_shape(env, settings).can("goals") == has_goals
+
+
+def test_rewards_of_goals_that_raise_are_told_with_what_they_are_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    register(monkeypatch, "Goals-v0", Goals)
+    goals = np.zeros((3, 2), np.float32)
+    with pytest.raises(RunFailedError, match=r"its compute_reward raised .*given goals.*rewards"):
+        corridors(WinRule(terminated="win"), id="Goals-v0").goal_rewards(goals, goals, [{}] * 3)
+
+
 class PanicError(BaseException):
     """What code in Rust raises, which is no Exception either."""
 
@@ -576,7 +617,7 @@ def test_all_environments_of_a_world_are_closed_once_even_where_one_refuses(
 
 def test_environments_are_closed_where_one_more_can_not_be_made(closes: list[int]) -> None:
     kwargs = {"at": "constructor", "refuses": 2}
-    with pytest.raises(ConfigurationError, match="can't be made"):
+    with pytest.raises(ConfigurationError, match=r"can't be made: .*; it is copy 3 of 3$"):
         corridors(WinRule(terminated="win"), rows=3, id="Closes-v0", kwargs=kwargs)
     assert sorted(closes) == [0, 1]
 

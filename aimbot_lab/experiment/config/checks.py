@@ -457,6 +457,13 @@ def number_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Dia
             "(gymnasium.wrappers.ClipAction and RescaleAction keep those that there are), or use "
             "ppo",
         )
+    elif algorithm.numbers_only and (fixed := np.equal(*spec.action_bounds)).any():
+        yield Diagnostic(
+            key,
+            f"{train.algo} scales each number of an action between its bounds, and both of "
+            f"{spec.action_names[int(np.argmax(fixed))]} are the same: leave it out by a wrapper "
+            "(gymnasium.wrappers.TransformAction), or use ppo",
+        )
 
 
 def mask_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:

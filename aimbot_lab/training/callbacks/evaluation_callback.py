@@ -25,7 +25,7 @@ from aimbot_lab.evaluation.episodes import (
 )
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell, Measure
-from aimbot_lab.foundation.errors import RunFailedError
+from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     BatchWorld,
@@ -66,6 +66,16 @@ class EvaluatedPlan(Protocol):
     def train(self) -> TrainSettings:
         """The learner."""
         ...
+
+
+def _further_world(env: WorldSettings, rows: int) -> BatchWorld:
+    """A world beside the training's. Raises RunFailedError, as there is a run already."""
+    try:
+        return make_world(env, rows, one_thread=True)
+    except ConfigurationError as error:
+        raise RunFailedError(
+            f"evaluating in {rows} copies beside the training's: {error}"
+        ) from error
 
 
 class EvaluationCallback(BaseCallback):
@@ -119,7 +129,7 @@ class EvaluationCallback(BaseCallback):
 
     def _metrics(self, settings: EvaluationSettings) -> dict[str, float]:
         if self._world is None:
-            self._world = make_world(evaluated(self._env), settings.episodes, one_thread=True)
+            self._world = _further_world(evaluated(self._env), settings.episodes)
         cells = lesson_cells(self._lesson, self._world.spec.difficulties)
         agent = Agent(self.model.policy, self._world.spec, self._train)
         played = []
@@ -211,7 +221,7 @@ class GreedyEpisodes:
     def _world_of(self, rows: int) -> BatchWorld:
         if self._world is None or self._world.num_envs != rows:
             self.close()
-            self._world = make_world(self._plan.env, rows, one_thread=True)
+            self._world = _further_world(self._plan.env, rows)
         return self._world
 
     def close(self) -> None:

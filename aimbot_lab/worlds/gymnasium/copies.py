@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from gymnasium import spaces
 from numpy import ndarray
 
 from aimbot_lab.foundation.errors import (
@@ -98,8 +99,13 @@ class Copies:
         weakref.finalize(self, _close_quietly, self._envs)
         self.guard = ProcessGuard(settings.id, count)
         with self.guard.kept(), closed_on_failure(self.close):
-            for _ in range(count):
-                self._envs.append(new_environment(settings))
+            for number in range(1, count + 1):
+                try:
+                    self._envs.append(new_environment(settings))
+                except ConfigurationError as error:
+                    if number == 1:
+                        raise
+                    raise ConfigurationError(f"{error}; it is copy {number} of {count}") from error
             first = self._envs[0]
             with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
                 self.spec = environment_shape(first, settings)
@@ -364,13 +370,16 @@ class Copies:
     ) -> Float32Array:
         """Rewards [N] of steps after which goals [N, D] are `achieved` and others `desired`.
 
-        The environment's compute_reward gets them in the shapes and types of its own space.
+        The environment's compute_reward gets them in the shapes and types of its own space, choices
+        as [N, 1].
         Raises ForeignCodeError for what it raises, and for other rewards.
         """
         goals = [self._reader.goals[name] for name in GOALS]
         with self._called("compute_reward", 0):
             own = [
-                columns.astype(space.dtype).reshape(len(columns), *(space.shape or ()))
+                (columns.argmax(axis=1, keepdims=True) + space.start).astype(space.dtype)
+                if isinstance(space, spaces.Discrete)
+                else columns.astype(space.dtype).reshape(len(columns), *(space.shape or ()))
                 for columns, space in zip((achieved, desired), goals, strict=True)
             ]
             given = self._envs[0].get_wrapper_attr("compute_reward")(*own, infos)

@@ -30,6 +30,7 @@ from aimbot_lab.worlds.gymnasium.wrapping import Env, seen_parts, space_of
 WANTED = {
     "reset": "it must be reset(*, seed=None, options=None) and return (observation, info)",
     "step": "it must return (observation, reward, terminated, truncated, info)",
+    "compute_reward": "it is given goals [N, D] and empty infos, and must return rewards [N]",
 }
 SHIMMY = "which is the old gym's interface (shimmy.GymV21CompatibilityV0 wraps it)"
 
@@ -54,7 +55,7 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
         actions.branches and callable(attribute(env, "action_masks"))
     ):
         abilities.add("masks")
-    if {*GOALS} <= {*seen.goals} and callable(attribute(env, "compute_reward")):
+    if _has_goals(env, seen):
         abilities.add("goals")
     if env.render_mode == "rgb_array":
         abilities |= {"draw", "replay"}
@@ -79,6 +80,19 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
         blocks=seen.blocks,
         states=seen.states,
     )
+
+
+def _has_goals(env: Env, seen: ObservationReader) -> bool:
+    """Whether `env` says what is gained for goals of one shape, which no wrapper has changed."""
+    if not ({*GOALS} <= {*seen.goals} and callable(attribute(env, "compute_reward"))):
+        return False
+    owner: Any = env
+    while not hasattr(owner, "compute_reward"):
+        owner = owner.env
+    own = getattr(owner.observation_space, "spaces", {})
+    goals = [seen.goals[name] for name in GOALS]
+    goals += [own[name] for name in GOALS if name in own]
+    return len({(type(one), one.shape) for one in goals}) == 1
 
 
 def checked_scenario(scenario: Scenario, env: Env, settings: GymnasiumSettings) -> None:
@@ -176,6 +190,8 @@ def raised_words(env: Env, call: str, error: BaseException) -> str:
     place = "" if found is None else f" ({found})"
     if call == "render" and "OpenGL" in words:
         return f"{words}{place}; the variable MUJOCO_GL=egl (or osmesa) renders without a display"
+    if call == "compute_reward":
+        return f"{words}{place}; {WANTED[call]}"
     # What raised these is the call itself, or who took its values, and not code within.
     called = f"{call}() got an unexpected keyword" in words
     if (

@@ -92,10 +92,10 @@ class ObservationReader:
         """Shape and type of observations that are the columns [D] themselves; of others None."""
 
     @property
-    def goals(self) -> dict[str, spaces.Box[Any] | spaces.MultiBinary]:
-        """Entries of numbers in which goals may be, by name."""
+    def goals(self) -> dict[str, spaces.Space[Any]]:
+        """Entries in which goals may be, by name."""
         plain = [one for one in self._entries if one.layout is None and len(one.path) == 1]
-        kinds = spaces.Box, spaces.MultiBinary
+        kinds = spaces.Box, spaces.MultiBinary, spaces.Discrete
         return {one.name: one.space for one in plain if isinstance(one.space, kinds)}
 
     def read(self, observation: Any, kind: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -86,9 +86,10 @@ def _raising(filters: Sequence[Any]) -> list[Any]:
 
 def _put_filters(filters: Sequence[Any]) -> None:
     """Have warnings be raised by these alone, as the learner's libraries warn, too."""
-    if _raising(warnings.filters) != _raising(filters):
+    present: Any = warnings.filters
+    if _raising(present) != _raising(filters):
         warnings.resetwarnings()
-        warnings.filters[:] = filters
+        present[:] = filters
 
 
 class ProcessGuard:
