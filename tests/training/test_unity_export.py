@@ -56,7 +56,7 @@ def test_a_file_is_what_unitys_loader_takes_and_plays_as_torch(tmp_path: Path, n
 @pytest.mark.parametrize("algo", [name for name in ALGORITHMS.own if name != "q_learning"])
 def test_every_algorithm_has_a_file_for_three_numbers_or_choices(tmp_path: Path, algo: str) -> None:
     numbers = not (ALGORITHMS[algo].ranks_actions or ALGORITHMS[algo].masked)
-    actions = ActionSpec(3, ()) if numbers else ActionSpec(0, (3, 2))
+    actions = ActionSpec(3, ()) if numbers else ActionSpec(0, (3, 2, 1))
     given = {"hybrid_ppo": {"aim": "hybrid"}, "recurrent_ppo": {"options": LAYERED}}.get(algo, {})
     behavior = BehaviorSpec([vector(6)], actions)
     saved = agent_of_build(tmp_path / "agent", behavior, algo, **given)

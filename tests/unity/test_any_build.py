@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
+from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, LabError
 from aimbot_lab.foundation.world import Scenario, new_notices
 from aimbot_lab.mlagents.base_env import (
+    ActionSpec,
     ActionTuple,
     BehaviorSpec,
     DecisionSteps,
@@ -29,7 +30,14 @@ from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings, Obse
 from aimbot_lab.worlds.unity import channels
 from aimbot_lab.worlds.unity.settings import BuildShape, UnitySettings, UnityWinRule
 from aimbot_lab.worlds.unity.world import AWAY, UnityWorld
-from tests.unity.played_builds import SCRIPTED, SessionLink, Told, begun, scripted_world
+from tests.unity.played_builds import (
+    SCRIPTED,
+    ScriptedLink,
+    SessionLink,
+    Told,
+    begun,
+    scripted_world,
+)
 
 NONE, MOVES = DimensionProperty.NONE, DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
 GOTO = Scenario({"goto": 1.0})
@@ -244,6 +252,32 @@ def test_agents_that_come_late_or_ask_by_turns_are_counted(
     monkeypatch.setattr(channels, "launch_of", lambda _: None)
     shape = channels.probe(UnitySettings(file_name="Test", behavior="Walker"))
     assert (shape.behavior, shape.agents) == ("Walker", agents)
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        (ActionSpec.create_discrete((3, 2)), r"Discrete: \(3,\); before they were .*\(3, 2\)"),
+        (ActionSpec.create_continuous(2), "before they were Continuous: 2, Discrete"),
+        (None, r"its sensors have the shapes \[\(1,\)\]; before they had \[\(2,\)\]"),
+    ],
+)
+def test_a_build_that_is_another_one_after_a_restart_is_told(
+    before: ActionSpec | None, line: str
+) -> None:
+    sensor = SCRIPTED.observation_specs[0]
+    asked = (
+        SCRIPTED._replace(action_spec=before)
+        if before
+        else SCRIPTED._replace(observation_specs=[sensor._replace(shape=(2,))])
+    )
+    world = UnityWorld(
+        UnitySettings(file_name="Test", num_envs=1),
+        BuildShape("Walker", asked, 1, {}),
+        start=lambda _: ScriptedLink([Told({0: 1.0})]),
+    )
+    with pytest.raises(LabError, match=line):
+        begun(world, Scenario({"task": 1.0}))
 
 
 def test_an_agent_that_left_for_good_holds_no_lesson_up() -> None:

@@ -457,8 +457,9 @@ def _tied(deployed: DeployedPolicy, scores: Float32Array) -> BoolArray:
     ends = [scores.shape[1]] if deployed.flat else np.cumsum(deployed.choices).tolist()
     tied = np.zeros(len(scores), np.bool_)
     for begin, end in zip([0, *ends], ends, strict=False):
-        best = np.sort(scores[:, begin:end], axis=1)[:, -2:]
-        tied |= best[:, 1] - best[:, 0] <= CLOSE * np.maximum(1.0, np.abs(best[:, 1]))
+        if end - begin > 1:
+            second, best = np.sort(scores[:, begin:end], axis=1)[:, -2:].T
+            tied |= best - second <= CLOSE * np.maximum(1.0, np.abs(best))
     return tied
 
 

@@ -234,6 +234,11 @@ class BuildRows:
             raise UnityObservationException(
                 f"behavior {name}: its sensors have the shapes {shapes}; before they had {before}"
             )
+        if spec.action_spec != self._shape.spec.action_spec:
+            raise UnityObservationException(
+                f"behavior {name}: its actions are {spec.action_spec}; before they were "
+                f"{self._shape.spec.action_spec}"
+            )
         given = [(values, "an observation") for values in steps.obs]
         for values, kind in (*given, (steps.reward, "a reward")):
             if not np.isfinite(values).all():
