@@ -17,6 +17,7 @@ from aimbot_lab.cli.commands.run import resume, run
 from aimbot_lab.cli.commands.runs import delete, runs, weights
 from aimbot_lab.cli.commands.sweep import sweep
 from aimbot_lab.cli.options import completion
+from aimbot_lab.cli.stopping import no_interrupt_lost
 from aimbot_lab.cli.text import guard_streams, wrapped
 from aimbot_lab.foundation.errors import LabError, file_reason, reason_and_place
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
@@ -33,7 +34,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """What the command returns."""
         try:
-            return super().invoke(ctx)
+            with no_interrupt_lost():
+                return super().invoke(ctx)
         except SystemExit as error:  # of code that was called, and the exit code would be its
             raise LabError(f"called code raised {reason_and_place(error)}") from error
         except BrokenPipeError as error:

@@ -76,6 +76,34 @@ def stop_on_signals(
 
 
 @contextmanager
+def no_interrupt_lost() -> Iterator[None]:
+    """Raise KeyboardInterrupt where the block fails after one was raised in a callback of C.
+
+    Python prints such an exception and goes on, and the caller fails for lack of what the callback
+    had to do: a compiler, for one, which is in C for most of its time.
+    """
+    lost, usual = [], sys.unraisablehook
+
+    def keep(found: "sys.UnraisableHookArgs") -> None:
+        if isinstance(found.exc_value, KeyboardInterrupt):
+            lost.append(True)
+        else:
+            usual(found)
+
+    sys.unraisablehook = keep
+    try:
+        yield
+    except AbortedError:  # it says what became of the work
+        raise
+    except Exception as error:
+        if lost:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        sys.unraisablehook = usual
+
+
+@contextmanager
 def handled_signals(receive: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Have `receive` called on SIGINT, SIGTERM and SIGHUP while the block runs.
 

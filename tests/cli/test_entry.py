@@ -1,5 +1,6 @@
 """The first moments of the program, its text, and how a training is stopped and aborted."""
 
+import ctypes
 import json
 import os
 import signal
@@ -9,13 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import aimbot_lab.experiment.runs.run as experiment_run
+from aimbot_lab.cli.main import Commands
 from aimbot_lab.cli.stopping import SIGNALS, stop_on_signals
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
-from aimbot_lab.foundation.errors import AbortedError
+from aimbot_lab.foundation.errors import AbortedError, LabError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import FinishReport, MemoryTracker, RunStatus
 from aimbot_lab.training.run_hooks import SilentObserver
@@ -40,6 +43,24 @@ def test_ctrl_c_while_it_loads_ends_it_without_a_traceback() -> None:
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (130, "stopped\n")
+
+
+def test_ctrl_c_in_a_callback_of_c_is_not_lost_in_what_then_fails(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    @click.command()
+    def compiling() -> None:
+        @ctypes.CFUNCTYPE(None)
+        def compiled() -> None:
+            raise KeyboardInterrupt
+
+        compiled()
+        raise LabError("hybrid_ppo refuses this: no compiled object yet")
+
+    group = Commands("lab", commands={"compiling": compiling})
+    with pytest.raises(click.Abort):
+        group.main(["compiling"], standalone_mode=False)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_names_and_folders_hold_all_letters_under_an_ascii_locale(tmp_path: Path) -> None:
