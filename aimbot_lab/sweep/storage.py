@@ -129,6 +129,8 @@ def _file_fault(file: Path) -> str | None:
         parent = next(parent for parent in file.parents if parent.exists())
         is_open = parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
         return None if is_open else f"{parent} can't be written to"
+    if not file.is_file():
+        return "is not a regular file"
     if not os.access(file, os.R_OK | os.W_OK):
         return "can't be read and written"
     try:

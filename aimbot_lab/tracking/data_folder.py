@@ -15,7 +15,7 @@ from tempfile import TemporaryFile
 from types import MappingProxyType
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError, file_reason
 
 FOLDER_NAME = ".aimbot-lab"
 DATABASE_NAME = "mlflow.db"
@@ -76,7 +76,7 @@ class DataFolder:
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise self._unusable(error.strerror or str(error)) from error
+            raise self._unusable(file_reason(error)) from error
         if not os.access(self.root, os.W_OK | os.X_OK):
             raise self._unusable("no permission to write")
 

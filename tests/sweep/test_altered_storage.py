@@ -1,6 +1,7 @@
 """Others may write to a sweep's storage: what they put there is not run for its owner."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,14 @@ def test_a_damaged_trial_is_one_line(tmp_path: Path) -> None:
         record.storage.optuna.set_trial_user_attr(claim.trial_id, key, value)
         with pytest.raises(StoreError, match="records are damaged"):
             read()
+
+
+def test_no_command_waits_for_a_pipe_in_the_place_of_a_storage(tmp_path: Path) -> None:
+    file = tmp_path / "sweeps" / "planted" / "study.db"
+    file.parent.mkdir(parents=True)
+    os.mkfifo(file)
+    with pytest.raises(ConfigurationError, match=r"study\.db: is not a regular file$"):
+        find_record(DataFolder(tmp_path), "planted", None)
 
 
 def marking(folder: Path, name: str) -> Path:

@@ -130,3 +130,9 @@ def test_a_run_works_in_an_odd_folder(tmp_path, template_database, name):
     again = choose_address(folder, explicit=folder.tracking_uri)
     assert again.embedded
     assert again.sqlite_file == folder.database
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path):
+    (tmp_path / "runs").touch()
+    with pytest.raises(StoreError, match=rf"^data folder {tmp_path}: {tmp_path}/runs: File exists"):
+        DataFolder(tmp_path).create()
