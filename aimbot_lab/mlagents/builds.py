@@ -5,6 +5,7 @@ one. A build that is killed, hangs, goes or can't be understood raises UnityExce
 What agents observe and do is left to the caller, by `Behaviors`.
 """
 
+import logging
 import os
 import signal
 import subprocess
@@ -38,6 +39,7 @@ from aimbot_lab.mlagents.messages import (
 )
 from aimbot_lab.mlagents.session import ASKED, action_specs, check_build, trainers_answer
 
+LOG = logging.getLogger(__name__)
 SUFFIXES = (".x86_64", ".x86", ".exe", ".app")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy")
 """Variables that lead a build's call to this machine astray."""
@@ -132,7 +134,11 @@ class Build:
         self._server = BuildServer(None if base is None else base + number)
         self._process: BuildProcess | None = None
         self._closed = False
-        if program is not None:
+        self._hint = ""
+        if program is None:
+            self._hint = ": press Play in the Unity editor"
+            LOG.warning("waiting on port %d%s", self._server.port, self._hint)
+        else:
             try:
                 command = launch.command(program, self._server.port, number)
                 self._process = BuildProcess(command)
@@ -182,7 +188,7 @@ class Build:
                 raise UnityEnvironmentException(f"{self} {fate}")
             if time.monotonic() > until:
                 raise UnityTimeOutException(
-                    f"{self} sent nothing within {self._wait:g} s (env.timeout_wait)"
+                    f"{self} sent nothing within {self._wait:g} s (env.timeout_wait){self._hint}"
                 )
 
     def __str__(self) -> str:

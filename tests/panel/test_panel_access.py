@@ -2,7 +2,11 @@
 
 import http.client
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -130,6 +134,18 @@ def test_a_page_that_is_left_amid_its_request_is_no_fault(
     for _ in range(3):
         panel.http("/")  # by then the other has ended
     assert [record.getMessage() for record in caplog.records] == []
+
+
+def test_a_closed_terminal_leaves_no_address_in_the_folder(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "aimbot_lab", "panel", "--port", "0", "--data-dir", "d"]
+    panel = subprocess.Popen(
+        words, cwd=tmp_path, env={**os.environ, "BROWSER": "true"}, stderr=subprocess.PIPE
+    )
+    while not [*tmp_path.glob("d/panel/open-*.html")]:
+        assert panel.poll() is None
+    panel.send_signal(signal.SIGHUP)
+    panel.communicate()
+    assert [path.name for path in (tmp_path / "d" / "panel").iterdir()] == ["token"]
 
 
 def test_large_bodies_are_refused(panel: PanelUnderTest) -> None:

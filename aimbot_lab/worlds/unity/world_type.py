@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import NamedCode, named_code, require_allowed
 from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
@@ -34,7 +35,13 @@ class UnityType(AskedType):
             from aimbot_lab.worlds.unity.channels import probe
 
             self._shapes[key] = probe(asked)
-        return self._shapes[key]
+        shape = self._shapes[key]
+        if settings.file_name is None and settings.num_envs > shape.agents:
+            raise ConfigurationError(
+                f"env.num_envs: the editor's scene has {shape.agents} agents, and there is but one "
+                f"editor: set it to {shape.agents} or less, or name a build (env.file_name)"
+            )
+        return shape
 
     def code(self, settings: UnitySettings) -> NamedCode:
         """The build's program with its arguments; without one an editor that is waited for."""
