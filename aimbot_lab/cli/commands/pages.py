@@ -304,6 +304,8 @@ def panel(run: str | None, host: str, port: int, opens: bool, place: options.Sto
             for entrance in entrances:  # uvicorn ends by a signal, which runs no atexit
                 entrance.unlink(missing_ok=True)
 
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # uvicorn would leave the entrance
+            signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
         with suppress(KeyboardInterrupt):  # by which uvicorn has ended, and which it raises again
             panel_server(lab, door, ready, ended).run([listener])
     return 0
