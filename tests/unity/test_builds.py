@@ -15,6 +15,8 @@ import pytest
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
 from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.mlagents.builds import Build, Launch, program_of
+from aimbot_lab.mlagents.exception import UnityTimeOutException
+from aimbot_lab.worlds.unity import channels
 from aimbot_lab.worlds.unity.settings import UnitySettings
 from aimbot_lab.worlds.unity.world import UnityWorld
 from aimbot_lab.worlds.unity.world_type import UnityType
@@ -145,6 +147,23 @@ def test_a_behavior_that_the_build_has_not_is_refused(build: Any) -> None:
     settings = UnitySettings(file_name=build("plain"), behavior="Walker")
     with pytest.raises(ConfigurationError, match=r"no behavior Walker \(it has AimbotLab\)"):
         UnityType().spec(settings)
+
+
+def test_an_editor_is_waited_for_aloud(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    editor = Build(Launch(None, base_port=port, timeout_wait=0.01), 0)
+    assert caplog.messages == [f"waiting on port {port}: press Play in the Unity editor"]
+    with pytest.raises(UnityTimeOutException, match=r"0\.01 s .*: press Play in the Unity editor"):
+        editor.receive()
+    editor.close(at_once=True)
+
+
+def test_an_editor_has_no_more_agents_than_its_scene(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channels, "probe", lambda _: shape_of(Race(AGENTS)))
+    assert UnityType().spec(UnitySettings(num_envs=AGENTS)).observation_names
+    with pytest.raises(ConfigurationError, match=r"scene has 3 agents.*: set it to 3 or less"):
+        UnityType().spec(UnitySettings(num_envs=AGENTS + 1))
 
 
 def test_a_port_in_use_is_refused(build: Any) -> None:
