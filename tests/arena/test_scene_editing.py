@@ -37,19 +37,6 @@ def test_a_placed_block_stands_as_a_drawn_one_of_its_preset_place_and_turn(turns
         assert getattr(mine, name)[0] == getattr(state, name)[row], name
 
 
-def test_an_ending_is_carried_on_from_once() -> None:
-    stage, editor = edited()
-    editor.place_block(0, (2.0 + 5.5, 20.0), preset=("attack", "sentry"))
-    editor.assign(0, "attack")
-    away = stage.arena.state.enemies[0, 0] - stage.arena.state.position[0]
-    editor.place_agent(0, (2.0, 2.0), yaw=math.atan2(*away))
-    assert stage.repeat(0, 0, 1, 0).won.all()
-    editor.carry_on(0)
-    stage.repeat(0, 0, 0, 0)
-    with pytest.raises(MisuseError, match="no ending of it in the last step"):
-        editor.carry_on(0)
-
-
 def test_an_assigned_target_is_observed_and_its_clock_begins_anew() -> None:
     stage, editor = edited()
     for _ in range(12):

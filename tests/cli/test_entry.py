@@ -218,22 +218,15 @@ def aborted(
     return str(raised.value)
 
 
+@pytest.mark.parametrize("stage", ["training", "a step", "saving"])
 def test_a_training_that_is_aborted_is_closed_as_killed_and_unsaved(
-    request_: RunRequest, monkeypatch: pytest.MonkeyPatch
+    stage: str, request_: RunRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tracker = MemoryTracker()
-    told = aborted(request_, tracker, monkeypatch, should_stop=interrupt)
+    tracker, options = MemoryTracker(), {"should_stop": interrupt} if stage == "a step" else {}
+    told = aborted(request_, tracker, monkeypatch, stage=stage, **options)
     assert told == "aborted: run memory is closed as KILLED, its agent was not saved"
     assert tracker.status == "KILLED"
     assert not any(name.startswith("agent/") for name in tracker.artifacts)
-
-
-@pytest.mark.parametrize("stage", ["training", "saving"])
-def test_so_is_one_before_the_first_step_and_one_while_saving(
-    stage: str, request_: RunRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = aborted(request_, MemoryTracker(), monkeypatch, stage=stage)
-    assert told == "aborted: run memory is closed as KILLED, its agent was not saved"
 
 
 def test_once_the_agent_is_saved_an_abort_says_so(

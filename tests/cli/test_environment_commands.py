@@ -37,13 +37,6 @@ def test_a_world_that_counts_steps_has_its_times_in_steps(data: Path) -> None:
     assert "." in row[-1]  # a small return has its decimals
 
 
-def test_small_returns_are_shown_with_their_decimals(data: Path) -> None:
-    """A length of 10 to 40 steps is CartPole's return: its mean over ten episodes has decimals."""
-    output = invoke(data, "evaluate", "latest", "--episodes", 9, "--seed", 2).output
-    row = next(line.split() for line in output.splitlines() if line.startswith("sampled"))
-    assert "." in row[-1]
-
-
 def test_a_run_heeds_the_variables_of_mlflow_below_its_own_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

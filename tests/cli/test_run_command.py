@@ -224,10 +224,3 @@ def test_a_finished_run_is_not_resumed_and_one_that_is_not_there_not_evaluated(
     assert said == f"run {run_id} is finished: there is nothing left to do"
     (line,) = invoke_in(folder, "evaluate", "nothing-like-this", wanted=2).said.splitlines()
     assert "aimbot-lab runs" in line
-
-
-def test_evaluating_what_is_not_there_is_told_in_a_line(
-    folder: Path, finished: dict[str, Any]
-) -> None:
-    (line,) = invoke_in(folder, "evaluate", "nothing-like-this", wanted=2).said.splitlines()
-    assert "aimbot-lab runs" in line

@@ -25,7 +25,6 @@ from aimbot_lab.experiment.runs.result import RunResult, note
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shown_number, shown_return
 from aimbot_lab.replay.episode import EpisodeSummary
-from aimbot_lab.tracking.tracker import checked_run_name
 
 HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
 ROWS = [
@@ -162,13 +161,6 @@ def test_evaluate_says_the_name_of_the_stores_run_escaped() -> None:
 def test_the_answer_of_a_runs_mailbox_is_shown_escaped() -> None:
     answer = {"target": HOSTILE, "lesson": 1, "step": 2, "weights": [1.0], "locked": [False]}
     assert is_harmless(_weights_text(answer, changed=False))
-
-
-def test_a_run_cannot_be_called_by_what_turns_the_direction_of_writing() -> None:
-    for name in ("a\u202eb", "a\u2066b", "a\x1b[31m", "a\nb"):
-        with pytest.raises(ConfigurationError, match="must be one visible line"):
-            checked_run_name(name)
-    assert checked_run_name("Größe 目標 🎯") == "Größe 目標 🎯"
 
 
 def test_lesson_names_are_text_in_a_runs_note() -> None:

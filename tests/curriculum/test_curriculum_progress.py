@@ -160,13 +160,6 @@ def test_where_no_win_rate_is_too_low_no_cell_is_blamed_and_what_lacks_is_said(
     assert progress.missing == lacks
 
 
-def test_a_cell_that_is_blamed_is_all_that_is_said() -> None:
-    progress = CurriculumProgress([lesson("a", difficulty=TWO_CELLS)], DIFFICULTIES)
-    Game(progress).play(line(False, 1), line(False, 2))
-    assert progress.held_back_by()
-    assert progress.missing == ""
-
-
 def test_cell_reports_count_the_recent_episodes_of_each_cell() -> None:
     progress = CurriculumProgress([lesson("a", difficulty=TWO_CELLS)], DIFFICULTIES)
     Game(progress).play(*[line(False, 1)] * 600, *[line(True, 2)] * 20, *[line(False, 1)] * 80)

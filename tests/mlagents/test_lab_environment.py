@@ -86,22 +86,13 @@ def test_each_agent_of_a_row_is_a_team_of_its_own() -> None:
         env.set_actions(FIRST, to_the_right())
         env.set_actions(SECOND, ActionTuple(discrete=np.ones((ROWS, 1))))
         env.step()
-    won, lost = env.get_steps(FIRST)[1], env.get_steps(SECOND)[1]
+    (going, won), lost = env.get_steps(FIRST), env.get_steps(SECOND)[1]
+    assert list(won) == list(going) == list(range(ROWS))  # one of the next episode also decides
+    assert not going.reward.any()
+    assert not going.obs[0].any()
     assert (won.reward.tolist(), lost.reward.tolist()) == ([1.0] * ROWS, [-1.0] * ROWS)
     np.testing.assert_array_equal(won.obs[0][:, 0], 3.0)
     assert not won.interrupted.any()
-
-
-def test_an_agent_that_ended_also_decides_on_its_next_episode() -> None:
-    env = race()
-    env.reset()
-    for _ in range(3):
-        env.set_actions(FIRST, to_the_right())
-        env.step()
-    decisions, terminals = env.get_steps(FIRST)
-    assert list(terminals) == list(decisions) == list(range(ROWS))
-    assert not decisions.reward.any()
-    assert not decisions.obs[0].any()
 
 
 def test_an_episode_that_is_cut_off_is_interrupted() -> None:

@@ -59,21 +59,9 @@ def test_other_actions_or_another_beginning_are_another_trajectory() -> None:
 
 def test_a_replay_that_stops_before_its_end_or_goes_on_after_it_is_refused() -> None:
     episode = replay_of("goto").episode
-    with pytest.raises(ReplayError, match="goes on after"):
-        trajectory_sha256(replace(episode, actions=episode.actions[:-1]))
-    with pytest.raises(ReplayError, match="ends after"):
-        trajectory_sha256(replace(episode, actions=np.tile(episode.actions, (2, 1))))
-
-
-@pytest.mark.parametrize("cut", [slice(None, -1), slice(None, 1)])
-def test_a_replay_that_stops_before_its_end_is_refused(cut: slice) -> None:
-    episode = replay_of("goto").episode
-    with pytest.raises(ReplayError, match="goes on after"):
-        trajectory_sha256(replace(episode, actions=episode.actions[cut]))
-
-
-def test_a_replay_that_goes_on_after_its_end_is_refused() -> None:
-    episode = replay_of("goto").episode
+    for end in (-1, 1):
+        with pytest.raises(ReplayError, match="goes on after"):
+            trajectory_sha256(replace(episode, actions=episode.actions[:end]))
     with pytest.raises(ReplayError, match="ends after"):
         trajectory_sha256(replace(episode, actions=np.tile(episode.actions, (2, 1))))
 

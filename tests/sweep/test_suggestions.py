@@ -173,13 +173,3 @@ def test_what_was_given_up_counts_with_its_mean_so_far_and_what_runs_is_known(
         (TrialState.COMPLETE, 0.25),
         (TrialState.RUNNING, None),
     ]
-
-
-def test_what_was_given_up_counts_with_its_mean_so_far(planted: LoadedSweep) -> None:
-    given_up = trial(planted, DEFAULTS, 0.5)
-    given_up.state = TrialState.PRUNED
-    given_up.values = None
-    given_up.user_attrs = {"mean_so_far": 0.25}
-    config = replace(planted.config, parallel=1)
-    seen = view(config, [given_up], 1).get_trials()
-    assert [(one.state, one.value) for one in seen] == [(TrialState.COMPLETE, 0.25)]

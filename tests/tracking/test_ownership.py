@@ -68,20 +68,6 @@ def test_a_killed_process_that_nobody_waited_for_is_gone():
     process.communicate()
 
 
-def test_another_process_under_the_same_number_does_not_count():
-    assert replace(ME, started=ME.started - 100).is_gone()
-
-
-def test_a_machine_that_was_started_again_holds_no_old_process():
-    before_namespaces = replace(ME, pid_namespace=None)  # as an older version wrote it
-    assert replace(before_namespaces, boot="another").is_gone()
-
-
-def test_a_process_number_says_nothing_in_another_namespace():
-    assert replace(ME, pid=2**22 + 1).is_gone()
-    assert not replace(ME, pid=2**22 + 1, pid_namespace="pid:[1]").is_gone()
-
-
 def test_an_owner_reads_back_and_is_private(tmp_path):
     path = tmp_path / "owner.json"
     owner = replace(ME, tracking_uri="http://me:secret@host")

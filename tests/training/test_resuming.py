@@ -281,11 +281,6 @@ def test_a_checkpoint_of_something_else_is_refused(spoil: Any) -> None:
         Training(plan("dqn")).resume(first.state)
 
 
-def test_a_checkpoint_of_another_network_is_refused() -> None:
-    with pytest.raises(LabError, match="does not fit"):
-        Training(plan("dqn")).resume(unbroken("ppo")[1].checkpoints[0].state)
-
-
 def test_rollouts_that_are_over_in_no_time_share_a_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
