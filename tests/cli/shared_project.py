@@ -11,11 +11,11 @@ from typing import Any
 
 import psutil
 import pytest
-from tiny_runs import COMMAND, begin_in, invoke_in
 
 from aimbot_lab.experiment.runs.run_record import CheckpointFolder
 from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.mlflow_store import connect
+from tests.cli.tiny_runs import COMMAND, begin_in, invoke_in
 
 WAIT_S = 240
 ROLLOUTS = 10 * 2048  # steps; more than a dead process's checkpoint can be behind
@@ -101,6 +101,7 @@ def kept(told: dict[str, Any]) -> dict[str, Any]:
     metrics = client.get_run(run_id).data.metrics
     folder = Path(client.download_artifacts(run_id, ""))
     return {
+        "state": told["state_sha256"],
         "metrics": {
             name: [(point.step, point.value) for point in client.get_metric_history(run_id, name)]
             for name in metrics

@@ -9,16 +9,11 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from test_pages import PAGES, ROOT
 
 from aimbot_lab.cli.main import GROUPS, cli
 
-ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "aimbot_lab" / "cli" / "README.md").read_text(encoding="utf-8")
-FOLDERS = ("aimbot_lab", "curricula", "sweeps")
-PAGES = [
-    ROOT / "README.md",
-    *sorted(page for name in FOLDERS for page in (ROOT / name).rglob("*.md")),
-]
 
 
 def paths(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from mlflow_servers import HOST, OPEN, mlflow_server
+from test_league_command import DUEL
 from tiny_runs import Told, invoke, invoke_plainly, write
 
 from aimbot_lab.foundation.errors import StoreError
@@ -35,18 +36,6 @@ name: pole
 env: {world: gymnasium, id: CartPole-v1, num_envs: 4, win: {length_above: 8}}
 lessons: [{name: up, completion_criteria: {threshold: 0.99, min_lesson_length: 20}}]
 train: {algo: ppo, total_steps: 1024, n_steps: 32, batch_size: 64, network: {layers: [4]}}
-"""
-DUEL = """
-name: tiny duel
-seed: 7
-env: {world: duel, num_envs: 8, time_limit: 1.0, health: 1}
-self_play: {save_steps: 300, swap_steps: 200}
-lessons:
-  - name: itself
-    targets: {self: 2, greedy: 1}
-    difficulty: {self: [1, 0, 0, 0, 0], greedy: [1, 0, 0, 0, 0]}
-train: {algo: hybrid_ppo, total_steps: 1_152, n_steps: 32, batch_size: 384, n_epochs: 1,
-        network: {layers: [8]}, torch_threads: 1}
 """
 SWEEP = """
 name: pole-sweep

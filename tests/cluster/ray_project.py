@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,32 +12,12 @@ import psutil
 
 from aimbot_lab.experiment.runs.run_record import CheckpointFolder
 from aimbot_lab.tracking.data_folder import DataFolder
+from tests.cli.shared_project import CURRICULUM
+from tests.cli.tiny_runs import COMMAND
 
 WAIT_S = 600
 FILE = "tiny.yaml"
-COMMAND = [sys.executable, "-m", "aimbot_lab"]
-CURRICULUM = """
-name: tiny
-seed: 7
-env: {num_envs: 64, goto_win_radius: 12.0, time_limit: 3.0}
-lessons:
-  - name: first
-    targets: {goto: 1}
-    difficulty: {goto: [1, 0, 0, 0, 0]}
-    completion_criteria: {threshold: 0.01, min_lesson_length: 10}
-  - name: second
-    targets: {goto: 1}
-    difficulty: {goto: [1, 1, 0, 0, 0]}
-    completion_criteria: {threshold: 0.999, min_lesson_length: 10}
-train:
-  algo: hybrid_ppo
-  total_steps: 81_920
-  n_steps: 32
-  batch_size: 1024
-  n_epochs: 1
-  network: {layers: [16]}
-tracking: {experiment: tests}
-"""
+SHORTER = CURRICULUM.replace("163_840", "81_920")
 
 
 class RayProject:
@@ -47,7 +26,7 @@ class RayProject:
     def __init__(self, path: Path) -> None:
         self.path, self.data = path, DataFolder(path / ".aimbot-lab")
         self.begun: list[subprocess.Popen[str]] = []
-        (path / FILE).write_text(CURRICULUM, encoding="utf-8")
+        (path / FILE).write_text(SHORTER, encoding="utf-8")
         (path / ".aimbot-lab").mkdir()
 
     def begin(self, *words: str, **environment: str) -> "subprocess.Popen[str]":
@@ -138,21 +117,3 @@ def _environment(process: psutil.Process) -> Mapping[str, str]:
         return process.environ()
     except psutil.NoSuchProcess:
         return {}
-
-
-def kept(told: dict[str, Any]) -> dict[str, Any]:
-    """What the store has of a run that does not depend on the clock."""
-    from mlflow import MlflowClient
-
-    client, run_id = MlflowClient(told["tracking_uri"]), told["run_id"]
-    metrics = client.get_run(run_id).data.metrics
-    folder = Path(client.download_artifacts(run_id, ""))
-    return {
-        "state": told["state_sha256"],
-        "metrics": {
-            name: [(point.step, point.value) for point in client.get_metric_history(run_id, name)]
-            for name in metrics
-            if not name.startswith("time/")
-        },
-        **{name: (folder / name).read_bytes() for name in ("episodes.csv", "result.json")},
-    }

@@ -13,11 +13,12 @@ import psutil
 import pytest
 from click import ClickException
 from click.testing import CliRunner
-from ray_project import FILE, WAIT_S, RayProject, kept, trainers, worker
+from ray_project import FILE, WAIT_S, RayProject, trainers, worker
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.history import list_runs
+from tests.cli.shared_project import kept
 
 ON_RAY = ("--on", "ray")
 ROLLOUTS = 10 * 2048  # steps; more than a dead process's checkpoint can be behind

@@ -6,7 +6,6 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import closing
@@ -22,11 +21,9 @@ from aimbot_lab.sweep.record import find_record
 from aimbot_lab.sweep.report import report
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
-from tests.cli.tiny_runs import invoke_in
+from tests.cli.tiny_runs import begin_in, invoke_in
 
 SLOW = changed(PLANTED, ("  episodes: 500", "  episodes: 500\n  seconds: 0.4"))
-
-
 SHORT = changed(SLOW, ("trials: 8", "trials: 3"), ("seeds: 2", "seeds: 1"))
 
 
@@ -34,20 +31,12 @@ def trials(folder: Path) -> list[FrozenTrial]:
     return find_record(DataFolder(folder / "data"), "planted", None).search_queue().trials
 
 
-COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep"]
 REPEATS = int(os.environ.get("AIMBOT_LAB_SWEEP_KILLS", "1"))  # 10 before a release
 PATIENCE = 900.0  # seconds; other processes may take the cores
-SLOW = changed(PLANTED, ("  episodes: 500", "  episodes: 500\n  seconds: 0.4"))
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*COMMAND, "sweep.yaml", "--data-dir", "data", "--json", *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return begin_in(folder, "sweep", "sweep.yaml", "--data-dir", "data", "--json", *arguments)
 
 
 def finish(process: subprocess.Popen[str], code: int = 0) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,8 @@ from aimbot_lab.sweep.record import find_record
 from aimbot_lab.sweep.storage import check_storage, choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
+from tests.cli.tiny_runs import begin_in
 
-COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep"]
 SHARED = changed(
     PLANTED,
     ("trials: 8", "trials: 20"),
@@ -113,13 +112,7 @@ def test_a_sweep_is_alone_until_it_ends_or_fails(server: str) -> None:
 
 
 def coordinator(folder: Path, *options: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*COMMAND, "sweep.yaml", "--json", *options],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return begin_in(folder, "sweep", "sweep.yaml", "--json", *options)
 
 
 @pytest.mark.campaign

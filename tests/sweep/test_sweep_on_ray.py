@@ -21,8 +21,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import find_record
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
+from tests.cli.tiny_runs import begin_in
 
-COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep", "sweep.yaml", "--json"]
 NOWHERE = "postgresql://lab@127.0.0.1:9/sweeps"
 WORKERS, KILLED = 16, 5
 SHARED = changed(
@@ -55,9 +55,7 @@ def tasks_of(coordinator: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 def begun(folder: Path, *options: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*COMMAND, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return begin_in(folder, "sweep", "sweep.yaml", "--json", *options)
 
 
 def values(report: dict[str, list[dict[str, object]]]) -> list[tuple[object, object]]:

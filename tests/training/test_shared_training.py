@@ -6,6 +6,7 @@ Here the processes are threads, which exchange what they have in memory; `test_e
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from threading import Barrier, BrokenBarrierError, Lock, Thread
 from typing import Any, NamedTuple
 
@@ -173,6 +174,12 @@ def learned(
     return Ended(hashes, outcomes[0].steps, record.files, timeless), record
 
 
+@cache
+def alone(variant: str) -> tuple[Ended, Record]:
+    """What one process comes to."""
+    return learned(plan(**VARIANTS[variant]), 1)
+
+
 def without_times(checkpoint: Checkpoint) -> str:
     state = unpack(checkpoint.state)
     for name in ("seconds", "seconds_since_report"):
@@ -183,20 +190,19 @@ def without_times(checkpoint: Checkpoint) -> str:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_any_number_of_processes_learns_and_keeps_what_one_does(variant: str) -> None:
-    made = plan(**VARIANTS[variant])
-    one, kept = learned(made, 1)
+    one, kept = alone(variant)
     assert len(one.sha256) == 1
     assert '"kind": "lesson"' in one.files["events.jsonl"]  # a lesson was passed
     assert [checkpoint.step for checkpoint in kept.checkpoints] == [0, 512, 1024, 1536]
     states = [*map(without_times, kept.checkpoints)]
-    several, others = learned(made, 8 if variant == "plain" else 3)
+    several, others = learned(plan(**VARIANTS[variant]), 8 if variant == "plain" else 3)
     assert several == one
     assert [*map(without_times, others.checkpoints)] == states
 
 
 def test_any_number_of_processes_goes_on_from_what_others_kept() -> None:
     made = plan(**VARIANTS["memory"])
-    unbroken, _ = learned(made, 1)
+    unbroken, _ = alone("memory")
     _, record = learned(made, 2)
     resumed, _ = learned(made, 3, state=record.checkpoints[1].state)
     assert resumed.sha256 == unbroken.sha256
@@ -205,7 +211,7 @@ def test_any_number_of_processes_goes_on_from_what_others_kept() -> None:
 
 def test_where_one_is_asked_to_stop_all_do_and_the_training_goes_on_from_there() -> None:
     made, calls = plan(), [0]
-    unbroken, _ = learned(made, 1)
+    unbroken, _ = alone("plain")
 
     def third(rank: int) -> bool:
         calls[0] += rank == 1
@@ -280,7 +286,7 @@ def played(number: int, *, state: bytes | None = None, **given: Any) -> tuple[An
 def test_any_number_of_actors_in_step_ends_in_the_bits_of_one_process(
     variant: str, number: int
 ) -> None:
-    one, kept = learned(plan(**VARIANTS[variant]), 1)
+    one, kept = alone(variant)
     ended, record = played(number, **VARIANTS[variant])
     assert {ended.state_sha256} == one.sha256
     assert record.files == one.files
@@ -290,7 +296,7 @@ def test_any_number_of_actors_in_step_ends_in_the_bits_of_one_process(
 
 
 def test_actors_go_on_from_what_one_process_kept_and_it_from_theirs() -> None:
-    one, kept = learned(plan(), 1)
+    one, kept = alone("plain")
     _, record = played(2)
     ended, _ = played(4, state=kept.checkpoints[2].state)
     assert {ended.state_sha256} == one.sha256
@@ -315,4 +321,4 @@ def test_a_stop_while_the_learner_waits_counts_nothing_of_the_rollout() -> None:
 def test_processes_of_this_machine_end_in_the_bits_of_one_process() -> None:
     made = plan(actors=ActorSettings(number=2))
     ended = Training(made).learn(Record(), SilentObserver(), lambda: False)
-    assert {ended.state_sha256} == learned(plan(), 1)[0].sha256
+    assert {ended.state_sha256} == alone("plain")[0].sha256
