@@ -66,6 +66,14 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TRUST, EVERYTHING)
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory: an empty one, for which no variable names another data folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("AIMBOT_LAB_DATA_DIR", raising=False)
+    return tmp_path
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _logs_of_sb3(tmp_path_factory: pytest.TempPathFactory) -> None:
     """stable-baselines3 makes a folder for each model that has no logger: here, not beside us."""

@@ -18,11 +18,7 @@ OLD, NEW = "a" * 32, "ab" + "0" * 30
 RUN_ARGUMENTS = {"run", "runs", "init_from", "sources"}
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("AIMBOT_LAB_DATA_DIR", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def completed(*words: str) -> list[str]:

@@ -16,11 +16,7 @@ from aimbot_lab.experiment.runs.plan import plan_curriculum, tried_speed
 GOTO = Path(__file__).parents[2] / "curricula" / "goto.yaml"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("AIMBOT_LAB_DATA_DIR", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.fixture
@@ -29,29 +25,29 @@ def short_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "LONGEST", 20)
 
 
-def test_it_tells_each_lesson_and_creates_nothing(folder: Path) -> None:
+def test_it_tells_each_lesson_and_creates_nothing(here: Path) -> None:
     result = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run"], standalone_mode=False)
     assert result.return_value == 0
     assert result.stderr == ""
     assert "lesson 6/6 'all levels'\n  mix        goto 1 20 %, goto 2 20 %" in result.stdout
     assert "in every cell that win rate exceeds 99.5 %" in result.stdout
     assert "gae_lambda: 0.95" in result.stdout
-    assert list(folder.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
 @pytest.mark.parametrize(("steps", "rest"), [(512, ""), (500, " and the rest of the last rollout")])
 def test_steps_that_end_within_a_rollout_are_told_with_its_rest(
-    folder: Path, steps: int, rest: str
+    here: Path, steps: int, rest: str
 ) -> None:
     train = f"train: {{algo: ppo, total_steps: {steps}, n_steps: 64, batch_size: 64}}"
     lines = "name: c", "env: {world: gymnasium, id: CartPole-v1}", train
-    (folder / "c.yaml").write_text("\n".join(lines), "utf-8")
+    (here / "c.yaml").write_text("\n".join(lines), "utf-8")
     said = CliRunner().invoke(cli, ["run", "c", "--dry-run"]).stdout
     assert f"at most {steps} steps{rest}, seed 1;" in said
 
 
 @pytest.mark.usefixtures("short_forecasts")
-def test_the_json_document_is_the_plan(folder: Path) -> None:
+def test_the_json_document_is_the_plan(here: Path) -> None:
     arguments = ["run", str(GOTO), "--dry-run", "--json", "--seed", "5"]
     document = json.loads(CliRunner().invoke(cli, arguments).stdout)
     expected = plan_curriculum(load_curriculum(GOTO, ["seed=5"])).as_json()
@@ -66,13 +62,13 @@ def test_warnings_are_told_on_standard_error_and_in_the_document() -> None:
     assert result.stderr.splitlines() == [f"warning: {warning}" for warning in warnings]
 
 
-def test_a_forecast_tries_the_speed_and_creates_nothing(folder: Path) -> None:
+def test_a_forecast_tries_the_speed_and_creates_nothing(here: Path) -> None:
     lines = "name: c", "env: {world: gymnasium, id: CartPole-v1}", "train: {algo: a2c}"
-    (folder / "c.yaml").write_text("\n".join(lines), "utf-8")
+    (here / "c.yaml").write_text("\n".join(lines), "utf-8")
     speed = tried_speed(load_curriculum("c.yaml").config, 1.0)
     assert speed is not None
     assert speed > 0
-    assert [path.name for path in folder.iterdir()] == ["c.yaml"]
+    assert [path.name for path in here.iterdir()] == ["c.yaml"]
 
 
 @pytest.mark.usefixtures("short_forecasts")

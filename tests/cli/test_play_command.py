@@ -99,11 +99,10 @@ def test_commands_come_from_the_standard_input_where_that_is_no_terminal(way: li
     ],
 )
 def test_a_game_that_there_is_not_is_refused_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], line: str
+    here: Path, words: list[str], line: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     assert play(*words, "--save", "game.json", wanted=2).said == line
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
 def test_a_file_that_no_game_can_be_saved_to_is_refused_by_the_option_that_names_it(

@@ -3,8 +3,6 @@
 Files that are no curriculum or too large, many faults at once, and faults of `--set` among them.
 """
 
-from pathlib import Path
-
 import pytest
 from broken_curriculum import GOOD, REFERENCE, faults, faults_of
 
@@ -121,10 +119,7 @@ OWN_LINES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.mark.parametrize(("old", "new", "line"), REPLACED, ids=[new[:40] for _, new, _ in REPLACED])

@@ -37,10 +37,7 @@ REST = "env_settings: {seed: 12, num_envs: 8}\ndebug: true\n"
 TRAINER = BEHAVIORS + COURSE + REST
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def converted(text: str, **options: Any) -> Conversion:

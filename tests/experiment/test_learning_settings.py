@@ -15,11 +15,7 @@ from aimbot_lab.training.checks import UpdateCost, update_cost
 from aimbot_lab.training.settings import Cosine, Linear
 from aimbot_lab.worlds.registry import seats_in
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def trained_by(text: str) -> str:

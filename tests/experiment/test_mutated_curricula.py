@@ -65,10 +65,8 @@ def accepted(found: LoadedCurriculum | tuple[str, ...]) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_no_mutation_gets_past_the_agreed_lines(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_no_mutation_gets_past_the_agreed_lines(seed: int) -> None:
     source, fit = random.Random(seed), 0
     for _ in range(FILES):
         content = source.choice(CURRICULA).read_bytes()
@@ -78,10 +76,8 @@ def test_no_mutation_gets_past_the_agreed_lines(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_no_mutated_trainer_file_gets_past_them(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_no_mutated_trainer_file_gets_past_them(seed: int) -> None:
     source, fit = random.Random(100 + seed), 0
     for _ in range(FILES):
         Path("c.yaml").write_bytes(mutated(TRAINER.encode(), source))

@@ -23,10 +23,7 @@ ATTENTION = "train.target=attention"
 SHOWN = "set env.observation.units: true"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def planned(*overrides: str) -> CurriculumPlan:

@@ -165,14 +165,11 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Call:
     return calling
 
 
-def test_the_pages_story_of_own_blocks(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_pages_story_of_own_blocks(call: Call, here: Path) -> None:
     story = (FOLDER / "README.md").read_text(encoding="utf-8").partition(STORY)[2]
     blocks = re.findall(r"```yaml\n# (\S+)\n(.*?)```", story, re.DOTALL)
     for name, text in blocks:
-        path = tmp_path / name
+        path = here / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     commands, *_ = re.findall(r"```sh\n(.*?)```", story, re.DOTALL)

@@ -17,10 +17,7 @@ from aimbot_lab.worlds.registry import spec_of
 SHIPPED = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def planned(text: str, *overrides: str) -> CurriculumPlan:

@@ -140,14 +140,11 @@ def test_scaling_that_learns_otherwise_and_sizes_that_do_not_fit_are_told(tmp_pa
         "(" * 300,
     ],
 )
-def test_a_text_of_python_is_never_evaluated(
-    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_text_of_python_is_never_evaluated(here: Path, text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"policy_kwargs: can't be read") as caught:
-        converted(tmp_path, f'  policy_kwargs: "{text}"\n')
+        converted(here, f'  policy_kwargs: "{text}"\n')
     assert len(str(caught.value).splitlines()) == 1
-    assert not (tmp_path / "MARK").exists()
+    assert not (here / "MARK").exists()
 
 
 def test_the_entry_and_the_algorithm_must_be_known(tmp_path: Path) -> None:

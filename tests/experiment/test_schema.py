@@ -93,10 +93,8 @@ def test_what_is_wrong_in_form_is_refused(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_what_the_check_accepts_the_schema_accepts(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_what_the_check_accepts_the_schema_accepts(seed: int) -> None:
     source, content = random.Random(seed), (SHIPPED / "mix.yaml").read_bytes()
     for _ in range(40):
         Path("c.yaml").write_bytes(changed_bytes(content, source))

@@ -19,10 +19,7 @@ OWN = "world unity is used, because the arena has no parameter room"
 ANY = object()
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def converted(text: str, **options: Any) -> tuple[dict[str, Any], Conversion]:
@@ -408,8 +405,8 @@ def test_a_world_a_build_and_a_target_can_be_chosen() -> None:
         converted(HEAD, world="gymnasium")
 
 
-def test_a_player_of_ours_is_trained_on_what_it_plays(folder: Path) -> None:
-    export_player(folder / "build")
+def test_a_player_of_ours_is_trained_on_what_it_plays(here: Path) -> None:
+    export_player(here / "build")
     text = f"{HEAD}environment_parameters: {{difficulty.goto.1: 0, move_speed: 6}}\n"
     first = load_curriculum("goto").config.lessons[0]
     data, _ = converted(text, file_name="build/AimbotLab")

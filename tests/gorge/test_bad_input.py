@@ -106,12 +106,9 @@ def test_a_table_that_can_not_be_is_refused(
     assert refused(tmp_path, monkeypatch, env=env) == [line]
 
 
-def test_the_curriculum_without_a_mistake_is_good(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_curriculum_without_a_mistake_is_good(here: Path) -> None:
     Path("walk.yaml").write_text(CURRICULUM.format(**GOOD), encoding="utf-8")
-    invoke(tmp_path / "data", "run", "walk.yaml", "--dry-run")
+    invoke(here / "data", "run", "walk.yaml", "--dry-run")
 
 
 CANYON = SHIPPED_FILES[0].read_text("utf-8").replace("name: gorge", "name: canyon")

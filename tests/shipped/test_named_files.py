@@ -14,11 +14,7 @@ ROOT = Path(__file__).parents[2]
 OWN = "name: own\nlessons:\n  - {name: a, targets: {goto: 1}}\n"
 
 
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, far from the clone."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def call(*words: str) -> Result:
@@ -37,17 +33,15 @@ def test_every_shipped_sweep_is_found_by_its_name_and_finds_its_base(path: Path)
 
 
 @pytest.mark.parametrize("place", ["goto", "goto.yaml", "curricula/goto.yaml"])
-def test_a_file_of_that_name_in_the_working_directory_comes_first(
-    elsewhere: Path, place: str
-) -> None:
-    (elsewhere / "curricula").mkdir()
-    (elsewhere / place).write_text(OWN, encoding="utf-8")
+def test_a_file_of_that_name_in_the_working_directory_comes_first(here: Path, place: str) -> None:
+    (here / "curricula").mkdir()
+    (here / place).write_text(OWN, encoding="utf-8")
     assert load_curriculum("goto").name == "own"
     assert load_curriculum("free").name == "free"
 
 
-def test_a_folder_of_that_name_hides_no_shipped_file(elsewhere: Path) -> None:
-    (elsewhere / "goto").mkdir()
+def test_a_folder_of_that_name_hides_no_shipped_file(here: Path) -> None:
+    (here / "goto").mkdir()
     assert load_curriculum("goto").name == "goto"
 
 
@@ -66,33 +60,33 @@ def test_an_unknown_name_is_refused_in_one_line_with_the_nearest_or_all_shipped_
 
 
 @pytest.mark.parametrize("place", ["point_ppo.yaml", "curricula/point_ppo.yaml"])
-def test_a_name_that_is_nearly_that_of_an_own_file_is_told_it(elsewhere: Path, place: str) -> None:
-    (elsewhere / "curricula").mkdir()
-    (elsewhere / place).write_text(OWN, encoding="utf-8")
+def test_a_name_that_is_nearly_that_of_an_own_file_is_told_it(here: Path, place: str) -> None:
+    (here / "curricula").mkdir()
+    (here / place).write_text(OWN, encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"or point_pp\.yaml in .*\(nearest: point_ppo\)"):
         load_curriculum("point_pp")
 
 
-def test_names_do_for_run_and_check_and_nothing_is_created(elsewhere: Path) -> None:
+def test_names_do_for_run_and_check_and_nothing_is_created(here: Path) -> None:
     plan = call("run", "goto", "--dry-run", "--seed", "3")
     assert plan.return_value == 0, plan.exception
     assert "lesson 6/6 'all levels'" in plan.output
     assert call("check", "mix", "rewards").stdout == "2 files are valid\n"
     assert call("run", "nothing").exception.exit_code == 2
     assert call("check", "nothing").exception.exit_code == 2
-    assert list(elsewhere.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
-def test_check_without_a_file_checks_the_projects_own(elsewhere: Path) -> None:
+def test_check_without_a_file_checks_the_projects_own(here: Path) -> None:
     assert str(call("check").exception) == (
         "name a file: the working directory has no curricula/*.yaml and no sweeps/*.yaml"
     )
     for folder, name in (("curricula", "short"), ("sweeps", "rewards")):
-        (elsewhere / folder).mkdir()
+        (here / folder).mkdir()
         text = (ROOT / folder / f"{name}.yaml").read_text(encoding="utf-8")
-        (elsewhere / folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+        (here / folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     assert call("check").stdout == "2 files are valid\n"
-    (elsewhere / "sweeps" / "worse.yaml").write_text("search:\n", encoding="utf-8")
+    (here / "sweeps" / "worse.yaml").write_text("search:\n", encoding="utf-8")
     assert call("check").return_value == 2
 
 

@@ -18,12 +18,7 @@ from aimbot_lab.shipped.named_files import FILES
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.tracking.data_folder import locate_data_folder
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("AIMBOT_LAB_DATA_DIR", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def call(*words: str) -> Result:

@@ -103,11 +103,8 @@ def marking(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def test_values_of_a_search_run_no_other_code_than_its_base_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    own, other = marking(tmp_path, "own_module"), marking(tmp_path, "other_module")
+def test_values_of_a_search_run_no_other_code_than_its_base_names(here: Path) -> None:
+    own, other = marking(here, "own_module"), marking(here, "other_module")
     text = POLE.replace("MODULE", "module: own_module,")
     base = parse_curriculum(text, "pole.yaml", may_run=always)
     assert own.exists()
@@ -123,17 +120,16 @@ def test_values_of_a_search_run_no_other_code_than_its_base_names(
 
 
 def test_reading_a_sweep_imports_nothing_of_its_base(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    mark = marking(tmp_path, "base_module")
-    (tmp_path / "pole.yaml").write_text(POLE.replace("MODULE", "module: base_module,"))
-    (tmp_path / "s.yaml").write_text(
+    mark = marking(here, "base_module")
+    (here / "pole.yaml").write_text(POLE.replace("MODULE", "module: base_module,"))
+    (here / "s.yaml").write_text(
         "name: s\nbase: pole.yaml\nsearch: {train.learning_rate: {type: float, low: 1e-4, "
         "high: 1e-2, log: true}}\nobjective: {measure: win_rate, episodes: 4}\ntrials: 1\n"
     )
-    data = DataFolder(tmp_path / "data")
-    sweep: Any = load_sweep(tmp_path / "s.yaml", may_run=always)
+    data = DataFolder(here / "data")
+    sweep: Any = load_sweep(here / "s.yaml", may_run=always)
     begun(sweep, choose_storage(data, "s", None), None, resume=False, tags={})
     assert mark.exists()
     mark.unlink()
