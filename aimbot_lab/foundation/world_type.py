@@ -238,6 +238,10 @@ class WorldType(ABC):
         """
         return settings
 
+    def filmed(self, settings: Any) -> Any:
+        """`settings` of the world in which episodes of agents are filmed: others to be drawn by."""
+        return settings
+
     def rows(self, settings: Any) -> int:
         """Rows that are stepped together in a world with `settings`."""
         rows: int = settings.num_envs

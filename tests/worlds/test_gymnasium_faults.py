@@ -330,14 +330,17 @@ def test_masks_that_do_not_fit_the_actions_end_a_run_in_one_line(
 
 
 class Goals(Corridor):
-    """Its goals are two numbers, or as `given`; its rewards are by one goal alone."""
+    """Its goals are two numbers, or as `given`; its rewards are by one goal alone or a `column`."""
 
-    def __init__(self, **given: spaces.Space[Any]) -> None:
+    def __init__(self, *, column: bool = False, **given: spaces.Space[Any]) -> None:
         super().__init__()
+        self.column = column
         box = spaces.Box(0, 9, (2,))
         self.observation_space = spaces.Dict({"achieved_goal": box, "desired_goal": box, **given})
 
     def compute_reward(self, achieved, desired, infos):
+        if self.column:
+            return (achieved == desired).all(axis=1, keepdims=True)
         return float(achieved[0] == infos["time"])
 
 
@@ -366,6 +369,15 @@ def test_rewards_of_goals_that_raise_are_told_with_what_they_are_given(
     goals = np.zeros((3, 2), np.float32)
     with pytest.raises(RunFailedError, match=r"its compute_reward raised .*given goals.*rewards"):
         corridors(WinRule(terminated="win"), id="Goals-v0").goal_rewards(goals, goals, [{}] * 3)
+
+
+def test_rewards_of_goals_may_be_a_column_as_in_the_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    register(monkeypatch, "Goals-v0", Goals)
+    world = corridors(WinRule(terminated="win"), id="Goals-v0", kwargs={"column": True})
+    goals = np.zeros((3, 2), np.float32)
+    assert world.goal_rewards(goals, goals, [{}] * 3).tolist() == [1.0, 1.0, 1.0]
 
 
 class PanicError(BaseException):

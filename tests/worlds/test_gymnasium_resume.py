@@ -18,7 +18,9 @@ from corridor import TASK, Corridor, corridors, register
 from gymnasium.envs.registration import EnvSpec
 from pole_curriculum import planned
 
+from aimbot_lab.experiment.analysis.recording import filmed
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.named_code import TRUST, allow, is_allowed
 from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario, new_notices, step_buffers
 from aimbot_lab.foundation.world_type import RandomAgent
@@ -37,6 +39,7 @@ from aimbot_lab.worlds.gymnasium import copies
 from aimbot_lab.worlds.gymnasium.process_state import WATCHED_CALLS, ProcessGuard
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
+from aimbot_lab.worlds.registry import code_of
 from aimbot_lab.worlds.testing import Subject
 from aimbot_lab.worlds.testing.laws import a_recorded_episode_is_played_again_bit_for_bit
 from tests.training.tiny_training import Keeper, Sink
@@ -402,6 +405,62 @@ def test_a_replay_is_kept_without_a_picture_and_a_missing_screen_is_told_in_a_li
     assert summarize(replay).decisions > 0
     with pytest.raises(LabError, match=r"^Shown-v0: its render raised [^\n]* MUJOCO_GL=egl[^\n]*$"):
         world.draw(0)
+
+
+SHADES = np.arange(8 * 6, dtype=np.uint8).reshape(8, 6)
+SHADED = np.stack([SHADES] * 3, axis=2)
+
+
+@pytest.mark.usefixtures("shown")
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        (SHADED, None),
+        (SHADES, None),
+        (SHADES[:, :, None], None),
+        (np.dstack([SHADED, SHADES * 0]), None),
+        (SHADED.astype(np.int64), None),
+        (th.from_numpy(SHADED), None),
+        (SHADED / 255.0, r"an array \[8, 6, 3\] of float64"),
+        ([SHADED, SHADED], r"an array \[2, 8, 6, 3\]"),
+        (None, "None"),
+    ],
+    ids=range(9),
+)
+def test_frames_are_shown_as_pictures_or_refused_with_what_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, given: Any, fault: str | None
+) -> None:
+    monkeypatch.setattr(Shown, "render", lambda _: given)
+    world = shown_worlds(1)
+    world.reset(1, step_buffers(world).observations)
+    if fault is None:
+        np.testing.assert_array_equal(world.draw(0), SHADED)
+        assert world.draw(0).dtype == np.uint8
+    else:
+        with pytest.raises(LabError, match=f"^Shown-v0: its render gave {fault}.*render_mode"):
+            world.draw(0)
+
+
+@pytest.mark.usefixtures("shown")
+def test_what_was_trained_without_being_drawn_is_filmed_where_it_can_be_drawn() -> None:
+    drawn = GymnasiumSettings(id="Shown-v0", kwargs={"render_mode": "rgb_array"})
+    assert filmed(GymnasiumSettings(id="Shown-v0")) == drawn
+    assert filmed(drawn) == drawn
+    never = GymnasiumSettings(id="Corridor-v0")  # takes no render_mode
+    assert filmed(never) == never
+
+
+def test_filming_runs_no_code_that_may_not_run_and_what_may_as_it_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = GymnasiumSettings(id="json:Shown-v0")
+    drawn = replace(settings, kwargs={"render_mode": "rgb_array"})
+    monkeypatch.setenv(TRUST, "")
+    filmed(settings)
+    assert not is_allowed(code_of(drawn))
+    allow(code_of(settings))
+    filmed(settings)
+    assert is_allowed(code_of(drawn))
 
 
 def recorded(world: GymnasiumWorld) -> RecordedEpisode:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +22,7 @@ from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name, section_of, with_section
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import allow, is_allowed
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     BatchWorld,
@@ -31,11 +33,12 @@ from aimbot_lab.foundation.world import (
     closing,
     step_buffers,
 )
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
 from aimbot_lab.tracking.history import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.tracking.ui import page_of_artifact
-from aimbot_lab.worlds.registry import make_world, spec_of, type_of
+from aimbot_lab.worlds.registry import code_of, make_world, spec_of, type_of
 
 if TYPE_CHECKING:
     from aimbot_lab.mlagents.demonstration import Demonstrated
@@ -68,9 +71,9 @@ def record_agent(
 
     Raises ConfigurationError where the world has no replays, or the lesson no such cell.
     """
-    env = agent.config.env
+    env = filmed(agent.config.env)
     if not spec_of(env).can("replay"):
-        way_out = " unless the run has env.kwargs: {render_mode: rgb_array}"
+        way_out = " unless its environment takes env.kwargs: {render_mode: rgb_array}"
         raise ConfigurationError(
             f"the world {env.world} has no replays: its episodes can't be recorded or filmed"
             f"{way_out if type_of(env).replays else ''}"
@@ -89,6 +92,16 @@ def record_agent(
                 on_episode(cell_name(*cell))
         columns.append([found[row] for row in range(count)])
     return interleaved(columns)
+
+
+def filmed(env: WorldSettings) -> WorldSettings:
+    """`env` with what draws it, where it can be drawn, though a training has no need of that."""
+    other: WorldSettings = type_of(env).filmed(env)
+    if other != env and is_allowed(code_of(env)):
+        allow(code_of(other))
+    with suppress(ConfigurationError):  # it can't be drawn
+        return other if spec_of(other).can("replay") else env
+    return env
 
 
 def turns(kinds: Sequence[Kind], episodes: int) -> list[tuple[Kind, int]]:

@@ -359,10 +359,17 @@ class Copies:
     def draw(self, row: int) -> Picture:
         """Row `row` as the environment renders it. Raises LabError where it renders nothing."""
         with self._called("render", row):
-            frame = self._envs[row].render()
-        if not isinstance(frame, np.ndarray):
-            raise LabError(f"{self.settings.id} renders no picture; env.kwargs.render_mode says so")
-        return frame.astype(np.uint8)
+            given = self._envs[row].render()
+            frame = np.asarray(given)
+        if frame.ndim == 2:
+            frame = frame[:, :, None]
+        if frame.ndim != 3 or frame.shape[2] not in (1, 3, 4) or frame.dtype.kind not in "iu":
+            shown = "None" if given is None else f"an array {list(frame.shape)} of {frame.dtype}"
+            raise LabError(
+                f"{self.settings.id}: its render gave {shown}; it must be [height, width, 3] of "
+                "uint8, as by env.kwargs: {render_mode: rgb_array}"
+            )
+        return (frame.repeat(3, 2) if frame.shape[2] == 1 else frame[:, :, :3]).astype(np.uint8)
 
     @keeps_process
     def goal_rewards(
@@ -384,9 +391,9 @@ class Copies:
             ]
             given = self._envs[0].get_wrapper_attr("compute_reward")(*own, infos)
             rewards = np.asarray(given, np.float32)
-            if rewards.shape != (len(achieved),):
+            if rewards.size != len(achieved):
                 raise MisfitError(f"gave {rewards.shape} rewards for {len(achieved)} goals")
-        return rewards
+        return rewards.ravel()
 
     @keeps_process
     def close(self) -> None:

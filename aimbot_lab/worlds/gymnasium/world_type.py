@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -161,6 +161,10 @@ class GymnasiumType(AskedType):
             return batch, np.stack([reader.read(one, kind) for one in raw])
 
         return LibraryObservations(reader.library_space, drawn)
+
+    def filmed(self, settings: GymnasiumSettings) -> GymnasiumSettings:
+        """`settings` by which they render themselves."""
+        return replace(settings, kwargs={**settings.kwargs, "render_mode": "rgb_array"})
 
     def made(self, settings: GymnasiumSettings) -> BatchWorld:
         """The environments, not yet reset."""
