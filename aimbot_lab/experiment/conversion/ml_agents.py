@@ -62,7 +62,10 @@ NO_WIN = (
     "env.win is none, so that mean returns count: leave it out for a build that sends result "
     "lines, or say by return_above or stat what is won"
 )
-LAST = "is ignored: no lesson follows the last one"
+LAST = (
+    "is ignored: no lesson follows the last one (ML-Agents' means are over the largest "
+    "min_lesson_length, this one's included)"
+)
 NO_RESET = (
     "has no counterpart: episodes that run go on to their ends, and the next lesson begins with "
     "each row's next one"
