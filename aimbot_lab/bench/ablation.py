@@ -21,6 +21,7 @@ from aimbot_lab.evaluation.episodes import FIRST_SEED, play_scenario
 from aimbot_lab.foundation import episodes
 from aimbot_lab.foundation.episodes import Cell, student_interval
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.garbage import free_training
 from aimbot_lab.foundation.shown_text import percent, shown_difference, shown_rate
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent import Agent
@@ -192,6 +193,7 @@ def attempts(plan: AblationPlan, say: Say) -> Iterator[Attempt]:
 
 def attempt(plan: TrainingPlan, variant: str) -> Attempt:
     """Train to the end, then play as many fresh episodes of the last lesson as there are rows."""
+    free_training()
     training, sink = Training(plan), MemoryTracker()
     learn = partial(training.learn, sink, SilentObserver(), lambda: False)
     seconds = seconds_of(learn, time.process_time)

@@ -31,6 +31,7 @@ from aimbot_lab.worlds.registry import spec_of
 LESSONS, ALONE = "lessons", "last lesson alone"
 JUDGED = 987_654  # the seed of the episodes in which agents are judged
 EPISODES = 200  # of each cell in them
+WAYS = (LIKELIEST, COOLER, SAMPLED)  # how agents play; the last one is what the win rate is of
 
 
 def bench_lessons(
@@ -78,7 +79,7 @@ def _learned(config: CurriculumFile, most: int | None) -> dict[str, Any]:
         agent = Agent(training.model.policy, spec_of(plan.env), plan.train)
         task = last_lesson(config, episodes=EPISODES, seed=JUDGED)
         worst = dict[str, float]()
-        for way in (LIKELIEST, COOLER, SAMPLED):
+        for way in WAYS if agent.samples else (LIKELIEST,):
             player = player_at(agent, way)
             played = play_task(task, player, on_cell=lambda _: None)
             worst[way.label] = min(float(cell.won.mean()) for cell in played)
@@ -88,7 +89,7 @@ def _learned(config: CurriculumFile, most: int | None) -> dict[str, Any]:
             "reached": training.progress.goal_reached,
             "seconds": seconds,
             "wins": wins / sum(len(cell.won) for cell in played),
-            "worst": dict(reversed(worst.items())),
+            "worst": worst,
         }
 
 
@@ -111,8 +112,13 @@ def _of_seeds(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         "steps": steps,
         "seconds": spread([one["seconds"] for one in runs]),
         "win_rate": _mean(wins) if len(wins) > 1 else wins[0],
-        "worst_cell": {way: min(one["worst"][way] for one in runs) for way in runs[0]["worst"]},
+        "worst_cell": {way.label: _worst(runs, way.label) for way in reversed(WAYS)},
     }
+
+
+def _worst(runs: Sequence[Mapping[str, Any]], way: str) -> float | None:
+    """The lowest win rate of agents that play so; None where they only rank actions."""
+    return min((one["worst"][way] for one in runs if way in one["worst"]), default=None)
 
 
 def _mean(wins: Sequence[float]) -> dict[str, float | None]:

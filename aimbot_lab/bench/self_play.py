@@ -17,6 +17,7 @@ from aimbot_lab.experiment.runs.resume import check_resume
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.experiment.runs.run_record import RunRequest, close_orphan_runs, resumable_runs
 from aimbot_lab.foundation.episodes import student_interval
+from aimbot_lab.foundation.garbage import free_training
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.training.run_hooks import SilentObserver
@@ -82,6 +83,7 @@ def trained_run(
             return run.run_id
     say(f"{planned.name}: trains")
     request = requested(planned, data_folder, tracking_uri=tracking_uri)
+    free_training()
     return run_curriculum(request, SilentObserver(), should_stop=lambda: False).run_id
 
 

@@ -24,6 +24,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple, TypeVar
 
 from aimbot_lab.foundation.errors import LabError, reason_and_place
+from aimbot_lab.foundation.garbage import free_training
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIDENCE = 0.95
@@ -160,6 +161,7 @@ def kept(
                 one: dict[str, Any] = json.loads(line)
                 if one.pop("key") == key:
                     return one
+    free_training()
     found = dict(measure())
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as stream:

@@ -12,3 +12,8 @@ def collect_seldom() -> None:
     """
     gc.set_threshold(10_000, 10, 10)
     atexit.register(gc.freeze)
+
+
+def free_training() -> None:
+    """Free what a training leaves: its parts refer to each other, and its buffers are large."""
+    gc.collect()

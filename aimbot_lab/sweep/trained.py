@@ -12,6 +12,7 @@ from aimbot_lab.experiment.runs.run_record import ResumableRun, RunRequest, resu
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import RunFailedError, StoreError
+from aimbot_lab.foundation.garbage import free_training
 from aimbot_lab.sweep.settings import RETURN
 from aimbot_lab.sweep.trial_runs import (
     TrainingMonitor,
@@ -128,7 +129,12 @@ def _run(
         tags=trial_training.tags,
     )
     observer = _Observer(monitor, by_return=trial_training.sweep.measure is RETURN)
-    return run_curriculum(request, observer, should_stop=monitor.should_stop, after_training=after)
+    try:
+        return run_curriculum(
+            request, observer, should_stop=monitor.should_stop, after_training=after
+        )
+    finally:
+        free_training()  # before this process begins another
 
 
 def _unfinished(trial_training: TrialTraining) -> ResumableRun | None:

@@ -34,6 +34,18 @@ def test_both_ways_take_as_many_steps_and_are_kept(
     assert found.parts[0].cells()[0]["steps"] == "never"
 
 
+def test_an_agent_that_ranks_actions_plays_only_its_likeliest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lessons, "EPISODES", 4)
+    kept, few = tmp_path / "lessons.jsonl", ("env.num_envs=8", "train.total_steps=512")
+    given: Any = {"seeds": 1, "kept_in": kept, "say": lambda _: None}
+    found: Any = lessons.bench_lessons(["gorge_table"], few, **given)
+    [row] = found.parts[0].cells()
+    assert [row["sampled"], row["temperature 0.5"]] == ["-", "-"]
+    assert row["likeliest action"].endswith(" %")
+
+
 def test_the_interval_of_win_rates_stays_within_their_bounds() -> None:
     assert lessons._mean([0.0, 0.0, 0.1])["lower"] == 0.0
     assert lessons._mean([1.0, 1.0, 0.9])["upper"] == 1.0

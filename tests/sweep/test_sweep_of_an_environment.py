@@ -1,8 +1,11 @@
 """Sweeps and several seeds in worlds that have no threads and no snapshots: Gymnasium's."""
 
+import gc
 from pathlib import Path
 
 import pytest
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.buffers import BaseBuffer
 from sweep_files import changed
 from test_trained import Watch, task_of
 
@@ -111,6 +114,20 @@ def test_by_returns_the_learning_rate_is_found_that_learns(tmp_path: Path) -> No
         assert (score.wins, [*score.cells.values()]) == (None, [score.value])
         found.append(score.value)
     assert found[0] < 40 < found[1]
+
+
+def test_a_training_leaves_no_buffers_behind(tmp_path: Path) -> None:
+    """A worker trains one after another, and collects garbage seldom."""
+    values = {"train.learning_rate": 3e-3}
+    task = task_of(swept(tmp_path, FREE, RATES), tmp_path / "data", None, values)
+    gc.disable()
+    try:
+        assert measure(task, Watch()) is not None
+        assert not [
+            one for one in gc.get_objects() if issubclass(type(one), BaseAlgorithm | BaseBuffer)
+        ]
+    finally:
+        gc.enable()
 
 
 def test_options_of_an_algorithm_can_be_searched(tmp_path: Path) -> None:
