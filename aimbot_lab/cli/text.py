@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import click
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.files import replaced_whole
 from aimbot_lab.foundation.shown_text import (
     one_line,
     shown_ends,
@@ -322,7 +323,8 @@ def write_output(content: str | bytes, output: Path | None, *, option: str = "--
         click.echo(content, nl=False)
         return
     try:
-        output.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        with replaced_whole(output) as fresh:
+            fresh.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(f"{option} {output}: can't be written: {reason}") from error

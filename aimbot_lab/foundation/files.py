@@ -103,6 +103,27 @@ def put_file(path: Path, data: bytes) -> None:
     sync_file(path.parent)
 
 
+@contextmanager
+def replaced_whole(path: Path) -> Iterator[Path]:
+    """Where to write what `path`, a file that a user names, is to hold.
+
+    It appears there whole once the block has ended, or what was there stays. A link, a pipe and a
+    device are written to themselves, as is a file in a folder that takes no other one.
+    """
+    is_plain = not os.path.lexists(path) or (path.is_file() and not path.is_symlink())
+    if not is_plain or not os.access(path.absolute().parent, os.W_OK):
+        yield path
+        return
+    fresh = path.with_name(f".{path.stem}.{os.getpid()}.new{path.suffix}")
+    try:
+        yield fresh
+        if path.exists():
+            fresh.chmod(path.stat().st_mode)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
 def sync_file(path: Path) -> None:
     """Wait until a file's content, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)

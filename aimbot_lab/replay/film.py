@@ -27,6 +27,7 @@ from aimbot_lab.foundation.display import (
 )
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.files import replaced_whole
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.replay.episode import (
     Replay,
@@ -500,15 +501,12 @@ def write_film(path: Path, film: Film) -> None:
     ffmpeg is needed and missing, and where the file can't be written.
     """
     write = WRITERS[check_film(path)]
-    fresh = path.with_name(f".{path.stem}.part{path.suffix}")
     try:
-        write(fresh, film)
-        fresh.replace(path)
+        with replaced_whole(path) as fresh:
+            write(fresh, film)
     except OSError as error:
         reason = error.strerror or error
         raise ConfigurationError(f"--output {path}: can't be written: {reason}") from error
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def check_film(path: Path) -> str:

@@ -1,5 +1,6 @@
 """Tables and names as text: digits, widths, processes, and what others have written."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -17,7 +18,15 @@ from aimbot_lab.cli.commands.judging import _explained
 from aimbot_lab.cli.commands.record import _show_summary
 from aimbot_lab.cli.commands.runs import _weights_text
 from aimbot_lab.cli.options import ONE, Span, SpanType
-from aimbot_lab.cli.text import Fit, cut, duration, shortened_number, stacked_table, table
+from aimbot_lab.cli.text import (
+    Fit,
+    cut,
+    duration,
+    shortened_number,
+    stacked_table,
+    table,
+    write_output,
+)
 from aimbot_lab.curriculum.reports import LessonReport
 from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, draw_curves
 from aimbot_lab.experiment.config.document import load_curriculum
@@ -291,3 +300,21 @@ def test_where_there_is_no_terminal_nothing_happens() -> None:
     code += "with quiet_keys(2): print('inside')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("inside\n", "")
+
+
+def test_a_disk_that_fills_leaves_the_output_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: bytes) -> int:
+        path.write_text("ha")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    output = tmp_path / "page.html"
+    for before in ([], [output]):
+        with monkeypatch.context() as disk:
+            disk.setattr(Path, "write_bytes", full)
+            with pytest.raises(ConfigurationError, match=r"page\.html: can't be written: No space"):
+                write_output("half", output)
+        assert [*tmp_path.iterdir()] == before
+        write_output("whole", output)
+    assert output.read_text() == "whole"

@@ -3,6 +3,8 @@
 import json
 import os
 import pickle
+import resource
+import signal
 import struct
 import zipfile
 from collections.abc import Callable
@@ -63,6 +65,24 @@ def test_what_can_not_be_written_leaves_nothing(agent: Path, tmp_path: Path) -> 
                 saved.agent.policy, folder, env=saved.env, train=saved.train, about={"a": tmp_path}
             )
     assert sorted(agent.iterdir()) == before
+    assert [*tmp_path.iterdir()] == [agent]
+
+
+def test_a_full_disk_is_an_error_of_the_disk_and_leaves_nothing(
+    agent: Path, tmp_path: Path
+) -> None:
+    saved = load_agent(agent)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))  # bytes, as of a disk
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            save_agent(
+                saved.agent.policy, tmp_path / "new", env=saved.env, train=saved.train, about={}
+            )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
     assert [*tmp_path.iterdir()] == [agent]
 
 

@@ -17,6 +17,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_files
 from aimbot_lab.cli.text import print_json, table, wrapped, write_output
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.files import replaced_whole
 from aimbot_lab.foundation.named_code import NamedCode, allow
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, find_file, own_files, write_project
@@ -145,7 +146,8 @@ def make_map(seed: int, obstacle_share: float, sites: int, output: Path | None) 
         click.echo(text, nl=False)
         return
     try:
-        output.write_text(text, encoding="utf-8")
+        with replaced_whole(output) as fresh:
+            fresh.write_text(text, encoding="utf-8")
     except OSError as error:
         raise unwritten(output, error) from error
     click.echo(f"written to {output}")

@@ -110,7 +110,6 @@ def play(
         from aimbot_lab.replay.episode import replay_text
 
         write_output(replay_text(session.replay()), save, option="--save")
-        click.echo(f"written to {save}", err=True)
 
 
 def _on_a_terminal() -> bool:

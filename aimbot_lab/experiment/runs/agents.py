@@ -39,7 +39,6 @@ from aimbot_lab.tracking.tracker import (
 )
 from aimbot_lab.training.agents.agent_files import (
     DESCRIPTION,
-    DISK_ERRORS,
     FAULTS,
     WEIGHTS,
     SavedAgent,
@@ -317,7 +316,7 @@ class AgentsOnRequest:
                     policy, Path(folder), env=self._env, train=self._train, about={**about}
                 )
                 kept = [self._tracker.log_file(path, f"{AGENT_FOLDER}/{name}") for path in paths]
-        except DISK_ERRORS:
+        except OSError:
             kept = [False]
         if not all(kept):
             return {"error": "no agent was saved: the disk has no room for it"}
@@ -357,7 +356,7 @@ def _saved(training: Training, folder: Path) -> list[tuple[str, Path]]:
     """The files of the agents in `folder`, each with the agent's name; none where it is full."""
     try:
         saved = training.save_agents(folder)
-    except Exception:  # noqa: BLE001 safetensors has an error of its own for a full disk
+    except OSError:
         shutil.rmtree(folder, ignore_errors=True)
         return []
     return [(which, path) for which, paths in saved.items() for path in paths]

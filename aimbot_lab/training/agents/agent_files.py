@@ -10,7 +10,7 @@ from typing import Any
 import torch as th
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
-from safetensors.torch import load, save_file
+from safetensors.torch import load, save
 from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
@@ -49,7 +49,6 @@ SPEC = "spec"  # of a world that has to be asked for it
 THREADS = 1  # where agents only play: with batches that small, a second one is waited for
 MAX_DESCRIPTION_BYTES, MAX_WEIGHTS_BYTES = 2**21, 2**30
 MAX_NAME = 80
-DISK_ERRORS = (OSError, SafetensorError)  # of which safetensors has one for a full disk
 FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError, LabError)
 
 
@@ -93,7 +92,7 @@ def save_agent(
     fresh = tuple(path.with_suffix(path.suffix + ".new") for path in paths)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        save_file(weights, fresh[0])
+        fresh[0].write_bytes(save(weights))  # save_file raises no OSError for a full disk
         fresh[1].write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
         for path, written in zip(paths, fresh, strict=True):
             written.replace(path)

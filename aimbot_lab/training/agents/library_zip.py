@@ -22,6 +22,7 @@ from stable_baselines3.common.utils import LinearSchedule
 
 from aimbot_lab.evaluation.temperature import LIKELIEST
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.files import replaced_whole
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world_type import LibraryObservations, WorldSettings
 from aimbot_lab.training.agents.agent import Agent
@@ -83,14 +84,9 @@ def export_zip(saved: SavedAgent, path: Path) -> ZipCheck:
     weights = saved.agent.policy.state_dict().values()
     model.policy.load_state_dict(dict(zip(model.policy.state_dict(), weights, strict=True)))
     model.num_timesteps = int(saved.about.get("step", 0))
-    fresh = path.with_name(f".{path.name}.part.zip")
-    try:
+    with replaced_whole(path) as fresh:
         model.save(fresh)
-        found = _compared(type(model), fresh, saved.agent, observations)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
-    return found
+        return _compared(type(model), fresh, saved.agent, observations)
 
 
 def _compared(

@@ -20,6 +20,7 @@ from torch import nn
 
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.files import replaced_whole
 from aimbot_lab.foundation.world import (
     COLUMNS,
     BoolArray,
@@ -494,15 +495,11 @@ def export_onnx(
     """
     deployed = DeployedPolicy(saved, temperature).eval()
     require_libraries()
-    fresh = path.with_name(f".{path.name}.part")
-    try:
+    with replaced_whole(path) as fresh:
         _write(deployed, saved, fresh)
         given = sample(deployed.spec, observations, columns=deployed.columns)
         check = compare_onnx(saved, fresh, given, temperature=deployed.temperature)
         refuse_difference(check)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
     return check
 
 

@@ -17,6 +17,7 @@ from torch import nn
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.files import replaced_whole
 from aimbot_lab.mlagents.info_codec import sensors_of
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.export_policy import DeployedPolicy
@@ -170,15 +171,11 @@ def export_unity(
         what = "its actions are an environment's own, which no scene of Unity takes: --for plain"
         raise ConfigurationError(f"world {saved.env.world}: {what}")
     require_libraries()
-    fresh = path.with_name(f".{path.name}.part")
     policy = UnityPolicy(deployed)
-    try:
+    with replaced_whole(path) as fresh:
         _write(policy, algo, fresh)
         check = compare_unity(saved, fresh, sample(deployed.spec, observations))
         refuse_difference(check)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
     return check
 
 

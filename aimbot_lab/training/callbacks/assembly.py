@@ -37,7 +37,7 @@ from aimbot_lab.replay.episode import (
 )
 from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.agents.agent_files import DISK_ERRORS, BestAgent, save_agent
+from aimbot_lab.training.agents.agent_files import BestAgent, save_agent
 from aimbot_lab.training.algorithms.models import (
     NoiseCallback,
     StatisticsCallback,
@@ -221,7 +221,7 @@ class LivePublication:
         """Whether the disk took the agent, which is not written again for a while."""
         try:
             save_agent(policy, self._live.agent, env=self._env, train=self._train, about={**about})
-        except DISK_ERRORS:
+        except OSError:
             return False
         finally:
             self._agent_due = self._clock() + AGENT_SECONDS

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch as th
 from safetensors import SafetensorError
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.files import read_bounded
@@ -251,7 +251,7 @@ def save_pool(pool: SnapshotPool, games: GamesTable, folder: Path) -> list[tuple
     found = []
     for one in pool.snapshots:
         path = folder / f"{one.name}{SUFFIX}"
-        save_file({name: tensor.contiguous() for name, tensor in one.weights.items()}, path)
+        path.write_bytes(save({name: tensor.contiguous() for name, tensor in one.weights.items()}))
         found.append((POOL_FOLDER, path))
     steps = folder / STEPS_NAME
     lines = (f"{one.name},{one.step}\n" for one in pool.snapshots)
