@@ -272,6 +272,27 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ),
     ),
     (
+        "lessons that end by another behavior do not keep those of the trained one from it",
+        lessons("room")
+        + lessons("hall", first="{sampler_type: uniform, sampler_parameters: {}}")
+        .partition("\n")[2]
+        .replace("Runner", "Other")
+        + HEAD
+        + "  Other: {}\n",
+        {
+            "lessons.0.parameters.room": 4.0,
+            "lessons.1.parameters.room": 2.0,
+            "lessons.1.parameters.hall.sampler_type": "uniform",
+        },
+        (
+            OWN,
+            "env.win",
+            "env_path",
+            "t.yaml:11:3: environment_parameters.hall: stays at its first value: its lessons end",
+            "Other: is left out",
+        ),
+    ),
+    (
         "the last lesson's criterion is told; a lesson's name may be a number",
         lessons("room")
         .replace("name: near", "name: 1")
@@ -403,6 +424,16 @@ def test_a_world_a_build_and_a_target_can_be_chosen() -> None:
         assert (data["env"]["world"], at(data, "lessons.0.targets")) == (world, {target: 1.0})
     with pytest.raises(ConfigurationError, match="--world gymnasium: needs settings that no"):
         converted(HEAD, world="gymnasium")
+
+
+def test_each_brain_of_an_old_curriculum_can_be_chosen() -> None:
+    text = "".join(f"{brain}:\n{samples.COURSE.format(name=name)}" for brain, name in ("Ax", "By"))
+    data, conversion = converted(text, behavior="B")
+    assert data["env"]["behavior"] == "B"
+    assert [one["parameters"] for one in data["lessons"]] == [
+        {"x": 1.0, "y": value} for value in (1.0, 2.0, 3.0)
+    ]
+    assert "t.yaml:1:1: A: is left out: a curriculum trains one" in "".join(conversion.notes)
 
 
 def test_a_player_of_ours_is_trained_on_what_it_plays(here: Path) -> None:

@@ -205,7 +205,7 @@ class _Converter:
         targets: Sequence[str],
         file_name: str | None,
     ) -> None:
-        self._file, self._world = file, world
+        self._file, self._world, self._held = file, world, _held(file)
         self._own = world.name == UNITY
         self._meets_itself = SELF_PLAY in file.sections and bool(world.self_play_targets)
         if self._meets_itself:
@@ -331,16 +331,22 @@ class _Converter:
             self._note(CHOICE, ("env_settings", "env_path"), what)
         if self._win:
             self._note(CHOICE, (), NO_WIN)
+        for name in self._held:
+            what = "stays at its first value: its lessons end by a behavior that is not trained"
+            self._note(LOSS, (SECTION, name), what, about_key=True)
         lost: dict[str, list[KeyPath]] = {}
         for path, criteria in _criteria(file):
             named = criteria.get("behavior", file.behavior)
+            if path[1] in self._held:
+                continue
             if file.behavior not in (None, named):
                 what = f"{file.behavior} replaces {named}: a curriculum trains one"
                 lost.setdefault(what, []).append((*path, "behavior"))
             if criteria.get("require_reset") is True:
                 lost.setdefault(NO_RESET, []).append((*path, "require_reset"))
         for path, _ in _criteria(file, of_last=True):
-            lost.setdefault(LAST, []).append(path)
+            if path[1] not in self._held:
+                lost.setdefault(LAST, []).append(path)
         for what, places in lost.items():
             count = f" (so in {len(places)} lessons)" if len(places) > 1 else ""
             self._note(CHANGE, places[0], what + count)
@@ -501,7 +507,7 @@ class _Converter:
 
         Where none of those has lessons, the chain is that of a parameter that it lacks.
         """
-        given = self._file.parameters
+        given = {**self._file.parameters, **self._held}
         lacking = {name: value for name, value in given.items() if not _has(self._world, name)}
         for name in lacking:
             known = advice(name, self._world.parameters(None) or {})
@@ -561,6 +567,24 @@ class _Converter:
         if criteria is not None:
             document["completion_criteria"] = {key: criteria[key] for key in CRITERIA}
         return {key: value for key, value in document.items() if value != {}}
+
+
+def _held(file: TrainerFile) -> dict[str, Any]:
+    """Parameters whose lessons end by behaviors that are not trained, with their first values.
+
+    None where no lessons end by the trained one.
+    """
+    ends: dict[str, set[Any]] = {}
+    for (_, name, *_), criteria in _criteria(file):
+        ends.setdefault(str(name), set()).add(criteria.get("behavior"))
+    if not any(file.behavior in one for one in ends.values()):
+        return {}
+    firsts = {name: file.parameters[name]["curriculum"][0] for name in ends}
+    return {
+        name: first.get("value")
+        for name, first in firsts.items()
+        if file.behavior not in ends[name] and isinstance(first, dict)
+    }
 
 
 def _is_chain(value: Any) -> bool:

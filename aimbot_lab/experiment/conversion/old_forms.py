@@ -106,8 +106,9 @@ def _of_a_part(
         )
     if sections and all(one.keys() >= set(COURSE) for one in sections.values()):
         for brain, course in sections.items():
+            moved[BEHAVIORS, brain] = (brain,)
             _add_lessons(found, course, behavior=brain, path=(brain,), moved=moved, notes=notes)
-        return {**rest, BEHAVIORS: {name: {} for name in [*sections][:1]}, SECTION: found}, (
+        return {**rest, BEHAVIORS: {name: {} for name in sections}, SECTION: found}, (
             "a curriculum of ML-Agents before 0.17: all but its lessons is as ML-Agents has it by "
             "default"
         )
