@@ -1,5 +1,6 @@
 """Preset files: what ships, how a user's own are read, and how broken ones are refused."""
 
+from collections.abc import Callable
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -118,14 +119,14 @@ def sight_share(preset: Preset) -> float:
     return float((depth(lines, np.array(preset.obstacles)) > 0).all(axis=2).mean())
 
 
-@pytest.mark.parametrize("target", BLOCK_TARGETS)
-def test_straight_ways_in_grow_rarer_with_difficulty(target: str) -> None:
-    shares = [np.mean([straight_share(p) for p in cell(target, d)]) for d in DIFFICULTIES]
-    assert all(harder < easier - 0.05 for easier, harder in pairwise(shares)), shares
-
-
-def test_lines_of_sight_grow_rarer_with_difficulty() -> None:
-    shares = [np.mean([sight_share(p) for p in cell("attack", d)]) for d in DIFFICULTIES]
+@pytest.mark.parametrize(
+    ("share", "target"),
+    [*((straight_share, target) for target in BLOCK_TARGETS), (sight_share, "attack")],
+)
+def test_straight_ways_in_and_lines_of_sight_grow_rarer_with_difficulty(
+    share: Callable[[Preset], float], target: str
+) -> None:
+    shares = [np.mean([share(p) for p in cell(target, d)]) for d in DIFFICULTIES]
     assert all(harder < easier - 0.05 for easier, harder in pairwise(shares)), shares
 
 

@@ -339,24 +339,18 @@ def test_progress_that_cannot_be_written_is_dropped(redirection: str) -> None:
     assert json.loads(done.stdout)["steps"] == 3
 
 
-def test_progress_that_nobody_reads_is_dropped() -> None:
-    writer = broken_pipe()
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND], stdout=subprocess.PIPE, stderr=writer, check=False
-    )
-    os.close(writer)
+@pytest.mark.parametrize("unread", ["stdout", "stderr"])
+def test_data_and_progress_that_nobody_reads_are_dropped_and_the_exit_code_stays(
+    unread: str,
+) -> None:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, unread: broken_pipe()}
+    done = subprocess.run([sys.executable, "-c", COMMAND], text=True, check=False, **streams)
+    os.close(streams[unread])
     assert done.returncode == 7
-    assert json.loads(done.stdout)["steps"] == 3
-
-
-def test_data_that_nobody_reads_are_dropped_and_the_exit_code_stays() -> None:
-    writer = broken_pipe()
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND], stdout=writer, stderr=subprocess.PIPE, check=False
-    )
-    os.close(writer)
-    assert done.returncode == 7
-    assert done.stderr.decode() == "".join(f"step {n}\nstep {n}\n" for n in range(3))
+    if unread == "stderr":
+        assert json.loads(done.stdout)["steps"] == 3
+    else:
+        assert done.stderr == "".join(f"step {n}\nstep {n}\n" for n in range(3))
 
 
 @pytest.mark.parametrize("command", ["work", "--version"])  # more than a buffer, and less

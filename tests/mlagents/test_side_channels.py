@@ -270,24 +270,24 @@ def test_lines_go_over_the_channel_that_is_set() -> None:
     assert usual.get_and_clear_received_lines() == []
 
 
-@pytest.mark.parametrize("method", list(StatsAggregationMethod))
-def test_stats_keep_how_they_are_aggregated(method: StatsAggregationMethod) -> None:
+def speed(aggregation: int) -> IncomingMessage:
     message = OutgoingMessage()
     message.write_string("speed")
     message.write_float32(2.5)
-    message.write_int32(method.value)
+    message.write_int32(aggregation)
+    return IncomingMessage(bytes(message.buffer))
+
+
+@pytest.mark.parametrize("method", list(StatsAggregationMethod))
+def test_stats_keep_how_they_are_aggregated(method: StatsAggregationMethod) -> None:
     stats = StatsSideChannel()
-    stats.on_message_received(IncomingMessage(bytes(message.buffer)))
+    stats.on_message_received(speed(method.value))
     assert stats.get_and_reset_stats() == {"speed": [(2.5, method)]}
 
 
 def test_an_unknown_aggregation_is_an_error() -> None:
-    message = OutgoingMessage()
-    message.write_string("speed")
-    message.write_float32(2.5)
-    message.write_int32(9)
     with pytest.raises(UnitySideChannelException, match="'speed' came with the unknown aggreg"):
-        StatsSideChannel().on_message_received(IncomingMessage(bytes(message.buffer)))
+        StatsSideChannel().on_message_received(speed(9))
 
 
 def test_float_properties_are_kept_on_this_side(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,11 +1,20 @@
 """Episodes played by a script in a small batch, recorded."""
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.replay.episode import RecordedEpisode, Replay, RowRecorder, as_replay
+from aimbot_lab.replay.episode import (
+    SEAL,
+    RecordedEpisode,
+    Replay,
+    RowRecorder,
+    _seal,
+    as_replay,
+)
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.world_type import GreedyAgent
@@ -49,3 +58,10 @@ def played(*targets: str, rows: int = 5, seed: int = 7, **settings: object) -> l
 def replay_of(target: str, **settings: object) -> Replay:
     """A short replay."""
     return as_replay(played(target, rows=1, **settings)[0].episode, ABOUT)
+
+
+def resealed(text: str, **changes: Any) -> str:
+    """The replay `text` with other parts, and the seal that fits them."""
+    document = json.loads(text) | changes
+    del document[SEAL]
+    return json.dumps({**document, SEAL: _seal(document)})

@@ -1,6 +1,5 @@
 """Replays are written against the protocol: another world's are kept, played and shown as well."""
 
-import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,11 +14,9 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay import episode
 from aimbot_lab.replay.episode import (
-    SEAL,
     Replay,
     ReplayError,
     RowRecorder,
-    _seal,
     as_replay,
     load_replay,
     replay_steps,
@@ -30,7 +27,7 @@ from aimbot_lab.replay.film import FAINT, FrameStyle, colours, frames
 from aimbot_lab.replay.terminal import Screen, screens
 from aimbot_lab.worlds import registry
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
-from tests.replay.recorded_episodes import replay_of
+from tests.replay.recorded_episodes import replay_of, resealed
 from tests.worlds.race import Race
 from tests.worlds.recorded_race import RACE, RaceSettings
 
@@ -138,9 +135,7 @@ def test_a_world_without_replays_is_refused_in_one_line() -> None:
 def test_a_file_of_a_world_that_can_not_play_it_is_refused(
     tmp_path: Path, settings: dict, reason: str
 ) -> None:
-    document = {**json.loads(replay_text(run())), "settings": settings}
-    del document[SEAL]
-    document[SEAL] = _seal(document)
-    (tmp_path / "x.json").write_text(json.dumps(document), encoding="utf-8")
+    text = resealed(replay_text(run()), settings=settings)
+    (tmp_path / "x.json").write_text(text, encoding="utf-8")
     with pytest.raises(ReplayError, match=reason):
         load_replay(tmp_path / "x.json")

@@ -11,16 +11,8 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.display import Mind
-from aimbot_lab.replay.episode import (
-    SEAL,
-    Replay,
-    ReplayError,
-    _seal,
-    as_replay,
-    load_replay,
-    replay_text,
-)
-from tests.replay.recorded_episodes import ABOUT, Seen, played, replay_of
+from aimbot_lab.replay.episode import Replay, ReplayError, as_replay, load_replay, replay_text
+from tests.replay.recorded_episodes import ABOUT, Seen, played, replay_of, resealed
 
 
 @pytest.fixture(scope="module")
@@ -96,13 +88,10 @@ def test_a_mind_of_a_network_that_diverged_is_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_a_mind_that_does_not_fit_is_refused_in_a_line(tmp_path: Path, mind: Any) -> None:
-    document = json.loads(replay_text(thinking(played("goto", rows=1, time_limit=0.8)[0])))
-    assert document["decisions"] == 8
-    del document[SEAL]
-    document["mind"] = mind
-    document[SEAL] = _seal(document)
+    text = replay_text(thinking(played("goto", rows=1, time_limit=0.8)[0]))
+    assert json.loads(text)["decisions"] == 8
     with pytest.raises(ReplayError, match=r"episode\.json: "):
-        load_replay(file_of(tmp_path, json.dumps(document)))
+        load_replay(file_of(tmp_path, resealed(text, mind=mind)))
 
 
 def test_a_whole_episode_takes_a_few_kilobytes() -> None:
@@ -111,21 +100,20 @@ def test_a_whole_episode_takes_a_few_kilobytes() -> None:
     assert len(replay_text(as_replay(longest, ABOUT))) < 8_000
 
 
-@pytest.mark.parametrize("key", ["result", "start", "settings"])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("result", "Warning|Result|Win|target=attack|seconds=0.1|return=1.0"),
+        ("start", {"yaw": [0.125]}),
+        ("settings", {"stacked_vectors": 1}),
+    ],
+)
 def test_an_altered_part_with_its_seal_made_anew_is_refused(
-    tmp_path: Path, text: str, key: str
+    tmp_path: Path, text: str, key: str, value: Any
 ) -> None:
-    document = json.loads(text)
-    del document[SEAL]
-    if key == "result":
-        document["result"] = "Warning|Result|Win|target=attack|seconds=0.1|return=1.0"
-    elif key == "start":
-        document["start"]["yaw"] = [0.125]
-    else:
-        document["settings"]["stacked_vectors"] = 1
-    document[SEAL] = _seal(document)
+    changed = json.loads(text)[key] | value if isinstance(value, dict) else value
     with pytest.raises(ReplayError, match=r"another episode|initial state is invalid"):
-        load_replay(file_of(tmp_path, json.dumps(document)))
+        load_replay(file_of(tmp_path, resealed(text, **{key: changed})))
 
 
 def test_every_flipped_byte_is_refused(tmp_path: Path, text: str) -> None:
@@ -174,35 +162,25 @@ def test_what_is_no_replay_is_told_in_one_line(tmp_path: Path, data: bytes) -> N
 def test_a_hostile_part_is_refused_without_harm(
     tmp_path: Path, text: str, key: str, value: Any
 ) -> None:
-    document = {**json.loads(text), key: value}
-    del document[SEAL]
-    document[SEAL] = _seal(document)
     with pytest.raises(ReplayError):
-        load_replay(file_of(tmp_path, json.dumps(document)))
+        load_replay(file_of(tmp_path, resealed(text, **{key: value})))
 
 
 def test_a_replay_of_another_version_that_plays_otherwise_is_told_by_its_version(
     tmp_path: Path, text: str
 ) -> None:
-    document = json.loads(text)
-    del document[SEAL]
-    document |= {"simulator": "9.1", "trajectory_sha256": "0" * 64}
-    document[SEAL] = _seal(document)
+    altered = resealed(text, simulator="9.1", trajectory_sha256="0" * 64)
     with pytest.raises(ReplayError, match=r"by aimbot-lab 9\.1, and this is .*: replay it"):
-        load_replay(file_of(tmp_path, json.dumps(document)))
-    document["simulator"] = "9.2"  # without its seal made anew
-    with pytest.raises(ReplayError, match="altered"):
-        load_replay(file_of(tmp_path, json.dumps(document)))
+        load_replay(file_of(tmp_path, altered))
+    assert altered.count('"9.1"') == 1
+    with pytest.raises(ReplayError, match="altered"):  # without its seal made anew
+        load_replay(file_of(tmp_path, altered.replace('"9.1"', '"9.2"')))
 
 
 def test_a_replay_of_another_version_that_plays_as_recorded_is_taken(
     tmp_path: Path, text: str
 ) -> None:
-    document = json.loads(text)
-    del document[SEAL]
-    document["simulator"] = "0.0.9"
-    document[SEAL] = _seal(document)
-    assert load_replay(file_of(tmp_path, json.dumps(document)))
+    assert load_replay(file_of(tmp_path, resealed(text, simulator="0.0.9")))
 
 
 @pytest.mark.parametrize("world", ["goto", "gorge", "duel"])

@@ -109,8 +109,6 @@ def test_the_time_left_of_a_confirmation_counts_its_own_trials(record: SweepReco
 
 
 def test_no_time_is_left_where_the_last_trial_is_still_at_work(record: SweepRecord) -> None:
-    from dataclasses import replace
-
     clock = [0.0]
     now = replace(report(record), status="searching", total=2, ended=0)
     pace = Pace(lambda: clock[0])

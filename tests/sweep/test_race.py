@@ -80,13 +80,19 @@ def run(
     return queue
 
 
+@pytest.mark.parametrize(("first", "begun", "last_look"), [(None, 1, 1600), (1400, 2, 1700)])
 def test_who_takes_more_steps_than_the_best_by_the_margin_is_given_up_on_the_way(
-    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext,
+    monkeypatch: pytest.MonkeyPatch,
+    first: int | None,
+    begun: int,
+    last_look: int,
 ) -> None:
-    trainings = Trainings(None, None)
+    """By all steps so far, in a later training too."""
+    trainings = Trainings(first, None)
     queue = run(context, trainings, monkeypatch)
     assert queue.trials[1].state == TrialState.PRUNED
-    assert (trainings.begun, trainings.last_look) == (1, 1600)
+    assert (trainings.begun, trainings.last_look) == (begun, last_look)
 
 
 def test_the_first_training_may_be_slow_where_the_second_makes_up_for_it(
@@ -94,15 +100,6 @@ def test_the_first_training_may_be_slow_where_the_second_makes_up_for_it(
 ) -> None:
     queue = run(context, Trainings(1400, 500), monkeypatch)
     assert (queue.trials[1].state, queue.trials[1].value) == (TrialState.COMPLETE, 950.0)
-
-
-def test_a_later_training_is_stopped_by_all_steps_so_far(
-    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trainings = Trainings(1400, None)
-    queue = run(context, trainings, monkeypatch)
-    assert queue.trials[1].state == TrialState.PRUNED
-    assert (trainings.begun, trainings.last_look) == (2, 1700)
 
 
 def test_a_worker_that_dies_on_the_way_changes_nothing(

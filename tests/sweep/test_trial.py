@@ -60,13 +60,19 @@ def context(record: SweepRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return context
 
 
-def test_who_lags_behind_is_given_up_at_once(
-    context: WorkerContext, record: SweepRecord, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("at_its_end", [False, True])
+def test_who_lags_behind_is_given_up_at_once_and_begins_no_other_training(
+    context: WorkerContext,
+    record: SweepRecord,
+    monkeypatch: pytest.MonkeyPatch,
+    at_its_end: bool,
 ) -> None:
     trainings, queue = Trainings(0.1), record.search_queue()
+    if at_its_end:
+        monkeypatch.setattr(trial_module, "rungs", lambda _sweep, _steps: [STEPS])
     monkeypatch.setattr(trial_module, "measure", trainings)
     run_trial(context, queue, taken(queue), "search")
-    assert [trial.state for trial in queue.trials][-1] == TrialState.PRUNED
+    assert [trial.state for trial in queue.trials][2:] == [TrialState.PRUNED]
     assert trainings.begun == 1
 
 
@@ -83,17 +89,6 @@ def test_a_worker_that_dies_as_it_gives_up_changes_nothing(
     run_trial(context, queue, taken(queue), "search")
     assert queue.trials[2].state == TrialState.PRUNED
     assert queue.trials[2].user_attrs["mean_so_far"] is None
-
-
-def test_one_that_is_given_up_at_the_end_of_a_training_begins_no_other(
-    context: WorkerContext, record: SweepRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trainings, queue = Trainings(0.1), record.search_queue()
-    monkeypatch.setattr(trial_module, "rungs", lambda _sweep, _steps: [STEPS])
-    monkeypatch.setattr(trial_module, "measure", trainings)
-    run_trial(context, queue, taken(queue), "search")
-    assert queue.trials[2].state == TrialState.PRUNED
-    assert trainings.begun == 1
 
 
 def test_a_training_that_breaks_down_fails_its_trial_and_nothing_else(

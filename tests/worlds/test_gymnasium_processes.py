@@ -203,32 +203,22 @@ def test_every_algorithm_learns_the_same_in_any_number_of_processes(algo: str, h
     [
         ("raises", {}, r"its step raised RuntimeError: no more \(.*odd_environments.py:\d+\)"),
         ("hangs", {"timeout_wait": 0.5}, r"copies \d to \d gave no answer to step for 0\.5 s"),
+        ("killed", {}, r"the copies 3 to 4 ended by signal 9 in step"),
     ],
 )
-def test_a_process_that_raises_or_hangs_is_a_line(
+def test_a_process_that_raises_hangs_or_is_killed_is_a_line(
     fault: str, given: dict[str, float], says: str
 ) -> None:
-    world = begun(2, fault=fault, **given)
+    world = begun(2, **given) if fault == "killed" else begun(2, fault=fault, **given)
     pids = pids_of(world)
     world.reset(3, step_buffers(world).observations)
+    if fault == "killed":
+        os.kill(pids[1], signal.SIGKILL)
     with pytest.raises(ForeignCodeError, match=says):
         played(world, 50)
-    if fault == "hangs":  # it is not waited for again, and no other answer is taken for its own
+    if fault != "raises":  # it is not waited for again, and no other answer is taken for its own
         with pytest.raises(ForeignCodeError, match=says):
             world.snapshot()
-    world.close()
-    assert all_end(pids)
-
-
-def test_a_process_that_is_killed_is_a_line() -> None:
-    world = begun(2)
-    pids = pids_of(world)
-    world.reset(3, step_buffers(world).observations)
-    os.kill(pids[1], signal.SIGKILL)
-    with pytest.raises(ForeignCodeError, match=r"the copies 3 to 4 ended by signal 9 in step"):
-        played(world, 1)
-    with pytest.raises(ForeignCodeError, match=r"the copies 3 to 4 ended by signal 9 in step"):
-        world.snapshot()
     world.close()
     assert all_end(pids)
 
