@@ -4,7 +4,8 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from panel_server import PanelUnderTest
@@ -69,6 +70,14 @@ class Browser:
     def _request(self, address: str, host: str) -> None:
         if not address.startswith((f"http://{host}/", f"ws://{host}/", "data:", "blob:")):
             self.faults.append(f"request: {address}")
+
+
+class Stage(NamedTuple):
+    """What the tests of a file share: a browser, a panel and the folder in which it was started."""
+
+    browser: Browser
+    panel: PanelUnderTest
+    here: Path
 
 
 @contextmanager

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
-from browser_page import MS, Browser, needs_chromium, wait_for_text
+from browser_page import MS, Browser, Stage, needs_chromium, wait_for_text
 from click.testing import CliRunner
 from panel_server import TOKEN, Page, PanelUnderTest, running_panel
 
@@ -120,12 +120,6 @@ def test_an_address_that_is_not_encoded_is_taken_as_it_stands(
 
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-
-
-class Stage(NamedTuple):
-    browser: Browser
-    panel: PanelUnderTest
-    here: Path
 
 
 def judged(observations: Observations, masks: BoolArray) -> Mind:

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 import pytest
-from browser_page import LARGE, SMALL, Browser, needs_chromium, wait_for_text
+from browser_page import LARGE, SMALL, Browser, Stage, needs_chromium, wait_for_text
 from leash import leashed
 from page_audit import AUDIT, AXE, FILLED, TINY, axe_script
-from panel_server import PanelUnderTest, running_panel
+from panel_server import running_panel
 from planted_sweep import add_trial, planted
 
 from aimbot_lab.experiment.config.document import load_curriculum
@@ -47,12 +47,6 @@ train:
 """
 PACED = Path(__file__).parents[1] / "cli" / "paced_lab.py"
 SHOWN = "els => els.map(one => one.value)"
-
-
-class Stage(NamedTuple):
-    browser: Browser
-    panel: PanelUnderTest
-    here: Path
 
 
 @pytest.fixture(scope="module")

@@ -25,34 +25,25 @@ def test_the_explicit_path_counts_most(project, monkeypatch):
     assert locate_data_folder(project / "explicit").root == project / "explicit"
 
 
-def test_the_environment_counts_before_any_folder(project, monkeypatch):
-    (project / ".aimbot-lab").mkdir()
-    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", str(project / "environment"))
-    assert locate_data_folder().root == project / "environment"
-
-
-def test_an_empty_environment_variable_is_none(project, monkeypatch):
-    (project / ".aimbot-lab").mkdir()
-    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", "")
-    assert locate_data_folder().root == project / ".aimbot-lab"
-
-
-def test_a_nearer_project_counts_before_an_existing_folder_further_up(project):
-    (project / ".aimbot-lab").mkdir()
-    (project / "a" / ".git").touch()
-    assert locate_data_folder().root == project / "a" / ".aimbot-lab"
-
-
-def test_an_existing_folder_counts_before_a_project_further_up(project):
-    (project / "pyproject.toml").touch()
-    (project / "a" / ".aimbot-lab").mkdir()
-    assert locate_data_folder().root == project / "a" / ".aimbot-lab"
-
-
-@pytest.mark.parametrize("mark", [".git", "pyproject.toml"])
-def test_a_new_folder_goes_to_the_project_around(project, mark):
-    (project / "a" / mark).touch()
-    assert locate_data_folder().root == project / "a" / ".aimbot-lab"
+@pytest.mark.parametrize(
+    ("made", "variable", "found"),
+    [
+        ([".aimbot-lab/"], "environment", "environment"),
+        ([".aimbot-lab/"], "", ".aimbot-lab"),  # an empty variable is none
+        ([".aimbot-lab/", "a/.git"], None, "a/.aimbot-lab"),
+        (["pyproject.toml", "a/.aimbot-lab/"], None, "a/.aimbot-lab"),
+        (["a/.git"], None, "a/.aimbot-lab"),
+        (["a/pyproject.toml"], None, "a/.aimbot-lab"),
+    ],
+)
+def test_the_environment_counts_before_the_nearest_folder_or_project(
+    project, monkeypatch, made, variable, found
+):
+    for name in made:
+        (Path.mkdir if name.endswith("/") else Path.touch)(project / name)
+    if variable is not None:
+        monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", variable and str(project / variable))
+    assert locate_data_folder().root == project / found
 
 
 def test_without_a_project_it_goes_to_the_working_directory(project, monkeypatch):

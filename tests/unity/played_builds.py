@@ -109,6 +109,11 @@ def begun(world: UnityWorld, scenario: Scenario = RIGHT, seed: int = 1) -> StepB
     return buffers
 
 
+def stepped(world: UnityWorld, buffers: StepBuffers, steps: int) -> None:
+    for _ in range(steps):
+        world.step(np.ones((world.num_envs, 1), np.float32), buffers)
+
+
 SCRIPTED = BehaviorSpec(
     [ObservationSpec((1,), (DimensionProperty.NONE,), ObservationType.DEFAULT, "Place")],
     ActionSpec.create_discrete((3,)),

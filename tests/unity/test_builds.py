@@ -20,7 +20,7 @@ from aimbot_lab.worlds.unity import channels
 from aimbot_lab.worlds.unity.settings import UnitySettings
 from aimbot_lab.worlds.unity.world import UnityWorld
 from aimbot_lab.worlds.unity.world_type import UnityType
-from tests.unity.played_builds import begun, shape_of
+from tests.unity.played_builds import begun, shape_of, stepped
 from tests.unity.stand_in_build import AGENTS, write_build
 from tests.worlds.race import Race
 
@@ -53,11 +53,6 @@ def is_gone(pid: int) -> bool:
         return bool(select.select([watched], [], [], WAIT)[0])
     finally:
         os.close(watched)
-
-
-def stepped(world: UnityWorld, buffers: Any, steps: int) -> None:
-    for _ in range(steps):
-        world.step(np.ones((world.num_envs, 1), np.float32), buffers)
 
 
 def test_a_build_is_asked_for_its_shape_played_and_ended(build: Any) -> None:

@@ -10,7 +10,6 @@ from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
 from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import (
     Scenario,
-    StepBuffers,
     logged_errors,
     new_notices,
     save_commands,
@@ -25,7 +24,15 @@ from aimbot_lab.worlds.testing import CHECKS, Subject, laws
 from aimbot_lab.worlds.unity.channels import MAX_ERRORS
 from aimbot_lab.worlds.unity.settings import UnityWinRule
 from aimbot_lab.worlds.unity.world import UnityWorld
-from tests.unity.played_builds import RIGHT, Told, begun, race_world, scripted_world, session_world
+from tests.unity.played_builds import (
+    RIGHT,
+    Told,
+    begun,
+    race_world,
+    scripted_world,
+    session_world,
+    stepped,
+)
 
 TASK = Scenario({"task": 1.0})
 GOTO = Scenario({"goto": 1.0}, {"goto": (0.0, 0.0, 1.0, 0.0, 0.0)})
@@ -117,11 +124,6 @@ def test_too_many_restarts_end_the_run_in_a_line(limits: dict[str, int], line: s
     with pytest.raises(ForeignCodeError, match=f"SIGKILL; {line}") as raised:
         stepped(world, buffers, 9)
     assert "\n" not in str(raised.value)
-
-
-def stepped(world: UnityWorld, buffers: StepBuffers, steps: int) -> None:
-    for _ in range(steps):
-        world.step(np.ones((world.num_envs, 1), np.float32), buffers)
 
 
 def test_restarts_are_limited_in_a_period() -> None:
