@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from arena_stage import Stage, new_stage
+from arena_stage import new_stage
 from scene_stage import ATTACK_BLOCK, GOTO_BLOCK, block, columns, edited, same_arrays
 
 from aimbot_lab.foundation.argument_checks import MisuseError
@@ -13,10 +13,6 @@ from aimbot_lab.foundation.episodes import result_line
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core.state import TARGET
 from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
-
-
-def state_preset(stage: Stage, name: str) -> int:
-    return [preset.name for preset in stage.arena.presets].index(name)
 
 
 @pytest.mark.parametrize("turns", range(4))
@@ -74,7 +70,8 @@ def test_a_won_target_gives_a_result_and_the_floor_carries_on_in_stay() -> None:
     state = stage.arena.state
     assert state.target[0] == TARGET.stay
     assert state.enemy_hits_left[0, :2].tolist() == [0, 1]
-    assert [block.preset for block in editor.record(0).blocks] == [state_preset(stage, "sentry")]
+    (left,) = editor.record(0).blocks
+    assert stage.arena.presets[left.preset].name == "sentry"
     with pytest.raises(MisuseError, match="every enemy of block 0 is down"):
         editor.assign(0, "attack")
     stage.repeat(0, 0, 0, 0)

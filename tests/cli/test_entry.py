@@ -325,13 +325,6 @@ def shell(redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def broken_pipe() -> int:
-    """The end to write to of a pipe that nobody reads."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    return writer
-
-
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&- 0<&-"])
 def test_progress_that_cannot_be_written_is_dropped(redirection: str) -> None:
     done = shell(redirection)
@@ -343,9 +336,11 @@ def test_progress_that_cannot_be_written_is_dropped(redirection: str) -> None:
 def test_data_and_progress_that_nobody_reads_are_dropped_and_the_exit_code_stays(
     unread: str,
 ) -> None:
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, unread: broken_pipe()}
+    reader, writer = os.pipe()
+    os.close(reader)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, unread: writer}
     done = subprocess.run([sys.executable, "-c", COMMAND], text=True, check=False, **streams)
-    os.close(streams[unread])
+    os.close(writer)
     assert done.returncode == 7
     if unread == "stderr":
         assert json.loads(done.stdout)["steps"] == 3

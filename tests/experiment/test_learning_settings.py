@@ -18,10 +18,6 @@ from aimbot_lab.worlds.registry import seats_in
 pytestmark = pytest.mark.usefixtures("here")
 
 
-def trained_by(text: str) -> str:
-    return GOOD + text
-
-
 @pytest.mark.parametrize(
     ("train", "expected"),
     [
@@ -41,7 +37,7 @@ def trained_by(text: str) -> str:
     ],
 )
 def test_a_wrong_hyper_parameter_is_named_with_its_place(train: str, expected: str) -> None:
-    assert faults(trained_by(train)) == [expected]
+    assert faults(GOOD + train) == [expected]
 
 
 def test_a_batch_from_a_replay_buffer_need_not_divide_the_rollout() -> None:

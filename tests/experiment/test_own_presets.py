@@ -3,13 +3,12 @@
 import os
 import re
 import shlex
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum, with_overrides
@@ -151,21 +150,7 @@ def test_kept_blocks_that_were_altered_are_refused_in_a_line(project: Path, tmp_
     assert "there is no file or folder" in refusal(kept / "resolved.yaml")
 
 
-Call = Callable[..., Result]
-
-
-@pytest.fixture(scope="module")
-def call(tmp_path_factory: pytest.TempPathFactory) -> Call:
-    data = str(tmp_path_factory.mktemp("data"))
-
-    def calling(*words: str) -> Result:
-        given = [*words, "--data-dir", data]
-        return CliRunner().invoke(cli, given, catch_exceptions=False, standalone_mode=False)
-
-    return calling
-
-
-def test_the_pages_story_of_own_blocks(call: Call, here: Path) -> None:
+def test_the_pages_story_of_own_blocks(here: Path) -> None:
     story = (FOLDER / "README.md").read_text(encoding="utf-8").partition(STORY)[2]
     blocks = re.findall(r"```yaml\n# (\S+)\n(.*?)```", story, re.DOTALL)
     for name, text in blocks:
@@ -175,7 +160,8 @@ def test_the_pages_story_of_own_blocks(call: Call, here: Path) -> None:
     commands, *_ = re.findall(r"```sh\n(.*?)```", story, re.DOTALL)
     calls = [shlex.split(line, comments=True)[1:] for line in commands.splitlines()]
     for words in calls:
-        done = call(*words)
+        given = [*words, "--data-dir", str(here / "data")]
+        done = CliRunner().invoke(cli, given, catch_exceptions=False, standalone_mode=False)
         assert done.return_value in (None, 0, 1), done.output  # 1: its steps were spent
         if words[0] == "run":  # what the story says: the file is changed afterwards
             Path(blocks[0][0]).write_text(BLOCKS, encoding="utf-8")

@@ -209,7 +209,8 @@ def kinds(file: Path, *overrides: str) -> set[str]:
 def test_names_and_threads_that_change_no_result_make_no_other_kind(file: Path) -> None:
     harmless = ("name=two", "env.threads=2", "train.torch_threads=3", "train.checkpoint_every=9")
     assert len(kinds(file, *harmless, "evaluation.every=1000")) == 1
-    assert set(map(key_of, harmless)) == harmless_settings(load_curriculum(file).config.train)
+    keys = {override.partition("=")[0] for override in harmless}
+    assert keys == harmless_settings(load_curriculum(file).config.train)
 
 
 def test_threads_of_torch_make_another_kind_where_torch_learns(file: Path) -> None:
@@ -218,10 +219,6 @@ def test_threads_of_torch_make_another_kind_where_torch_learns(file: Path) -> No
         file, "train.engine=torch", "train.torch_threads=3", "train.checkpoint_every=9"
     ).tags["lab.config"]
     assert torch != three
-
-
-def key_of(override: str) -> str:
-    return override.partition("=")[0]
 
 
 def test_a_commit_and_whether_files_differ_from_it_are_told(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.worlds.gorge import map_choice
 from aimbot_lab.worlds.gorge.maps import load_map
+from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.registry import content_fault, content_of, settings_with
 from tests.cli.tiny_runs import CURRICULUM as IN_ARENA
 from tests.cli.tiny_runs import invoke, invoke_plainly, train, write
@@ -82,7 +82,7 @@ def test_what_was_recorded_on_another_map_is_refused(
 
 
 def test_a_map_of_the_same_name_is_told_by_its_hash() -> None:
-    settings = load_curriculum_settings()
+    settings = GorgeSettings()
     here = content_of(settings)
     assert here is not None
     other = {**here, "sha256": "3f2a9c" + "0" * 58}
@@ -93,12 +93,6 @@ def test_a_map_of_the_same_name_is_told_by_its_hash() -> None:
     )
     assert "another map" in str(content_fault(["damaged"], settings))
     assert content_of(settings_with()) is None
-
-
-def load_curriculum_settings() -> Any:
-    from aimbot_lab.worlds.gorge.settings import GorgeSettings
-
-    return GorgeSettings()
 
 
 def test_agents_of_another_world_are_refused(tmp_path: Path) -> None:

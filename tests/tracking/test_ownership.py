@@ -60,7 +60,8 @@ def test_a_process_that_ended_is_gone():
 
 def test_a_killed_process_that_nobody_waited_for_is_gone():
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    owner = replace(ME, pid=process.pid, started=_started(process.pid))
+    started = psutil.Process(process.pid).create_time() - psutil.boot_time()
+    owner = replace(ME, pid=process.pid, started=started)
     assert not owner.is_gone()
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -82,10 +83,6 @@ def test_a_damaged_owner_file_is_no_owner(tmp_path):
         path.write_bytes(content)
         assert read_owner(path) is None
     assert read_owner(tmp_path / "missing") is None
-
-
-def _started(pid):
-    return psutil.Process(pid).create_time() - psutil.boot_time()
 
 
 def test_a_file_system_without_locks_leaves_it_to_numbers_and_leases(data_folder, monkeypatch):
