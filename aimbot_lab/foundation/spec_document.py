@@ -36,6 +36,7 @@ MAX_NAMES = 2**10  # of targets, terms and the like
 _DIMENSIONS: Mapping[str, int] = MappingProxyType({"vector": 1, "rays": 2, "units": 2, "image": 3})
 
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_Key = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 _Names = Annotated[tuple[_Name, ...], Field(max_length=MAX_NAMES)]
 _Count = Annotated[int, Field(ge=0, le=MAX_COLUMNS)]
 _Index = Annotated[int, Field(ge=-(2**62), le=2**62)]
@@ -43,7 +44,7 @@ _Whole = Annotated[int, Field(ge=-(2**63), lt=2**64)]  # what NumPy's whole numb
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 _Side = Annotated[int, Field(ge=1, le=MAX_COLUMNS)]
 _Run = tuple[_Number | None, _Side]
-_Shape = Annotated[tuple[_Side, ...], Field(max_length=3)]
+_Shape = Annotated[tuple[_Count, ...], Field(max_length=3)]  # 0: an entry without numbers
 
 
 _Ends = Annotated[tuple[_Number | _Whole | None, ...], Field(max_length=MAX_CHOICES)]
@@ -57,11 +58,11 @@ class _EnvironmentActions(TypedDict):
     low: _Ends
     high: _Ends
     parts: NotRequired[Annotated[tuple["_EnvironmentActions", ...], Field(max_length=MAX_NAMES)]]
-    keys: NotRequired[Annotated[tuple[_Name | _Index, ...], Field(max_length=MAX_NAMES)]]
+    keys: NotRequired[Annotated[tuple[_Key | _Index, ...], Field(max_length=MAX_NAMES)]]
 
 
 class _OwnForm(TypedDict):
-    shape: Annotated[tuple[_Side, ...], Field(max_length=32)]
+    shape: Annotated[tuple[_Count, ...], Field(max_length=32)]
     choices: Annotated[tuple[tuple[_Index, _Side], ...], Field(max_length=MAX_COLUMNS)]
     shades: tuple[_Number, _Number] | None
 
@@ -85,7 +86,7 @@ class _Document(TypedDict):
     has_draws: bool
     time_column: _Name | None
     branches: Annotated[
-        tuple[Annotated[int, Field(ge=1, le=MAX_CHOICES)], ...], Field(max_length=MAX_NAMES)
+        tuple[Annotated[int, Field(ge=1, le=MAX_CHOICES)], ...], Field(max_length=MAX_CHOICES)
     ]
     reward_terms: _Names
     parameters: _Names
@@ -103,7 +104,7 @@ class _Document(TypedDict):
     ]
     paths: NotRequired[
         Annotated[
-            tuple[Annotated[tuple[_Name | _Index, ...], Field(max_length=100)], ...],
+            tuple[Annotated[tuple[_Key | _Index, ...], Field(max_length=100)], ...],
             Field(max_length=MAX_NAMES),
         ]
     ]
@@ -177,7 +178,10 @@ def spec_from(document: Any) -> WorldSpec:
     )
     if not all(map(_fits, blocks)):
         raise ValueError("a block of another size than its own form")
-    if not all(len(block.shape) == _DIMENSIONS[block.kind] for block in blocks):
+    if not all(
+        len(block.shape) == _DIMENSIONS[block.kind] and (block.kind == "vector" or all(block.shape))
+        for block in blocks
+    ):
         raise ValueError("a block of another shape than its kind has")
     width = sum(block.columns for block in blocks)
     if width > MAX_COLUMNS or sum(prod(block.shape) for block in blocks) > MAX_NUMBERS:

@@ -107,6 +107,13 @@ def test_actions_that_no_environment_takes_are_refused(given: dict[str, object])
         spec_from(document)
 
 
+def test_a_picture_without_pixels_is_none() -> None:
+    document = json.loads(json.dumps(spec_document(PICTURE)))
+    document["blocks"][0][2][0] = 0
+    with pytest.raises(ValueError, match="another shape than its kind"):
+        spec_from(document)
+
+
 BLOCK = UnitBlock(
     kind="foes",
     features=("seen", "ahead", "right"),

@@ -1,6 +1,7 @@
 """Mistakes in a Gymnasium curriculum or its environment: each is reported in one line."""
 
 import gc
+import json
 import os
 import re
 import sys
@@ -17,6 +18,7 @@ from pole_curriculum import CURRICULUM
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.named_code import always
+from aimbot_lab.foundation.spec_document import spec_document, spec_from
 from aimbot_lab.foundation.world import Scenario, new_notices
 from aimbot_lab.worlds.gymnasium.environments import environment_shape
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
@@ -378,6 +380,52 @@ def test_rewards_of_goals_may_be_a_column_as_in_the_library(
     world = corridors(WinRule(terminated="win"), id="Goals-v0", kwargs={"column": True})
     goals = np.zeros((3, 2), np.float32)
     assert world.goal_rewards(goals, goals, [{}] * 3).tolist() == [1.0, 1.0, 1.0]
+
+
+class Spaced(Corridor):
+    """Has these spaces."""
+
+    def __init__(self, **given: spaces.Space[Any]) -> None:
+        super().__init__()
+        vars(self).update(given)
+
+
+NUMBER = spaces.Box(0, 1, (1,))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"observation_space": spaces.Dict({"": NUMBER, "none": spaces.Box(0, 1, (0,))})},
+        {"action_space": spaces.MultiBinary(1500)},
+    ],
+    ids=["entries", "choices"],
+)
+def test_the_shape_of_whatever_trains_can_be_read_again(
+    monkeypatch: pytest.MonkeyPatch, given: Any
+) -> None:
+    register(monkeypatch, "Spaced-v0", Spaced)
+    spec = spec_of(GymnasiumSettings(id="Spaced-v0", kwargs=given))
+    document = json.loads(json.dumps(spec_document(spec)))
+    assert spec_document(spec_from(document)) == spec_document(spec)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"observation_space": spaces.Dict({"a\nb": NUMBER})}, "blocks: .*'a.nb'"),
+        ({"observation_space": spaces.Dict({"k" * 201: NUMBER})}, "blocks: .* 200 characters"),
+        ({"action_space": spaces.Dict({"": spaces.Discrete(2)})}, "action_names: .* 1 character"),
+    ],
+    ids=["lines", "length", "empty"],
+)
+def test_what_could_not_be_read_again_is_refused_before_it_trains(
+    monkeypatch: pytest.MonkeyPatch, given: Any, what: str
+) -> None:
+    register(monkeypatch, "Spaced-v0", Spaced)
+    settings = GymnasiumSettings(id="Spaced-v0", kwargs=given)
+    with pytest.raises(ConfigurationError, match=f"^env.id: agents of Spaced-v0 .*: {what}"):
+        spec_of(settings)
 
 
 class PanicError(BaseException):

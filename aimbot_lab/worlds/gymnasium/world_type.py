@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.display import (
@@ -16,9 +17,10 @@ from aimbot_lab.foundation.display import (
     WorldReplays,
 )
 from aimbot_lab.foundation.episodes import WIN
-from aimbot_lab.foundation.errors import reason
+from aimbot_lab.foundation.errors import ConfigurationError, reason
 from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code, require_allowed
 from aimbot_lab.foundation.settings import ParameterValue
+from aimbot_lab.foundation.spec_document import spec_document, spec_from
 from aimbot_lab.foundation.world import BatchWorld, Observations, WorldSpec, step_buffers
 from aimbot_lab.foundation.world_type import (
     AskedType,
@@ -126,7 +128,17 @@ class GymnasiumType(AskedType):
         """
         key = repr(settings)
         if key not in self._specs:
-            self._specs[key] = self._new_spec(settings)
+            spec = self._new_spec(settings)
+            try:
+                spec_from(spec_document(spec))
+            except ValidationError as error:
+                first = error.errors()[0]
+                shown = f"{first['loc'][0]}: {first['msg']} (got {str(first['input'])[:60]!r})"
+                raise ConfigurationError(
+                    f"env.id: agents of {settings.id} could not be read again: {shown}; change "
+                    "that where it is defined, or by a wrapper"
+                ) from error
+            self._specs[key] = spec
         return self._specs[key]
 
     def _new_spec(self, settings: GymnasiumSettings) -> WorldSpec:
