@@ -409,7 +409,8 @@ def _copied(path: Path, artifacts: str) -> bool:
                 "last_update_time = ?",
                 (f"{artifacts}/0", now, now),
             )
-        if changed.rowcount == 1:
+            is_whole = database.execute("PRAGMA quick_check").fetchone() == ("ok",)
+        if changed.rowcount == 1 and is_whole:
             return True
     except (OSError, sqlite3.Error):
         pass

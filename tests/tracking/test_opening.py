@@ -194,7 +194,7 @@ def test_other_projects_get_a_store_of_their_own_from_a_copy_or_where_that_is_da
     tmp_path, monkeypatch
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folders = [DataFolder(tmp_path / name) for name in ("first", "second", "third")]
+    folders = [DataFolder(tmp_path / name) for name in ("first", "second", "third", "fourth")]
     for number, folder in enumerate(folders):
         open_run(folder, SETTINGS, RunDescription(str(number))).finish("FINISHED")
         assert [run.name for run in list_runs(folder)] == [str(number)]
@@ -202,8 +202,14 @@ def test_other_projects_get_a_store_of_their_own_from_a_copy_or_where_that_is_da
         assert tables(folder)[1] == [("Default", f"{root}/0"), ("goto", root)]
         assert tables(folder)[0] == tables(folders[0])[0]
         (copy,) = (tmp_path / "cache" / "aimbot-lab").glob("mlflow-*.db")
+        with closing(sqlite3.connect(folder.database)) as database:
+            assert database.execute("PRAGMA quick_check").fetchall() == [("ok",)]
         if number == 1:
             copy.write_bytes(copy.read_bytes()[:5000])
+        elif number == 2:
+            with copy.open("r+b") as file:
+                file.seek(65 * 4096)
+                file.write(bytes(4096))  # a page that is seldom read
 
 
 def refusal(folder, settings=None, uri=None):
