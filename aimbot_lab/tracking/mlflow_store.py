@@ -451,7 +451,11 @@ def _summary(run: Run, experiment: str) -> RunSummary:
 
 
 def _utc(time_ms: int) -> datetime:
-    return datetime.fromtimestamp(time_ms / 1000, UTC)
+    """That time; 1970 for what is none, so that a damaged run is listed, too."""
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, UTC)
+    except (TypeError, ValueError, OverflowError):
+        return datetime.fromtimestamp(0, UTC)
 
 
 def _portions(rows: list[_T], size: int) -> Iterator[list[_T]]:

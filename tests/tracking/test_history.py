@@ -61,6 +61,16 @@ def test_a_summary_says_how_the_run_stands(data_folder):
     assert run.seconds == (run.ended - run.started).total_seconds() >= 0
 
 
+@pytest.mark.parametrize("time_ms", [-(10**18), 10**18, "x"])
+def test_a_run_with_a_damaged_time_hides_no_other(data_folder, time_ms):
+    ids = [finished_run(data_folder, name) for name in ("damaged", "other")]
+    with closing(sqlite3.connect(data_folder.database)) as database, database:
+        written = "UPDATE runs SET start_time = ?, end_time = ? WHERE run_uuid = ?"
+        database.execute(written, (time_ms, time_ms, ids[0]))
+    found = {run.run_id: run.started.year for run in list_runs(data_folder)}
+    assert found == {ids[0]: 1970, ids[1]: datetime.now(UTC).year}
+
+
 def test_a_running_run_has_no_end(data_folder):
     tracker = open_run(data_folder, TrackingSettings(), RunDescription("running"))
     (run,) = list_runs(data_folder)
