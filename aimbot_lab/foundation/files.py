@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -23,9 +24,10 @@ def is_of_the_kernel(path: Path) -> bool:
 
 def open_file(path: Path) -> BinaryIO:
     """The file at `path`, to be read. Raises OSError for a pipe and a device, which never end."""
-    if path.exists() and not path.is_file():
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "is not a regular file", str(path))
-    if is_of_the_kernel(path):
+    if not found.st_size and is_of_the_kernel(path):  # which takes longer than all the rest
         raise OSError(errno.EINVAL, "is not a file on a disk", str(path))
     return path.open("rb")
 
