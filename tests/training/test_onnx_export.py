@@ -271,7 +271,7 @@ PARTS = spaces.Dict(
         "bag": spaces.Tuple([spaces.MultiDiscrete([3, 2]), spaces.Box(-1, 1, (2, 2))]),
         "image": spaces.Box(0, 255, (3, 20, 24), np.uint8),
         "map": spaces.Box(0, 255, (20, 20), np.uint8),
-        "tile": spaces.Discrete(4, start=-1),
+        "": spaces.Discrete(4, start=-1),
     }
 )
 HYBRID = spaces.Dict(
@@ -347,7 +347,7 @@ RUN = "agent.run(None, given)"
 def entries(observation: Any) -> dict[str, Any]:
     """Of PARTS, under the names that the page gives entries within entries."""
     bag = {f"bag_{place}": one for place, one in enumerate(observation["bag"])}
-    return {**observation, **bag}
+    return {**observation, **bag, "'": observation[""]}
 
 
 def joined(agent: Any, given: dict[str, Any]) -> tuple[list[Any], tuple[()]]:

@@ -189,7 +189,7 @@ class _Names:
     def of(self, path: Sequence[str | int], prefix: str = "") -> str:
         """The keys that lead to a part, joined: `observation` is a whole one."""
         keys = [prefix or OBSERVATION] if prefix or not path or isinstance(path[0], int) else []
-        name = "_".join(map(str, (*keys, *path)))
+        name = "_".join(map(str, (*keys, *path))) or "'"
         while name in self._taken:
             name += "'"
         self._taken.add(name)
