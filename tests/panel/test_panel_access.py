@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -137,14 +138,19 @@ def test_a_page_that_is_left_amid_its_request_is_no_fault(
 
 
 def test_a_closed_terminal_leaves_no_address_in_the_folder(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "aimbot_lab", "panel", "--port", "0", "--data-dir", "d"]
+    program = (  # the tests' own terminal may have been closed before
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        "from aimbot_lab.entry import main; main()"
+    )
+    words = [sys.executable, "-c", program, "panel", "--port", "0", "--data-dir", "d"]
     panel = subprocess.Popen(
         words, cwd=tmp_path, env={**os.environ, "BROWSER": "true"}, stderr=subprocess.PIPE
     )
     while not [*tmp_path.glob("d/panel/open-*.html")]:
         assert panel.poll() is None
+        time.sleep(0.05)
     panel.send_signal(signal.SIGHUP)
-    panel.communicate()
+    panel.communicate(timeout=300)
     assert [path.name for path in (tmp_path / "d" / "panel").iterdir()] == ["token"]
 
 

@@ -28,6 +28,7 @@ from aimbot_lab.replay.terminal import Screen, screens
 from aimbot_lab.worlds import registry
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from tests.replay.recorded_episodes import replay_of, resealed
+from tests.worlds.corridor import Corridor, register
 from tests.worlds.race import Race
 from tests.worlds.recorded_race import RACE, RaceSettings
 
@@ -116,11 +117,12 @@ def test_a_beginning_that_does_not_fit_the_world_is_refused() -> None:
             as_replay(replace(episode, start=start), {})
 
 
-def test_a_world_without_replays_is_refused_in_one_line() -> None:
+def test_a_world_without_replays_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ReplayError, match=r"^this world has no replays: its episodes can't be"):
         RowRecorder(Race(2), 0)
-    agent = SimpleNamespace(config=SimpleNamespace(env=CARTPOLE))
-    with pytest.raises(ConfigurationError, match=r"filmed unless the run has env.kwargs: \{"):
+    register(monkeypatch, "Corridor-v0", Corridor)  # takes no render_mode
+    agent = SimpleNamespace(config=SimpleNamespace(env=GymnasiumSettings(id="Corridor-v0")))
+    with pytest.raises(ConfigurationError, match=r"filmed unless its environment takes env.kwargs"):
         record_agent(agent, RecordingRequest(episodes=1, seed=1), on_episode=print)  # type: ignore[arg-type]
 
 

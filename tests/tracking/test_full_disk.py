@@ -1,5 +1,7 @@
 """A disk that fills up under a run costs entries, never the run or its agent."""
 
+import errno
+
 import pytest
 from fake_store import FakeStore, FullDisk
 
@@ -210,7 +212,7 @@ class FakeTraining:
             path.write_text(which)
             saved[which] = (path,)
         if any(folder.is_relative_to(full) for full in self.full):
-            raise RuntimeError("no room, as a library says it")
+            raise OSError(errno.ENOSPC, "no room")
         return saved
 
 
