@@ -8,6 +8,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import gymnasium
@@ -18,7 +19,7 @@ from corridor import TASK, Corridor, corridors, register
 from gymnasium.envs.registration import EnvSpec
 from pole_curriculum import planned
 
-from aimbot_lab.experiment.analysis.recording import filmed
+from aimbot_lab.experiment.analysis.recording import RecordingRequest, filmed, record_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import TRUST, allow, is_allowed
 from aimbot_lab.foundation.settings import Uniform, UniformParameters
@@ -448,6 +449,9 @@ def test_what_was_trained_without_being_drawn_is_filmed_where_it_can_be_drawn() 
     assert filmed(drawn) == drawn
     never = GymnasiumSettings(id="Corridor-v0")  # takes no render_mode
     assert filmed(never) == never
+    agent: Any = SimpleNamespace(config=SimpleNamespace(env=never))
+    with pytest.raises(ConfigurationError, match=r"filmed unless its environment takes env.kwargs"):
+        record_agent(agent, RecordingRequest(episodes=1, seed=1), on_episode=print)
 
 
 def test_filming_runs_no_code_that_may_not_run_and_what_may_as_it_is_drawn(
