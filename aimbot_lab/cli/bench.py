@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,17 +19,8 @@ from aimbot_lab.foundation.shown_text import finite_numbers
 if TYPE_CHECKING:
     from aimbot_lab.bench.turns import Report
 
-Measure = TypeVar("Measure", bound=Callable[..., Any])
 WIDTH = 100  # characters of a line of text where there is no terminal
 quick = click.option("--quick", is_flag=True, help="Rough figures in a few seconds.")
-
-
-def number(
-    name: str, default: int, bounds: tuple[int, int | None], text: str
-) -> Callable[[Measure], Measure]:
-    """An option that is a whole number within `bounds`."""
-    kind = click.IntRange(*bounds)
-    return click.option(name, default=default, show_default=True, type=kind, help=text)
 
 
 def say(line: str) -> None:
@@ -198,7 +189,7 @@ def bridge(quick: bool) -> "Report":
     shell_complete=complete_files("curriculum"),
 )
 @options.overrides
-@number("--seeds", 3, (1, 1000), "Runs of each, interleaved.")
+@options.number("--seeds", 3, (1, 1000), "Runs of each, interleaved.")
 def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
     """Train a Gymnasium environment twice to the same proof, and print the ratio of wall time.
 
@@ -222,7 +213,7 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
 
 @benchmark("Compare with rl-zoo3's hyper-parameters.")
 @click.option("--row", "rows", multiple=True, metavar="NAME", help="A row; repeatable. [all]")
-@number("--seeds", 3, (1, 100), "Runs of each side, interleaved.")
+@options.number("--seeds", 3, (1, 100), "Runs of each side, interleaved.")
 @options.data_dir
 def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> "Report":
     """Train with rl-zoo3's hyper-parameters, by us and by plain scripts of the libraries.
@@ -245,7 +236,7 @@ def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> "Report":
 @benchmark("Measure what lessons bring.")
 @click.argument("files", nargs=-1, required=True, shell_complete=complete_files("curriculum"))
 @options.overrides
-@number("--seeds", 5, (1, 1000), "Runs of each way, interleaved.")
+@options.number("--seeds", 5, (1, 1000), "Runs of each way, interleaved.")
 @options.data_dir
 def lessons(
     files: tuple[str, ...], overrides: tuple[str, ...], seeds: int, data_dir: Path | None
@@ -268,7 +259,9 @@ def lessons(
 
 
 @benchmark("Measure what the panel costs a training.")
-@number("--pairs", 30, (1, 1000), "Pairs of stretches of five seconds, one watched, one alone.")
+@options.number(
+    "--pairs", 30, (1, 1000), "Pairs of stretches of five seconds, one watched, one alone."
+)
 def panel(pairs: int) -> "Report":
     """Measure what being watched costs a training.
 
@@ -288,10 +281,10 @@ def panel(pairs: int) -> "Report":
 
 
 @benchmark("Measure what evaluation while training costs.")
-@number("--every", 500_000, (1, 10**9), "Environment steps between two evaluations.")
-@number("--episodes", 50, (30, 10_000), "Episodes of each difficulty in an evaluation.")
-@number("--steps", 2_000_000, (1, 10**9), "Environment steps of a training.")
-@number("--repeats", 3, (1, 100), "Runs with evaluation, and as many without.")
+@options.number("--every", 500_000, (1, 10**9), "Environment steps between two evaluations.")
+@options.number("--episodes", 50, (30, 10_000), "Episodes of each difficulty in an evaluation.")
+@options.number("--steps", 2_000_000, (1, 10**9), "Environment steps of a training.")
+@options.number("--repeats", 3, (1, 100), "Runs with evaluation, and as many without.")
 def evaluation(every: int, episodes: int, steps: int, repeats: int) -> "Report":
     """Measure what `evaluation: {every: N, episodes: M}` costs, in CPU seconds.
 
@@ -310,7 +303,9 @@ def evaluation(every: int, episodes: int, steps: int, repeats: int) -> "Report":
 
 
 @benchmark("Measure what keeping replays costs a training.")
-@number("--rollouts", 40, (2, 100_000), "Rollouts that keep replays, and as many that do not.")
+@options.number(
+    "--rollouts", 40, (2, 100_000), "Rollouts that keep replays, and as many that do not."
+)
 def replays(rollouts: int) -> "Report":
     """Measure what keeping replays costs a training, in CPU seconds.
 
@@ -358,9 +353,9 @@ def ratings() -> "Report":
 
 
 @benchmark("Compare ways to draw past selves.")
-@number("--steps", 20_000_000, (1, None), "Environment steps of each training.")
-@number("--seeds", 3, (1, 1000), "Runs of each.")
-@number("--games", 200, (2, 8192), "Matches of each pair in the league.")
+@options.number("--steps", 20_000_000, (1, None), "Environment steps of each training.")
+@options.number("--seeds", 3, (1, 1000), "Runs of each.")
+@options.number("--games", 200, (2, 8192), "Matches of each pair in the league.")
 @options.overrides
 @options.place
 def self_play(place: options.StorePlace, **given: Any) -> "Report":
@@ -427,7 +422,7 @@ class TaskChoice(options.TargetType):
     type=options.NumberRange(0, 1, min_open=True, max_open=True),
     help="Win rate that must be exceeded. [default: 0.7; stale 0.4, recall 0.8]",
 )
-@number("--seeds", 5, (1, 1000), "Runs of each variant.")
+@options.number("--seeds", 5, (1, 1000), "Runs of each variant.")
 @click.option(
     "--steps",
     type=click.IntRange(1),

@@ -111,6 +111,7 @@ def _run_ids(data_dir: Path | None) -> Iterator[str]:
 
 
 Result = TypeVar("Result")
+Command = TypeVar("Command", bound=Callable[..., Any])
 MAX_PROCESSES = 64
 MAX_DIGITS = 18  # which Python reads at once
 
@@ -409,6 +410,20 @@ def output(text: str, **given: Any) -> Callable[[Callable[..., Result]], Callabl
     )
 
 
+def number(
+    name: str, default: int, bounds: tuple[int, int | None], text: str
+) -> Callable[[Command], Command]:
+    """The option `name` of a whole number within `bounds`."""
+    kind = click.IntRange(*bounds)
+    return click.option(name, default=default, show_default=True, type=kind, help=text)
+
+
+def choice(name: str, choices: tuple[str, ...], text: str) -> Callable[[Command], Command]:
+    """The option `name` of one of `choices`; the first one is meant where it is not given."""
+    kind, usual = click.Choice(choices), choices[0]
+    return click.option(name, default=usual, show_default=True, type=kind, help=text)
+
+
 written = output("The file to write; an existing one is replaced. [default: stdout]")
 overrides = click.option(
     "--set",
@@ -454,26 +469,14 @@ temperature = click.option(
     "continuous actions is multiplied by it. 1: as in training; 0: the likeliest action. "
     "[default: 1; 0 for algorithms that only rank actions]",
 )
-episodes = click.option(
-    "--episodes",
-    default=200,
-    show_default=True,
-    type=click.IntRange(1, 65536),
-    help="Episodes of each target and difficulty.",
-)
+episodes = number("--episodes", 200, (1, 65536), "Episodes of each target and difficulty.")
 max_steps = click.option(
     "--max-steps",
     type=click.IntRange(min=1),
     help="Steps after which an unfinished episode is an error. [default: from the curriculum's "
     "evaluation, else twice the world's longest episode, or 30000 if that is unknown]",
 )
-seed = click.option(
-    "--seed",
-    default=1,
-    show_default=True,
-    type=click.IntRange(min=0),
-    help="Which episodes to play; no training uses them.",
-)
+seed = number("--seed", 1, (0, None), "Which episodes to play; no training uses them.")
 size = click.option(
     "--size",
     type=click.IntRange(120, 2000),

@@ -199,43 +199,25 @@ LOG_ID = click.option(
     help="Local port on which the trainer listens; 5004 for a trainer without a file.",
 )
 @CURRICULUM
-@click.option(
-    "--lesson",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Lesson of the curriculum.",
-)
+@options.number("--lesson", 1, (1, None), "Lesson of the curriculum.")
 @click.option("--agents", type=click.IntRange(1), help="Rows of the world. [default: as in FILE]")
-@click.option(
+@options.choice(
     "--log-channel",
-    type=click.Choice(["auto", "on", "off"]),
-    default="auto",
-    show_default=True,
-    help="Whether to send result lines as text; auto: unless -logFile is given, as by "
+    ("auto", "on", "off"),
+    "Whether to send result lines as text; auto: unless -logFile is given, as by "
     "mlagents-learn, which reads none.",
 )
 @LOG_ID
-@click.option(
+@options.choice(
     "--result-lines",
-    type=click.Choice(["full", "plain"]),
-    default="full",
-    show_default=True,
-    help="full: with target, difficulty and so on; plain: only Warning|Result|Win.",
+    ("full", "plain"),
+    "full: with target, difficulty and so on; plain: only Warning|Result|Win.",
 )
-@click.option(
-    "--stats",
-    type=click.Choice(["on", "off"]),
-    default="on",
-    show_default=True,
-    help="Whether to send results as numbers.",
-)
-@click.option(
+@options.choice("--stats", ("on", "off"), "Whether to send results as numbers.")
+@options.choice(
     "--actions",
-    type=click.Choice(["scaled", "raw"]),
-    default="scaled",
-    show_default=True,
-    help="Unit of continuous actions: -1 to 1, scaled to the world's bounds, or the world's own "
+    ("scaled", "raw"),
+    "Unit of continuous actions: -1 to 1, scaled to the world's bounds, or the world's own "
     "unit, such as the arena's mouse of 0.08 radians.",
 )
 @BEHAVIOR

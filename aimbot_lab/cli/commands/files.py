@@ -110,13 +110,7 @@ maps = file_commands(
 
 
 @maps.command("make", short_help="Write a generated map.")
-@click.option(
-    "--seed",
-    default=1,
-    show_default=True,
-    type=click.IntRange(0, MAX_SEED),
-    help="Each seed makes another map.",
-)
+@options.number("--seed", 1, (0, MAX_SEED), "Each seed makes another map.")
 @click.option(
     "--obstacle-share",
     default=0.4,
@@ -124,13 +118,7 @@ maps = file_commands(
     type=options.NumberRange(0, 1),
     help="Share of the cells that are obstacles.",
 )
-@click.option(
-    "--sites",
-    default=10,
-    show_default=True,
-    type=click.IntRange(1, 10),
-    help="Treasure sites.",
-)
+@options.number("--sites", 10, (1, 10), "Treasure sites.")
 @options.written
 def make_map(seed: int, obstacle_share: float, sites: int, output: Path | None) -> None:
     """Write the map that the generator makes from a seed, the same on every machine.

@@ -224,12 +224,10 @@ IDS_IN_A_NAME = 4
     help="Difference in win rates, or relative difference in mean returns, within which agents "
     "count as equal.",
 )
-@click.option(
+@options.choice(
     "--by",
-    type=click.Choice(["run", "config"]),
-    default="run",
-    show_default=True,
-    help="run: each run against the first. config: runs that differ only in their seed as one, "
+    ("run", "config"),
+    "run: each run against the first. config: runs that differ only in their seed as one, "
     "with the mean, the interquartile mean and intervals over runs.",
 )
 @options.output("Where to save the page.")
@@ -395,19 +393,14 @@ FOLDER = "league"  # among the artifacts of each run
 
 @click.command(short_help="Rate agents by matches against each other.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_runs)
-@click.option(
-    "--games",
-    default=200,
-    show_default=True,
-    type=click.IntRange(2, 8192),
-    help="Matches of each pair; every pair plays from the same starts.",
+@options.number(
+    "--games", 200, (2, 8192), "Matches of each pair; every pair plays from the same starts."
 )
-@click.option(
+@options.number(
     "--snapshots",
-    default=8,
-    show_default=True,
-    type=click.IntRange(2, 64),
-    help="Snapshots of each run, evenly spaced, including the first and the last.",
+    8,
+    (2, 64),
+    "Snapshots of each run, evenly spaced, including the first and the last.",
 )
 @click.option(
     "--difficulty", type=click.IntRange(min=1), help="Difficulty of all matches. [default: all]"

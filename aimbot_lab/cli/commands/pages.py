@@ -166,13 +166,7 @@ class RunningServer:
 @click.command(short_help="Open the runs in MLflow's web page.")
 @click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    default=5000,
-    show_default=True,
-    type=click.IntRange(1, 65535),
-    help="Port to listen on.",
-)
+@options.number("--port", 5000, (1, 65535), "Port to listen on.")
 @click.option("--browser/--no-browser", "opens", default=True, help="Whether to open a browser.")
 @options.place
 def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.StorePlace) -> int:
@@ -255,13 +249,7 @@ def _refuse_taken_port(host: str, port: int) -> None:
 @click.command(short_help="Start, watch and steer runs on a page.")
 @click.argument("run", required=False, shell_complete=complete_runs)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    default=5100,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="Port to listen on; 0: any free port.",
-)
+@options.number("--port", 5100, (0, 65535), "Port to listen on; 0: any free port.")
 @click.option("--browser/--no-browser", "opens", default=True, help="Whether to open a browser.")
 @options.trust
 @options.place

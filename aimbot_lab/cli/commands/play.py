@@ -53,13 +53,7 @@ HELP = ("arrows, m fog", "r again, n new, q ends")
 @click.option("--treasures", "objects", help="How many treasures (5), or at which sites (0,3,4).")
 @click.option("--target", help="The task. [default: the game itself]")
 @click.option("--difficulty", type=click.IntRange(1), help="How difficult. [default: the hardest]")
-@click.option(
-    "--seed",
-    default=1,
-    show_default=True,
-    type=click.IntRange(0, MAX_SEED),
-    help="Each seed is another game.",
-)
+@options.number("--seed", 1, (0, MAX_SEED), "Each seed is another game.")
 @click.option("--fog/--no-fog", default=True, help="Whether to hide cells that were never seen.")
 @click.option("--commands", type=click.Path(path_type=Path), help="Play the commands in a file.")
 @click.option("--visualize", is_flag=True, help="Print the view after each command.")

@@ -41,13 +41,7 @@ Levels = tuple[int, ...]
 
 
 @click.command(short_help="List runs, newest first.")
-@click.option(
-    "--limit",
-    default=20,
-    show_default=True,
-    type=click.IntRange(min=1, max=50_000),
-    help="List at most this many.",
-)
+@options.number("--limit", 20, (1, 50_000), "List at most this many.")
 @click.option("--experiment", metavar="NAME", help="Only runs of this experiment.")
 @click.option(
     "--status",
