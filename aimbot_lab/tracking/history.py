@@ -35,7 +35,7 @@ from aimbot_lab.tracking.journal import (
     send_files,
     send_group,
 )
-from aimbot_lab.tracking.journal_tracker import now_ms
+from aimbot_lab.tracking.journal_tracker import now_ms, open_store
 from aimbot_lab.tracking.run_folder import (
     LATEST,
     RunFolder,
@@ -90,9 +90,14 @@ def _existing_store(data_folder: DataFolder, tracking_uri: str | None) -> "Mlflo
     address.require_database()
     if address.embedded and not data_folder.database.exists():
         return None
-    from aimbot_lab.tracking.mlflow_store import connect
+    return open_store(data_folder, address)
 
-    return connect(data_folder, address)
+
+def _readable_store(data_folder: DataFolder, tracking_uri: str | None) -> "MlflowStore":
+    """The store that counts; ConfigurationError where it is a file that is not there."""
+    address = choose_address(data_folder, explicit=tracking_uri)
+    address.require_database()
+    return open_store(data_folder, address)
 
 
 def list_own_trainings(
@@ -242,11 +247,7 @@ def metric_histories(
 
     Raises ConfigurationError for an address that can't be used, StoreError where the store can't.
     """
-    address = choose_address(data_folder, explicit=tracking_uri)
-    address.require_database()
-    from aimbot_lab.tracking.mlflow_store import connect
-
-    store = connect(data_folder, address)
+    store = _readable_store(data_folder, tracking_uri)
     return {key: store.metric_history(run_id, key) for key in keys}
 
 
@@ -262,11 +263,7 @@ def download_artifact(
         checked_name(name)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-    address = choose_address(data_folder, explicit=tracking_uri)
-    address.require_database()
-    from aimbot_lab.tracking.mlflow_store import connect
-
-    return connect(data_folder, address).download(run_id, name)
+    return _readable_store(data_folder, tracking_uri).download(run_id, name)
 
 
 @dataclass(frozen=True)
@@ -288,10 +285,7 @@ def add_to_run(
     Raises StoreError where the store can't be used or has no such run, OSError where a file
     can't be read, ValueError for a name that no store takes.
     """
-    address = choose_address(data_folder, explicit=tracking_uri)
-    from aimbot_lab.tracking.mlflow_store import connect
-
-    store = connect(data_folder, address)
+    store = open_store(data_folder, choose_address(data_folder, explicit=tracking_uri))
     with TemporaryDirectory("-addition") as folder:
         # Files first: the tags and metrics then refer to something that is there.
         for entry in [*_file_entries(addition, Path(folder)), *_value_entries(addition)]:
@@ -338,11 +332,7 @@ def label_run(
     except ValueError as error:
         raise ConfigurationError(f"tag: {error}") from error
     name = None if name is None else checked_run_name(name)
-    address = choose_address(data_folder, explicit=tracking_uri)
-    address.require_database()
-    from aimbot_lab.tracking.mlflow_store import connect
-
-    connect(data_folder, address).label(run_id, name, checked)
+    _readable_store(data_folder, tracking_uri).label(run_id, name, checked)
 
 
 @dataclass(frozen=True)
@@ -394,12 +384,10 @@ def delete_run(
 ) -> None:
     """Delete `run` in its store, its files, and its checkpoints. Raises StoreError."""
     address = choose_address(data_folder, explicit=tracking_uri)
-    from aimbot_lab.tracking.mlflow_store import connect
-
     folder = find_run_folder(data_folder, run.run_id)
     if folder is not None:
         refuse_unless_free(folder)
-    connect(data_folder, address).discard_run(run.run_id)
+    open_store(data_folder, address).discard_run(run.run_id)
     if folder is not None:
         folder.remove()
 
@@ -441,7 +429,8 @@ def close_orphan_runs(
                 fault_of(unreachable[uri])
                 continue
             try:
-                stores[uri] = stores.get(uri) or _connect(data_folder, uri)
+                if uri not in stores:
+                    stores[uri] = open_store(data_folder, kept_address(data_folder, uri))
                 if folder.run_id is not None:
                     data_folder.drop_unfinished_copies(folder.run_id)
                 closed += _settle(folder, stores[uri], status_of, fault_of)
@@ -451,12 +440,6 @@ def close_orphan_runs(
                 unreachable[uri] = str(error)
                 fault_of(str(error))
     return closed
-
-
-def _connect(data_folder: DataFolder, uri: str | None) -> "MlflowStore":
-    from aimbot_lab.tracking.mlflow_store import connect
-
-    return connect(data_folder, kept_address(data_folder, uri))
 
 
 def _settle(

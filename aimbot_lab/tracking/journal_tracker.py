@@ -9,7 +9,7 @@ import os
 import struct
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -21,6 +21,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, RunLostError, Store
 from aimbot_lab.foundation.files import exclusive
 from aimbot_lab.tracking.data_folder import (
     DataFolder,
+    TrackingAddress,
     choose_address,
     kept_address,
     without_password,
@@ -183,15 +184,18 @@ class RunAddress(NamedTuple):
 
 
 class JournalTracker:
-    """A `Tracker` over a journal and the thread that empties it; `start_tracker` makes one.
+    """A `Tracker` over a journal and the thread that empties it into `sink`.
 
-    It goes on without entries that the disk refuses, and counts them. It writes to the journal only
-    while this process owns the run; growing files it leaves to their descriptors, which a take-over
-    parts from the files. Tags that were refused are tried again with the next ones and at the end
-    of the run, which has room of its own: they are few, and they say how the run ended.
+    The store knows the run, whose folder here is `folder`. Entries that the disk refuses are left
+    out and counted. It writes to the journal only while this process owns the run; growing files
+    it leaves to their descriptors, which a take-over parts from the files. Tags that were refused
+    are tried again with the next ones and at the end of the run, which has room of its own: they
+    are few, and they say how the run ended.
 
-    A run that goes on from a checkpoint comes by steps again that it had `logged` before: each
-    number is kept once.
+    A run that was `resumed` from a checkpoint comes by steps again that it had logged before: each
+    number is kept once. It keeps a TensorBoard file where `events` says so or the folder has one,
+    which is written anew. `finish_too` is called once it has finished. Raises StoreError where the
+    disk has no room for a journal.
     """
 
     def __init__(
@@ -199,15 +203,23 @@ class JournalTracker:
         address: RunAddress,
         folder: RunFolder,
         *,
-        journal: Journal,
-        sender: Sender,
-        reserve: Reserve,
-        notify: Notify,
-        logged: Mapping[int, Collection[str]],
+        sink: EntrySink,
+        notify: Notify = silent,
+        first_pause: float = FIRST_PAUSE,
+        resumed: bool = False,
+        events: bool = False,
+        finish_too: Callable[[], None] = lambda: None,
     ) -> None:
-        self._address, self._folder = address, folder
-        self._journal, self._sender, self._reserve = journal, sender, reserve
-        self._logged = logged
+        self._address, self._folder, self._finish_too = address, folder, finish_too
+        self._reserve = Reserve(folder.path)
+        self._reserve.take()
+        self._journal = journal = Journal(folder.path)
+        if resumed:
+            journal.append(ResumeEntry(now_ms()))
+        self._sender = Sender(
+            journal, sink, notify=notify, first_pause=first_pause, check_owner=folder.check_owner
+        )
+        self._logged = journal.metrics() if resumed else {}
         self._growing = GrowingFiles(folder.path)
         self._disk = Outage(notify)
         self._dropped = 0  # metrics and files that could not be kept
@@ -216,7 +228,9 @@ class JournalTracker:
         self._events: EventFile | None = None
         self._last: list[Entry] = []
         self._report: FinishReport | None = None
-        self._finish_too: Callable[[], None] = lambda: None
+        if events or growing_file(folder.path, EVENTS_NAME).exists():
+            write, past = partial(self._grow, EVENTS_NAME), journal.metric_entries()
+            self._events = EventFile(write, past, time_ms=now_ms())
 
     @property
     def run_id(self) -> str:
@@ -296,12 +310,6 @@ class JournalTracker:
         self._dropped += not is_kept
         return is_kept
 
-    def keep_events(self) -> None:
-        """Keep the numbers as a TensorBoard file too, which is written anew."""
-        past = self._journal.metric_entries()
-        write = partial(self._grow, EVENTS_NAME)
-        self._events = EventFile(write, past, time_ms=now_ms())
-
     def sync(self) -> None:
         """Wait until what has grown is on the disk, as far as that works."""
         self._is_taken(self._growing.sync)
@@ -354,11 +362,6 @@ class JournalTracker:
             self._finish_too()
         return self._report
 
-    def finishing(self, too: Callable[[], None]) -> "JournalTracker":
-        """This tracker, which calls `too` once it has finished."""
-        self._finish_too = too
-        return self
-
     def _end(self, status: RunStatus, wait_seconds: float, *, resumable: bool) -> bool:
         """Whether the store has all of the run, its end included."""
         if self._journal.ending is None:
@@ -387,43 +390,6 @@ class JournalTracker:
         return False
 
 
-def start_tracker(
-    address: RunAddress,
-    folder: RunFolder,
-    *,
-    sink: EntrySink,
-    notify: Notify = silent,
-    first_pause: float = FIRST_PAUSE,
-    resumed: bool = False,
-    events: bool = False,
-) -> JournalTracker:
-    """A tracker for a run that the store knows, with `sink` there and `folder` here.
-
-    It keeps a TensorBoard file where `events` says so or the folder has one, which is written anew.
-    Raises StoreError where the disk has no room for a journal.
-    """
-    reserve = Reserve(folder.path)
-    reserve.take()
-    journal = Journal(folder.path)
-    if resumed:
-        journal.append(ResumeEntry(now_ms()))
-    sender = Sender(
-        journal, sink, notify=notify, first_pause=first_pause, check_owner=folder.check_owner
-    )
-    tracker = JournalTracker(
-        address,
-        folder,
-        journal=journal,
-        sender=sender,
-        reserve=reserve,
-        notify=notify,
-        logged=journal.metrics() if resumed else {},
-    )
-    if events or growing_file(folder.path, EVENTS_NAME).exists():
-        tracker.keep_events()
-    return tracker
-
-
 def now_ms() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
@@ -447,6 +413,14 @@ class RunDescription:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
+def open_store(data_folder: DataFolder, address: TrackingAddress) -> "MlflowStore":
+    """The store at `address`, as `mlflow_store.connect` gives it."""
+    # MLflow takes a second to import: only what needs it pays.
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    return connect(data_folder, address)
+
+
 def open_run(
     data_folder: DataFolder,
     settings: "TrackingSettings",
@@ -468,10 +442,7 @@ def open_run(
     params = {key: shortened(text, MAX_PARAM) for key, text in texts.items()}
     tags = checked_tags({k: without_password(tag) for k, tag in description.tags.items()})
     address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
-    # MLflow takes a second to import: only what needs it pays.
-    from aimbot_lab.tracking.mlflow_store import connect
-
-    store = connect(data_folder, address)
+    store = open_store(data_folder, address)
     experiment_id = store.experiment_id(settings.experiment)
     owner = this_process(uuid.uuid4().hex, None if address.embedded else address.uri)
     folder = create_run_folder(data_folder, owner)
@@ -487,9 +458,14 @@ def open_run(
         for name, instead in _NOT_HEEDED.items():
             if os.environ.get(name):
                 notify(f"environment variable {name} is ignored; {instead}")
-        monitor_end = store.monitor_system(run_id, resumed=False)
-        tracker = start_tracker(run, folder, sink=sink, notify=notify, events=settings.tensorboard)
-        return tracker.finishing(monitor_end)
+        return JournalTracker(
+            run,
+            folder,
+            sink=sink,
+            notify=notify,
+            events=settings.tensorboard,
+            finish_too=store.monitor_system(run_id, resumed=False),
+        )
     except BaseException:
         _undo(store, folder)
         raise
@@ -514,9 +490,7 @@ def check_server(
     """Raise StoreError where runs would go to a tracking server that does not answer."""
     address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
     if address.is_server:
-        from aimbot_lab.tracking.mlflow_store import connect
-
-        connect(data_folder, address)
+        open_store(data_folder, address)
 
 
 def _undo(store: "MlflowStore", folder: RunFolder) -> None:
@@ -556,7 +530,6 @@ def rejoin_run(
     run_id: str,
     *,
     tracking_uri: str | None = None,
-    on_outage: Notify = silent,
 ) -> Tracker:
     """A tracker that resumes the run `run_id`, which is RUNNING again.
 
@@ -566,18 +539,13 @@ def rejoin_run(
     writes to it.
     """
     address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
-    from aimbot_lab.tracking.mlflow_store import connect
-
-    store = connect(data_folder, address)
+    store = open_store(data_folder, address)
     owner = this_process(uuid.uuid4().hex, None if address.embedded else address.uri)
     folder = create_run_folder(data_folder, owner)
     try:
         folder = folder.named(run_id)
         run = RunAddress(run_id, store.experiment_of(run_id), address.shown)
-        sink = store.run(run_id, folder.path)
-        tracker = start_tracker(
-            run, folder, sink=sink, notify=never_raising(on_outage), resumed=True
-        )
+        tracker = JournalTracker(run, folder, sink=store.run(run_id, folder.path), resumed=True)
     except BaseException:
         folder.remove()
         raise
@@ -631,12 +599,14 @@ def reopen_run(
             folder.part()
         folder.unsettle()
         data_folder.drop_unfinished_copies(run_id)
-        sink = store.run(run.run_id, folder.path)
-        monitor_end = store.monitor_system(run.run_id, resumed=True)
-        tracker = start_tracker(
-            run, folder, sink=sink, notify=never_raising(on_outage), resumed=True
+        tracker = JournalTracker(
+            run,
+            folder,
+            sink=store.run(run.run_id, folder.path),
+            notify=never_raising(on_outage),
+            resumed=True,
+            finish_too=store.monitor_system(run.run_id, resumed=True),
         )
-        tracker = tracker.finishing(monitor_end)
     except BaseException:
         if claimed is None:
             folder.give_back()
@@ -668,9 +638,7 @@ def _stored(
 ) -> tuple["MlflowStore", RunAddress]:
     """The store at `uri`, None for the embedded one, and where the run is found in it."""
     address = kept_address(data_folder, uri)
-    from aimbot_lab.tracking.mlflow_store import connect
-
-    store = connect(data_folder, address)
+    store = open_store(data_folder, address)
     return store, RunAddress(run_id, store.experiment_of(run_id), address.shown)
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder, choose_address
+from aimbot_lab.tracking.journal_tracker import open_store
 from aimbot_lab.tracking.mlflow_app import APP_NAME, QUIET, TOKEN_VARIABLE, VIEW, is_installed
 from aimbot_lab.tracking.tracker import RunSummary
 
@@ -97,9 +98,7 @@ def ui_command(
             "this installation of aimbot-lab is older than its code and has no guard for MLflow's "
             "page: install it again, a clone by pip install --editable ."
         )
-    from aimbot_lab.tracking.mlflow_store import connect
-
-    store = connect(data_folder, address)
+    store = open_store(data_folder, address)
     for experiment in store.client.search_experiments():
         store.experiment_id(experiment.name)  # gives it its tags, where it is older than these
     server = [sys.executable, "-m", "mlflow", "server", "--app-name", APP_NAME, "--workers", "1"]

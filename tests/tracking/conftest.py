@@ -10,7 +10,7 @@ from dead_runs import leave_folder
 
 from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.journal import EntrySink, FileEntry, Journal, MetricsEntry, TagsEntry
-from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
+from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress
 from aimbot_lab.tracking.run_folder import OWNER_TAG, RunFolder, this_process
 from aimbot_lab.tracking.tracker import Notify, silent
 
@@ -50,7 +50,7 @@ def begin(tmp_path: Path) -> Callable[..., JournalTracker]:
     folder.mkdir()
 
     def start(store: EntrySink, notify: Notify = silent, *, events: bool = False) -> JournalTracker:
-        return start_tracker(
+        return JournalTracker(
             RunAddress("run", "1", "fake:"),
             RunFolder(folder, this_process("token", None)),
             sink=store,

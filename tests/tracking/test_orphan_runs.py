@@ -23,7 +23,7 @@ from aimbot_lab.tracking import run_folder
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.journal import EndEntry, GrowingFiles, Journal, MetricsEntry
-from aimbot_lab.tracking.journal_tracker import RunAddress, claim_run, reopen_run, start_tracker
+from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, claim_run, reopen_run
 from aimbot_lab.tracking.run_folder import (
     OWNER_TAG,
     WaitingRun,
@@ -123,7 +123,7 @@ def test_what_cannot_be_delivered_now_is_delivered_later(data_folder, dead_run, 
         raise StoreError("the store is down")
 
     with monkeypatch.context() as patch:
-        patch.setattr(reaper, "_connect", down)
+        patch.setattr(reaper, "open_store", down)
         assert close_orphan_runs(data_folder) == []
     assert dead_run.path.is_dir()
     assert close_orphan_runs(data_folder) == [dead_run.run_id]
@@ -269,7 +269,7 @@ def test_what_waited_is_not_sent_by_who_was_taken_over(data_folder, monkeypatch)
     folder = create_run_folder(data_folder, this_process("old", None)).named("a" * 32)
     store = FakeStore()
     store.open.clear()
-    tracker = start_tracker(RunAddress("a" * 32, "1", "fake:"), folder, sink=store)
+    tracker = JournalTracker(RunAddress("a" * 32, "1", "fake:"), folder, sink=store)
     tracker.log_metrics(1, {"a": 1.0})
     assert store.asked.wait(300)
     for step in range(2, 400):
