@@ -472,45 +472,6 @@ def result_line(batch: EpisodeBatch, place: int, columns: Sequence[str] | None =
     return "|".join([line, *(f"{name}={value!r}" for name, value in own.items())])
 
 
-class ParsedLines(NamedTuple):
-    """What the lines of one step carry, as columns of E episodes."""
-
-    place: npt.NDArray[np.int64]  # [E] which of the lines
-    cell: tuple[Cell | None, ...]  # [E]
-    outcome: npt.NDArray[np.int8]  # [E]
-    returns: npt.NDArray[np.float64]  # [E] NaN where the line does not say
-    seconds: npt.NDArray[np.float64]  # [E] NaN where the line does not say
-    unread: tuple[str, ...]  # why each of the others carries no result
-    columns: Mapping[str, npt.NDArray[np.float64]]  # [E] asked for; NaN where a line does not say
-
-
-def parse_lines(lines: Sequence[str], columns: Sequence[str] = ()) -> ParsedLines:
-    """The results that `lines` carry; those that carry none are left out, with the reason.
-
-    Of a world's own columns those named in `columns` are read.
-    """
-    results: dict[int, EpisodeResult] = {}
-    unread = []
-    for place, line in enumerate(lines):
-        try:
-            results[place] = parse_result(line, columns)
-        except UnparsedLineError as error:
-            unread.append(str(error))
-    found = results.values()
-    return ParsedLines(
-        place=np.array(list(results), np.int64),
-        cell=tuple(result.cell for result in found),
-        outcome=np.array([result.outcome for result in found], np.int8),
-        returns=np.array([result.episode_return for result in found], np.float64),
-        seconds=np.array([result.seconds for result in found], np.float64),
-        unread=tuple(unread),
-        columns={
-            name: np.array([result.columns.get(name, math.nan) for result in found])
-            for name in columns
-        },
-    )
-
-
 def parse_result(line: str, columns: Sequence[str] = ()) -> EpisodeResult:
     """The result that `line` carries. Raises UnparsedLineError where it carries none."""
     result = parse_line(line, columns)

@@ -12,7 +12,6 @@ from aimbot_lab.foundation.episodes import (
     Cell,
     EpisodeBatch,
     UnparsedLineError,
-    parse_lines,
     parse_result,
     result_line,
 )
@@ -44,12 +43,10 @@ def batch(episodes: list[tuple[Cell, int, float]], **columns: float) -> EpisodeB
 @given(st.lists(EPISODES, max_size=5))
 def test_lines_give_the_columns_back(episodes: list[tuple[Cell, int, float]]) -> None:
     ended = batch(episodes, seconds=2.5)
-    read = parse_lines([result_line(ended, place) for place in range(len(episodes))])
-    assert read.cell == ended.cell
-    assert read.outcome.tolist() == ended.outcome.tolist()
-    assert read.returns.tolist() == ended.returns.tolist()
-    assert read.seconds.tolist() == [2.5] * len(episodes)
-    assert read.unread == ()
+    for place, (cell, outcome, total) in enumerate(episodes):
+        read = parse_result(result_line(ended, place))
+        assert (read.cell, read.outcome) == (cell, outcome)
+        assert (read.episode_return, read.seconds) == (total, 2.5)
 
 
 def test_a_worlds_own_columns_follow_in_the_line() -> None:
@@ -80,16 +77,15 @@ def test_columns_that_a_world_names_stand_before_the_return_as_the_shortest_text
 def test_columns_that_a_world_names_read_back(values: tuple[float, ...], total: float) -> None:
     numbers = dict(zip(GORGE, values, strict=True))
     ended = batch([(Cell("score", 0), WIN, total)], **numbers)
-    read = parse_lines([result_line(ended, 0, GORGE)], GORGE)
-    assert {name: column.tolist() for name, column in read.columns.items()} == {
-        name: [value] for name, value in numbers.items()
-    }
-    assert read.returns.tolist() == [total]
+    read = parse_result(result_line(ended, 0, GORGE), GORGE)
+    assert read.columns == numbers
+    assert read.episode_return == total
 
 
 def test_columns_may_be_missing_in_a_line_and_must_be_finite() -> None:
     assert parse_result("Warning|Result|Win|steps=7", GORGE).columns == {"steps": 7.0}
-    assert np.isnan(parse_lines(["Warning|Result|Win"], GORGE).columns["score"]).all()
+    bare = parse_result("Warning|Result|Win", GORGE)
+    assert (bare.cell, bare.episode_return, bare.columns) == (None, None, {})
     assert parse_result("Warning|Result|Win|score=inf").columns == {}  # nobody asked for it
     with pytest.raises(UnparsedLineError, match="score=inf is not finite"):
         parse_result("Warning|Result|Win|score=inf", GORGE)
@@ -97,17 +93,11 @@ def test_columns_may_be_missing_in_a_line_and_must_be_finite() -> None:
         parse_result("Warning|Result|Win|bumps=many", GORGE)
 
 
-def test_lines_without_a_result_are_left_out_with_the_reason() -> None:
-    read = parse_lines(["Warning|Result|Win", "Loss of signal", "Warning|Command"])
-    assert read.place.tolist() == [0]
-    assert read.cell == (None,)
-    assert np.isnan(read.returns).all()
-    assert read.unread == ("not a result line", "a command where a result was due")
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
+        ("Loss of signal", "not a result line"),
+        ("Warning|Command", "a command where a result was due"),
         ("Warning|Result|Gone", "is none of Win, Lose and Draw"),
         ("Warning|Result|Win|seconds=long", "is not a number"),
         ("Warning|Result|Win|difficulty=1.5", "is not a whole number"),

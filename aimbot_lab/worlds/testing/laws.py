@@ -8,7 +8,7 @@ import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.display import RowArrays, WorldReplays
-from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, EpisodeBatch, parse_lines, result_line
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, EpisodeBatch, parse_result, result_line
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError, LabError
 from aimbot_lab.foundation.world import (
     BatchWorld,
@@ -273,12 +273,15 @@ def result_lines_give_the_columns_back(subject: Subject) -> None:
         assert not batch or set(batch.columns) == set(world.spec.episode_columns)
         told = world.spec.result_columns
         lines = [result_line(batch, place, told) for place in range(len(batch.cell))]
-        read = parse_lines(lines, told or ())
-        for name, column in read.columns.items():
+        read = [parse_result(line, told or ()) for line in lines]
+        for name in told or ():
+            column = [one.columns.get(name, np.nan) for one in read]
             np.testing.assert_array_equal(column, batch.columns[name], err_msg=name)
-        assert read.cell == batch.cell, "an episode must name its target and difficulty"
-        np.testing.assert_array_equal(read.outcome, batch.outcome)
-        np.testing.assert_array_equal(read.returns, batch.returns)
+        cells = tuple(one.cell for one in read)
+        assert cells == batch.cell, "an episode must name its target and difficulty"
+        np.testing.assert_array_equal([one.outcome for one in read], batch.outcome)
+        returns = np.array([one.episode_return for one in read], np.float64)
+        np.testing.assert_array_equal(returns, batch.returns)
         for cell in batch.cell:
             assert cell is not None
             assert cell.difficulty <= world.spec.difficulties[cell.target]
