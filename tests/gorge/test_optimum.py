@@ -10,6 +10,7 @@ from gorge_match import ground_of
 from gorge_oracle import best_score
 from slow_walks import Score, neighbours, play
 
+from aimbot_lab.worlds.gorge.core.optimum import Rules
 from aimbot_lab.worlds.gorge.generated_maps import generated_maps
 from aimbot_lab.worlds.gorge.maps import SIZE, GorgeMap, load_map
 from aimbot_lab.worlds.gorge.optimum import optima_by_set, optimum
@@ -45,14 +46,14 @@ def drawn_cases() -> Iterator[Case]:
 CASES = list(drawn_cases())
 
 
-def with_score(score: Score) -> dict[str, Any]:
-    return score._asdict()
+def rules_of(score: Score) -> Rules:
+    return Rules(score.max_steps, score.end_score, score.step_score, float(score.decay))
 
 
 @pytest.mark.parametrize("case", CASES, ids=map(str, range(len(CASES))))
 def test_no_order_of_treasures_beats_the_optimum_and_its_walk_earns_it(case: Case) -> None:
     grid, treasures, score = case
-    found = optimum(grid, start=grid.start, treasures=treasures, **with_score(score))
+    found = optimum(grid, start=grid.start, treasures=treasures, rules=rules_of(score))
     best = best_score(ground_of(grid), tuple(score), grid.start, frozenset(treasures))
     assert found.score == pytest.approx(best, rel=0, abs=1e-9)
     played = play(grid, grid.start, treasures, actions=found.actions.tolist(), score=score)
@@ -115,7 +116,7 @@ def test_no_walk_at_all_beats_the_optimum_in_small_rooms(rows: str, decay: bool)
         for step_score, end_score in ((0.0, 0.0), (2.0, 50.0), (30.0, 5.0)):
             score = Score(max_steps, end_score, step_score, decay)
             found = optimum(
-                grid, start=grid.start, treasures=range(len(grid.sites)), **with_score(score)
+                grid, start=grid.start, treasures=range(len(grid.sites)), rules=rules_of(score)
             )
             exact = best_of_every_walk(grid, grid.start, score)
             assert found.score == pytest.approx(exact, rel=0, abs=1e-9)
@@ -125,9 +126,9 @@ def test_no_walk_at_all_beats_the_optimum_in_small_rooms(rows: str, decay: bool)
 @pytest.mark.parametrize("max_steps", [90, 200, 2000])
 def test_optima_by_set_are_the_optima_of_the_sets(max_steps: int, decay: bool) -> None:
     score = SEEDS_GAME._replace(max_steps=max_steps, decay=decay)
-    scores = optima_by_set(GORGE, start=GORGE.start, **with_score(score))
+    scores = optima_by_set(GORGE, start=GORGE.start, rules=rules_of(score))
     assert scores.shape == (1024,)
     for number in [0, 1023, *np.random.default_rng(2).integers(1024, size=60).tolist()]:
         treasures = [k for k in range(10) if number >> k & 1]
-        best = optimum(GORGE, start=GORGE.start, treasures=treasures, **with_score(score))
+        best = optimum(GORGE, start=GORGE.start, treasures=treasures, rules=rules_of(score))
         assert scores[number] == best.score

@@ -40,42 +40,23 @@ class Optimum(NamedTuple):
     actions: npt.NDArray[np.int8]  # [steps]
 
 
-def optimum(
-    grid: GorgeMap,
-    *,
-    start: Cell,
-    treasures: Sequence[int],
-    max_steps: int,
-    end_score: float,
-    step_score: float,
-    decay: bool,
-) -> Optimum:
+def optimum(grid: GorgeMap, *, start: Cell, treasures: Sequence[int], rules: Rules) -> Optimum:
     """The best walk from `start`, with treasures on the sites `treasures`, different config_ids.
 
-    Scores and limits as in the settings; no score may be negative.
+    No score may be negative.
     """
-    rules = Rules(max_steps, float(end_score), float(step_score), float(decay))
     legs, routes, bests = _solve(grid, start, treasures, rules)
     best = int(np.argmax(bests.score))
     visits = [treasures[k] for k in _order(routes, bests, best, count=legs.points.size)]
     walk = _walk(grid, start, visits, arrives=bool(bests.arrives[best]))
     order = _taken_on(grid, start, walk, treasures=treasures)
     if not bests.arrives[best]:
-        walk = np.concatenate([walk, _idle(grid, start, walk, count=max_steps - walk.size)])
+        walk = np.concatenate([walk, _idle(grid, start, walk, count=rules.max_steps - walk.size)])
     return Optimum(float(bests.score[best]), walk.size, order, walk)
 
 
-def optima_by_set(
-    grid: GorgeMap,
-    *,
-    start: Cell,
-    max_steps: int,
-    end_score: float,
-    step_score: float,
-    decay: bool,
-) -> npt.NDArray[np.float64]:
+def optima_by_set(grid: GorgeMap, *, start: Cell, rules: Rules) -> npt.NDArray[np.float64]:
     """The best score [2**S] from `start` for every set of treasures, bit k of it config_id k."""
-    rules = Rules(max_steps, float(end_score), float(step_score), float(decay))
     scores = _solve(grid, start, range(len(grid.sites)), rules)[2].score
     fill_best_of_subsets(scores)
     return scores
@@ -229,7 +210,9 @@ def fill_optima(state: GorgeState, tables: GorgeTables, maps: Maps, rows: core.I
         at = int(state.map[row])
         if are_constant(tables.samplers) and state.start[row] == tables.maps.start[at]:
             if np.isnan(tables.optima[at, 0]):
-                _fill_table(tables, maps, at, state.parameters[row])
+                rules = _rules(state, tables, row)
+                scores = optima_by_set(maps[at], start=maps[at].start, rules=rules)
+                tables.optima[at, : len(scores)] = scores
             state.optimum[row] = tables.optima[at, state.placed[row]]
         else:
             state.optimum[row] = best_walk(state, tables, maps, row).score
@@ -237,25 +220,20 @@ def fill_optima(state: GorgeState, tables: GorgeTables, maps: Maps, rows: core.I
 
 def best_walk(state: GorgeState, tables: GorgeTables, maps: Maps, row: int) -> Optimum:
     """The best walk of the episode of `row`, from its beginning."""
-    placed, numbers = int(state.placed[row]), state.parameters[row]
+    placed = int(state.placed[row])
     return optimum(
         maps[int(state.map[row])],
         start=(int(state.start[row]) // core.SIDE, int(state.start[row]) % core.SIDE),
         treasures=[site for site in range(core.SITES) if placed >> site & 1],
-        max_steps=int(numbers[core.MAX_STEPS]),
-        end_score=float(numbers[core.END_SCORE]),
-        step_score=float(numbers[core.STEP_FACTOR]),
-        decay=tables.decay,
+        rules=_rules(state, tables, row),
     )
 
 
-def _fill_table(tables: GorgeTables, maps: Maps, at: int, numbers: core.Floats) -> None:
-    scores = optima_by_set(
-        maps[at],
-        start=maps[at].start,
-        max_steps=int(numbers[core.MAX_STEPS]),
-        end_score=float(numbers[core.END_SCORE]),
-        step_score=float(numbers[core.STEP_FACTOR]),
-        decay=tables.decay,
+def _rules(state: GorgeState, tables: GorgeTables, row: int) -> Rules:
+    numbers = state.parameters[row]
+    return Rules(
+        int(numbers[core.MAX_STEPS]),
+        float(numbers[core.END_SCORE]),
+        float(numbers[core.STEP_FACTOR]),
+        float(tables.decay),
     )
-    tables.optima[at, : len(scores)] = scores

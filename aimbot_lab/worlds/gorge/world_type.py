@@ -6,7 +6,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ from aimbot_lab.foundation.world import (
     columns_of,
 )
 from aimbot_lab.foundation.world_type import (
-    Act,
     Bounds,
     Content,
     KeptFiles,
@@ -36,6 +35,7 @@ from aimbot_lab.worlds.gorge.core.state import MOVES
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
 from aimbot_lab.worlds.gorge.maps import (
     FORM,
+    MAX_POINTS,
     MAX_SITES,
     SHIPPED,
     kept_map,
@@ -304,7 +304,6 @@ class GorgeTerminalPlay(TerminalPlay):
         return {"score": score, "optimum": best, "share": score / best if best else 1.0}
 
 
-MAX_POINTS = 1000  # of a treasure
 MAX_ATTEMPTS = 8  # to find maps for evaluation
 
 
@@ -389,7 +388,7 @@ class GorgeType(KernelType):
         return {
             "random": lambda world, seed: RandomAgent(world.spec, seed),
             "explorer": lambda _world, seed: Explorer(settings, seed),
-            "optimum": lambda world, _seed: _guide(world),
+            "optimum": lambda world, _seed: Guide(cast("Gorge", world)),
         }
 
     def observation_size(self, settings: GorgeSettings) -> int:
@@ -453,11 +452,6 @@ class GorgeType(KernelType):
     def states_fault(self, settings: GorgeSettings) -> str | None:
         """A table needs one map, and to see where the hero is and which treasures are left."""
         return states_fault(settings)
-
-
-def _guide(world: Any) -> Act:
-
-    return Guide(world)
 
 
 GORGE = GorgeType()
