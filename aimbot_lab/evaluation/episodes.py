@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -44,15 +44,15 @@ NO_PLACES = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class CellEpisodes:
-    """One episode per row of a world, all of one cell; of several agents, those of the first."""
+    """E episodes of one cell, by their beginning; of several agents, those of the first."""
 
     cell: Cell
-    won: BoolArray  # [B]
-    seconds: Float64Array  # [B] s that it took
-    returns: Float64Array  # [B] sum of its rewards; NaN where a game did not say
-    drawn: BoolArray | None = None  # [B]; None: none was
-    columns: Columns = field(default_factory=dict)  # [B] each, of the world's own
-    starts: tuple[bytes, ...] = ()  # [B] a hash of what was seen first; empty: not known
+    won: BoolArray  # [E]
+    seconds: Float64Array  # [E] s that it took
+    returns: Float64Array  # [E] sum of its rewards; NaN where a game did not say
+    drawn: BoolArray | None = None  # [E]; None: none was
+    columns: Columns = field(default_factory=dict)  # [E] each, of the world's own
+    starts: tuple[bytes, ...] = ()  # [E] a hash of what was seen first; empty: not known
     measures: tuple[Measure, ...] = ()  # what the world shows of these
 
 
@@ -80,10 +80,10 @@ def longest_episode(spec: WorldSpec, max_steps: int | None = None) -> int:
     return MAX_STEPS if spec.max_steps is None else 2 * spec.max_steps
 
 
-def endless(cell: Cell, world: BatchWorld, limit: int) -> Callable[[int], RunFailedError]:
-    """The error of episodes of `cell` in `world`, some of which did not end in `limit` steps."""
+def endless(cell: Cell, episodes: int, limit: int) -> Callable[[int], RunFailedError]:
+    """The error of `episodes` of `cell`, some of which did not end in `limit` steps."""
     return lambda running: RunFailedError(
-        f"{running} of {world.num_envs} episodes of {cell.shown} did not end within {limit:,} "
+        f"{running} of {episodes} episodes of {cell.shown} did not end within {limit:,} "
         "steps: give the world a limit, or raise this one with --max-steps or evaluation.max_steps"
     )
 
@@ -124,17 +124,20 @@ def play(
     cell: Cell,
     *,
     seed: int,
+    episodes: int | None = None,
     parameters: Mapping[str, ParameterValue] | None = None,
     max_steps: int | None = None,
 ) -> CellEpisodes:
-    """The first episode of `act` in every row of `world`, all of `cell`.
+    """The first `episodes` of `act` in `world`, all of `cell`; without a number one in every row.
 
     How episode i begins depends on `seed`, the cell and i alone: two players meet the same
-    beginnings, and more rows only add some. Raises what `play_scenario` raises.
+    beginnings, and more episodes only add some. Raises what `play_scenario` raises.
     """
     scenario = cell_scenario(cell, world.spec.difficulties[cell.target], parameters)
     drawn = evaluation_seed(seed, cell)
-    return play_scenario(world, act, scenario, name=cell, seed=drawn, max_steps=max_steps)
+    return play_scenario(
+        world, act, scenario, name=cell, seed=drawn, episodes=episodes, max_steps=max_steps
+    )
 
 
 def play_scenario(
@@ -144,36 +147,85 @@ def play_scenario(
     *,
     name: Cell,
     seed: int,
+    episodes: int | None = None,
     max_steps: int | None = None,
 ) -> CellEpisodes:
-    """The first episode of `act` in every row of `world`, drawn from `scenario` by `seed`.
+    """The first `episodes` of `act` in `world`, drawn from `scenario` by `seed`.
 
-    `act` acts for all agents; `name` is what the episodes are called. Raises UnparsedLineError
-    where a game's report of an episode can't be read, and RunFailedError where one has not ended
-    within `longest_episode`.
+    Without a number there is one in every row. A world takes more than it has rows only where its
+    episodes begin by their rank alone, in whichever row. `act` acts for all agents; `name` is what
+    the episodes are called. Raises UnparsedLineError where a game's report of an episode can't be
+    read, and RunFailedError where one has not ended within `longest_episode`.
     """
     world.set_scenario(scenario)
     rows, spec, buffers = world.num_envs, world.spec, step_buffers(world)
+    count = rows if episodes is None else episodes
     world.reset(seed, buffers.observations)
-    by_row = (observation_bytes(buffers.observations[row::rows]) for row in range(rows))
+    starts = {row: _seen_hash(buffers, row, rows) for row in range(rows)}
     played = CellEpisodes(
         name,
-        won=np.zeros(rows, np.bool_),
-        seconds=np.zeros(rows),
-        returns=np.zeros(rows),
-        drawn=np.zeros(rows, np.bool_),
-        columns={column: np.zeros(rows) for column in spec.episode_columns},
-        starts=tuple(hashlib.blake2b(seen, digest_size=8).digest() for seen in by_row),
+        won=np.zeros(count, np.bool_),
+        seconds=np.zeros(count),
+        returns=np.zeros(count),
+        drawn=np.zeros(count, np.bool_),
+        columns={column: np.zeros(count) for column in spec.episode_columns},
         measures=spec.measures,
     )
     limit = longest_episode(spec, max_steps)
-    error = endless(name, world, limit)
-    for _, batch, first in first_episodes(world, act, buffers, limit=limit, error=error):
-        if batch.unread:
-            raise UnparsedLineError(batch.unread[0])
-        if len(first):
-            _note(batch, played, first, spec=spec)
-    return played
+    error = endless(name, count, limit)
+    if count == rows:
+        for _, batch, first in first_episodes(world, act, buffers, limit=limit, error=error):
+            _note(batch, played, first, batch.row[first], spec=spec)
+    else:
+        for batch, counted in _by_rank(world, act, buffers, count, limit=limit, error=error):
+            _note(batch, played, counted, _ranks(batch.order[counted], spec), spec=spec)
+            begun = _ranks(batch.running_order[batch.row], spec).tolist()
+            for row, rank in zip(batch.row.tolist(), begun, strict=True):
+                starts[rank] = _seen_hash(buffers, row, rows)
+    return replace(played, starts=tuple(starts[rank] for rank in range(count)))
+
+
+def _by_rank(
+    world: BatchWorld,
+    act: Act,
+    buffers: StepBuffers,
+    episodes: int,
+    *,
+    limit: int,
+    error: Callable[[int], RunFailedError],
+) -> Iterator[tuple[EpisodeBatch, Int64Array]]:
+    """Play `world`, just reset into `buffers`, until the first `episodes` that begin have ended.
+
+    Gives for every step in which some ended their batch, and the places of those that count. What
+    begins later counts for nothing, however soon it ends, as `first_episodes` says. Raises `error`,
+    of the number that has not ended, once an episode takes `limit` steps.
+    """
+    running = np.ones(episodes, np.bool_)
+    starts = np.ones(seats_of(world), np.bool_)
+    lengths = np.zeros(world.num_envs, np.int64)
+    while running.any():
+        if lengths.max() >= limit:
+            raise error(int(running.sum()))
+        batch = world.step(act(buffers.observations, starts), buffers)
+        starts = buffers.finished.copy()
+        lengths += 1
+        if batch:
+            ranks = _ranks(batch.order, world.spec)
+            counted = np.flatnonzero((batch.agent == 0) & (ranks < episodes))
+            running[ranks[counted]] = False
+            lengths[batch.row] = 0
+            yield batch, counted
+
+
+def _ranks(order: Int64Array, spec: WorldSpec) -> Int64Array:
+    """Ranks by beginning of the rows' episodes, from `order`, the ranks of their agents'."""
+    return order // spec.agents
+
+
+def _seen_hash(buffers: StepBuffers, row: int, rows: int) -> bytes:
+    """A hash of what the agents of `row` see."""
+    seen = observation_bytes(buffers.observations[row::rows])
+    return hashlib.blake2b(seen, digest_size=8).digest()
 
 
 def traced(
@@ -200,18 +252,31 @@ def traced(
     return digest.digest()
 
 
-def _note(batch: EpisodeBatch, played: CellEpisodes, first: Int64Array, *, spec: WorldSpec) -> None:
-    """Keep the results at the places `first` of `batch` for their rows."""
-    rows = batch.row[first]
+def _note(
+    batch: EpisodeBatch,
+    played: CellEpisodes,
+    counted: Int64Array,
+    ranks: Int64Array,
+    *,
+    spec: WorldSpec,
+) -> None:
+    """Keep the results at the places `counted` of `batch` as those of episodes `ranks`.
+
+    Raises UnparsedLineError where a game's report of an episode can't be read.
+    """
+    if batch.unread:
+        raise UnparsedLineError(batch.unread[0])
+    if not len(counted):
+        return
     seconds = batch.columns.get(spec.time_column or "", batch.length * spec.decision_seconds)
-    played.won[rows] = batch.won[first]
-    played.seconds[rows] = seconds[first]
-    played.returns[rows] = batch.returns[first]
+    played.won[ranks] = batch.won[counted]
+    played.seconds[ranks] = seconds[counted]
+    played.returns[ranks] = batch.returns[counted]
     if played.drawn is not None:
-        played.drawn[rows] = batch.drawn[first]
+        played.drawn[ranks] = batch.drawn[counted]
     for name, column in played.columns.items():
         known = batch.columns.get(name)  # a game may leave one out
-        column[rows] = np.nan if known is None else known[first]
+        column[ranks] = np.nan if known is None else known[counted]
 
 
 @dataclass(frozen=True)

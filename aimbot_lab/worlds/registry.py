@@ -204,6 +204,12 @@ def make_world(
         return type_of(settings).make(chosen)
 
 
+def rows_for(settings: WorldSettings, episodes: int) -> int:
+    """Rows in which `episodes` are judged: one for each, or what `settings` say of it."""
+    most: int | None = getattr(settings, "num_eval_envs", None)
+    return episodes if most is None else min(most, episodes)
+
+
 def with_rows(settings: WorldSettings, num_envs: int) -> WorldSettings:
     """`settings` with `num_envs` rows. Raises ConfigurationError where the world takes fewer."""
     chosen: Any = settings

@@ -7,6 +7,7 @@ import pytest
 from known_world import LOSE, WIN, Episode, KnownWorld, idle, result
 
 from aimbot_lab.evaluation.episodes import (
+    CellEpisodes,
     cell_scenario,
     evaluation_seed,
     play,
@@ -16,10 +17,13 @@ from aimbot_lab.evaluation.episodes import (
 from aimbot_lab.foundation.episodes import Cell, UnparsedLineError, wilson
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, Scenario
+from aimbot_lab.foundation.world import BatchWorld, Scenario, closing
 from aimbot_lab.foundation.world_type import Act
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
+from aimbot_lab.worlds.registry import make_world, rows_for
+from tests.worlds.walkers import walkers
 
 
 def score(world: BatchWorld, act: Act = idle):
@@ -66,6 +70,56 @@ def test_a_limit_counts_the_steps_of_an_episode() -> None:
         RunFailedError, match="1 of 2 episodes of goto 2 did not end within 39 steps"
     ):
         play(KnownWorld(plays), idle, cell, seed=1, max_steps=39)
+
+
+def pushed(observations: np.ndarray, _starts: np.ndarray) -> np.ndarray:
+    """To where the pole falls, so badly that episodes are of many lengths."""
+    return (observations[:, 2:3] > 0.01).astype(np.float32)
+
+
+def towards(observations: np.ndarray, _starts: np.ndarray) -> np.ndarray:
+    return (1 + (observations[:, 0:1] < observations[:, 1:2])).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["gymnasium", "pettingzoo"])
+def test_episodes_are_the_same_in_as_few_copies_of_an_environment_as_there_may_be(
+    kind: str,
+) -> None:
+    def played(rows: int, episodes: int | None = None) -> CellEpisodes:
+        if kind == "pettingzoo":
+            world, act = walkers(rows=rows, win={"info": "is_success"}), towards
+        else:
+            settings = GymnasiumSettings(
+                id="CartPole-v1", num_envs=rows, win=WinRule(length_above=60)
+            )
+            world, act = make_world(settings), pushed
+        with closing(world):
+            return play(world, act, Cell("task", 0), seed=3, episodes=episodes)
+
+    usual = played(9)
+    assert len(set(usual.starts)) > 3
+    assert len(set(usual.seconds)) > 1
+    for rows in (1, 4, 8):
+        found = played(rows, 9)
+        assert found.starts == usual.starts
+        for name in ("won", "seconds", "returns", "drawn"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(usual, name), name)
+
+
+def test_one_copy_is_not_waited_for_without_end() -> None:
+    settings = GymnasiumSettings(id="CartPole-v1", num_envs=1)
+    with (
+        closing(make_world(settings)) as world,
+        pytest.raises(RunFailedError, match=r"^3 of 3 episodes of task did not end within 2 steps"),
+    ):
+        play(world, pushed, Cell("task", 0), seed=3, episodes=3, max_steps=2)
+
+
+def test_agents_are_judged_in_a_row_for_each_episode_unless_settings_say_fewer() -> None:
+    assert rows_for(GymnasiumSettings(id="CartPole-v1", num_envs=2), 30) == 30
+    assert rows_for(GymnasiumSettings(id="CartPole-v1", num_eval_envs=2), 30) == 2
+    assert rows_for(GymnasiumSettings(id="CartPole-v1", num_eval_envs=64), 30) == 30
+    assert rows_for(ArenaSettings(num_envs=2), 30) == 30
 
 
 def test_a_column_called_seconds_is_not_time_unless_the_spec_says_so() -> None:

@@ -35,7 +35,7 @@ def recorded(count: int, **given: Any) -> list[Replay]:
     buffers = step_buffers(world)
     world.reset(5, buffers.observations)
     act = GORGE.baselines(settings)["explorer"](world, 1)
-    error = endless(Cell("explore", 0), world, 1_000)
+    error = endless(Cell("explore", 0), world.num_envs, 1_000)
     steps = first_episodes(world, act, buffers, limit=1_000, error=error)
     found = dict(recorded_episodes(world, steps))
     return [as_replay(found[row], {"name": "explorer"}) for row in range(count)]

@@ -677,7 +677,9 @@ def test_all_environments_of_a_world_are_closed_once_even_where_one_refuses(
 
 def test_environments_are_closed_where_one_more_can_not_be_made(closes: list[int]) -> None:
     kwargs = {"at": "constructor", "refuses": 2}
-    with pytest.raises(ConfigurationError, match=r"can't be made: .*; it is copy 3 of 3$"):
+    with pytest.raises(
+        ConfigurationError, match=r"can't be made: .*; it is copy 3 of 3 \(see env.num"
+    ):
         corridors(WinRule(terminated="win"), rows=3, id="Closes-v0", kwargs=kwargs)
     assert sorted(closes) == [0, 1]
 

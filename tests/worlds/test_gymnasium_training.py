@@ -1,6 +1,7 @@
 """Trainings in Gymnasium environments: algorithms, cut-off episodes, resuming."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 from corridor import Corridor, corridors
+from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.envs.registration import EnvSpec
 from pole_curriculum import planned
 from sb3_contrib.common.wrappers import ActionMasker
@@ -21,7 +23,7 @@ from aimbot_lab.foundation.settings import Uniform
 from aimbot_lab.foundation.world import new_step_buffers
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import WinRule
 from aimbot_lab.worlds.registry import make_world, type_of
@@ -151,3 +153,35 @@ def test_processes_without_copies_of_their_own_are_told_of(tmp_path: Path) -> No
         (tmp_path / "c.yaml").write_text(text.replace("ALGO", algo), encoding="utf-8")
         notes = load_curriculum(tmp_path / "c.yaml").notes
         assert any("4 step 1 of env.num_envs, so that 3" in note for note in notes) == told
+
+
+def test_an_agent_is_judged_the_same_in_one_copy_beside_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = list[int]()
+
+    class Counted(CartPoleEnv):
+        def __init__(self) -> None:
+            made.append(made[-1] + 1 if made else 1)
+            super().__init__()
+
+        def close(self) -> None:
+            made.append(made[-1] - 1)
+            super().close()
+
+    spec = EnvSpec("Counted-v0", Counted, disable_env_checker=True, max_episode_steps=200)
+    monkeypatch.setitem(gymnasium.registry, "Counted-v0", spec)
+    usual = planned(tmp_path / "pole.yaml", "dqn")
+    evaluation = EvaluationSettings(every=1024, episodes=30)
+    found, most = [], []
+    for copies in (None, 1):
+        env = replace(usual.env, id="Counted-v0", num_envs=1, num_eval_envs=copies)
+        made.clear()
+        training, sink = Training(replace(usual, env=env, evaluation=evaluation)), Sink()
+        ended = training.learn(sink, SilentObserver(), lambda: False)
+        judged = [(step, one) for step, one in sink.logged if "eval/win_rate" in one]
+        found.append((ended.state_sha256, judged))
+        most.append(max(made))
+    assert len(found[0][1]) == 3
+    assert found[0] == found[1]
+    assert most == [31, 2]

@@ -38,7 +38,14 @@ from aimbot_lab.tracking.history import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
-from aimbot_lab.worlds.registry import content_of, evaluated, make_world, spec_of, type_of
+from aimbot_lab.worlds.registry import (
+    content_of,
+    evaluated,
+    make_world,
+    rows_for,
+    spec_of,
+    type_of,
+)
 
 TRACED_EPISODES = 8
 OnCell = Callable[[str, str], None]  # player, cell
@@ -85,12 +92,19 @@ def play_task(
     Each cell has a player of its own, which remembers nothing of the cell before.
     """
     played = []
-    with closing(make_world(task.env, task.episodes)) as world:
+    with closing(make_world(task.env, rows_for(task.env, task.episodes))) as world:
         for cell in task.cells:
             player = make_player(world, derive_seed(task.seed, "player", *cell))
-            parameters, limit = task.parameters, task.max_steps
             played.append(
-                play(world, player, cell, seed=task.seed, parameters=parameters, max_steps=limit)
+                play(
+                    world,
+                    player,
+                    cell,
+                    seed=task.seed,
+                    episodes=task.episodes,
+                    parameters=task.parameters,
+                    max_steps=task.max_steps,
+                )
             )
             on_cell(cell)
     return tuple(played)
@@ -99,7 +113,8 @@ def play_task(
 def trace(task: EvaluationTask, make_player: MakePlayer) -> tuple[bytes, ...]:
     """Hashes of how a few episodes of each cell begin; see `evaluation.episodes.traced`."""
     found = []
-    with closing(make_world(task.env, min(task.episodes, TRACED_EPISODES))) as world:
+    rows = rows_for(task.env, min(task.episodes, TRACED_EPISODES))
+    with closing(make_world(task.env, rows)) as world:
         for cell in task.cells:
             player = make_player(world, derive_seed(task.seed, "player", *cell))
             found.append(traced(world, player, cell, seed=task.seed, parameters=task.parameters))

@@ -201,7 +201,8 @@ def _begun(
         note(observations, starts)
         return player(observations, starts)
 
-    return first_episodes(world, act, buffers, limit=limit, error=endless(cell, world, limit))
+    error = endless(cell, world.num_envs, limit)
+    return first_episodes(world, act, buffers, limit=limit, error=error)
 
 
 def wanted_cells(agent: TrackedAgent, target: str | None, difficulty: int | None) -> Sequence[Cell]:

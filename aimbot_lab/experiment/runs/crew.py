@@ -34,7 +34,7 @@ from aimbot_lab.training.run_hooks import Observer, SilentObserver, TrainingOutc
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.version import full_version
-from aimbot_lab.worlds.registry import evaluated, with_rows
+from aimbot_lab.worlds.registry import evaluated, rows_for, with_rows
 
 AT = "the training's curriculum"  # its file, in messages
 DIGITS = 12  # of a hash that a person is shown
@@ -208,7 +208,8 @@ def prepared(
     if start is not None:
         check_compatible(start, config)
     if config.evaluation is not None:  # whose world is made only while the run trains
-        with_rows(evaluated(config.env), config.evaluation.episodes)
+        judged = evaluated(config.env)
+        with_rows(judged, rows_for(judged, config.evaluation.episodes))
     _require_disk(request)
     cost = update_cost(config.train, config.learned_env)
     if cost.costly:

@@ -39,7 +39,7 @@ from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.settings import EvaluationSettings, TrainSettings
-from aimbot_lab.worlds.registry import evaluated, make_world
+from aimbot_lab.worlds.registry import evaluated, make_world, rows_for
 
 SEED = derive_seed(0, "periodic evaluation")  # of every run: their curves are of the same episodes
 
@@ -68,8 +68,12 @@ class EvaluatedPlan(Protocol):
         ...
 
 
-def _further_world(env: WorldSettings, rows: int) -> BatchWorld:
-    """A world beside the training's. Raises RunFailedError, as there is a run already."""
+def _further_world(env: WorldSettings, episodes: int) -> BatchWorld:
+    """A world for `episodes` beside the training's.
+
+    Raises RunFailedError, as there is a run already.
+    """
+    rows = rows_for(env, episodes)
     try:
         return make_world(env, rows, one_thread=True)
     except ConfigurationError as error:
@@ -135,9 +139,16 @@ class EvaluationCallback(BaseCallback):
         played = []
         for cell in cells:
             player = agent.player(self._world, seed=derive_seed(SEED, "player", *cell))
-            parameters, limit = self._lesson.parameters, settings.max_steps
             played.append(
-                play(self._world, player, cell, seed=SEED, parameters=parameters, max_steps=limit)
+                play(
+                    self._world,
+                    player,
+                    cell,
+                    seed=SEED,
+                    episodes=settings.episodes,
+                    parameters=self._lesson.parameters,
+                    max_steps=settings.max_steps,
+                )
             )
         together = score_all(played)
         measured = _measure_metrics(together, self._world.spec.measures)
@@ -163,7 +174,7 @@ def _cell_metric(score: CellScore) -> tuple[str, float]:
     return names.of_cell(names.EVAL_WIN_RATE, cell), score.win_rate
 
 
-MAX_ROWS = 2048
+MAX_EPISODES = 2048  # that are played at once
 THE_MIX = Cell("the lesson", 0)
 
 
@@ -205,11 +216,12 @@ class GreedyEpisodes:
 
     def __call__(self, scenario: Scenario, episodes: int) -> Sequence[Outcome]:
         """At least `episodes` of `scenario`; all lost where one never ends, none on stops."""
-        world = self._world_of(min(episodes, MAX_ROWS))
+        together = min(episodes, MAX_EPISODES)
+        world = self._world_of(together)
         outcomes: list[Outcome] = []
         while len(outcomes) < episodes:
             try:
-                played = self._played(world, scenario, begun=len(outcomes))
+                played = self._played(world, scenario, together, begun=len(outcomes))
             except RunFailedError:
                 return [Outcome(won=False, cell=None, reward=-inf)] * episodes
             except PlayStoppedError:
@@ -218,10 +230,11 @@ class GreedyEpisodes:
             outcomes.extend(Outcome(won, None, reward) for won, reward in results)
         return outcomes
 
-    def _world_of(self, rows: int) -> BatchWorld:
+    def _world_of(self, episodes: int) -> BatchWorld:
+        rows = rows_for(self._plan.env, episodes)
         if self._world is None or self._world.num_envs != rows:
             self.close()
-            self._world = _further_world(self._plan.env, rows)
+            self._world = _further_world(self._plan.env, episodes)
         return self._world
 
     def close(self) -> None:
@@ -230,7 +243,9 @@ class GreedyEpisodes:
             close_world(self._world)
         self._world = None
 
-    def _played(self, world: BatchWorld, scenario: Scenario, *, begun: int) -> CellEpisodes:
+    def _played(
+        self, world: BatchWorld, scenario: Scenario, episodes: int, *, begun: int
+    ) -> CellEpisodes:
         seed = derive_seed(self._plan.seed, "greedy", self._model.num_timesteps, begun)
         player = Agent(self._model.policy, world.spec, self._plan.train).player(world, seed=seed)
 
@@ -239,4 +254,6 @@ class GreedyEpisodes:
                 raise PlayStoppedError
             return player(observations, starts)
 
-        return play_scenario(world, act, scenario, name=THE_MIX, seed=FIRST_SEED + seed)
+        return play_scenario(
+            world, act, scenario, name=THE_MIX, seed=FIRST_SEED + seed, episodes=episodes
+        )

@@ -105,7 +105,10 @@ class Copies:
                 except ConfigurationError as error:
                     if number == 1:
                         raise
-                    raise ConfigurationError(f"{error}; it is copy {number} of {count}") from error
+                    raise ConfigurationError(
+                        f"{error}; it is copy {number} of {count} (see env.num_envs, and "
+                        "env.num_eval_envs where agents are judged)"
+                    ) from error
             first = self._envs[0]
             with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
                 self.spec = environment_shape(first, settings)
