@@ -76,9 +76,9 @@ class DataFolder:
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise self._unusable(file_reason(error)) from error
+            raise StoreError(self._fault(file_reason(error))) from error
         if not os.access(self.root, os.W_OK | os.X_OK):
-            raise self._unusable("no permission to write")
+            raise StoreError(self._fault("no permission to write"))
 
     def check(self) -> None:
         """Raise ConfigurationError where it can't be made or written; leaves nothing behind."""
@@ -97,9 +97,6 @@ class DataFolder:
         for path in (self.artifacts / run_id).rglob(_UNFINISHED_COPY):
             with suppress(OSError):
                 path.unlink()
-
-    def _unusable(self, reason: str) -> StoreError:
-        return StoreError(self._fault(reason))
 
     def _fault(self, reason: str) -> str:
         return f"data folder {self.root}: {reason}; {_CHOOSE_ANOTHER}"
@@ -129,23 +126,20 @@ def locate_data_folder(explicit: Path | None = None) -> DataFolder:
 
 def _chosen(explicit: Path | None) -> Path:
     if explicit is not None:
-        _refuse_unset(explicit)
+        # An empty path, as an unset shell variable gives it, is the same as "." once it is a Path.
+        if explicit == Path() and not (
+            Path.cwd().name == FOLDER_NAME or os.path.exists(DATABASE_NAME)
+        ):
+            raise ConfigurationError(
+                "--data-dir: must name a folder (got an empty string or the working directory "
+                f"itself, which is not a data folder); for example --data-dir {FOLDER_NAME}"
+            )
         return explicit
     if from_environment := os.environ.get(FOLDER_VARIABLE):
         return Path(from_environment)
     here = Path.cwd()
     upwards = (folder for folder in (here, *here.parents) if _is_home(folder))
     return next(upwards, here) / FOLDER_NAME
-
-
-def _refuse_unset(explicit: Path) -> None:
-    # An empty path, as an unset shell variable gives it, is the same as "." once it is a Path.
-    if explicit != Path() or Path.cwd().name == FOLDER_NAME or os.path.exists(DATABASE_NAME):
-        return
-    raise ConfigurationError(
-        "--data-dir: must name a folder (got an empty string or the working directory itself, "
-        f"which is not a data folder); for example --data-dir {FOLDER_NAME}"
-    )
 
 
 def _is_home(folder: Path) -> bool:
@@ -429,14 +423,10 @@ def _reason(text: str) -> str:
     if artifact := _ARTIFACT.search(text):
         text = f"artifact {artifact[1]}: {artifact[2]}"
     if refused := _FORBIDDEN.search(text):
-        return f"the server refuses (403): {refused[1][:200]}{_host_hint(refused[1])}"
+        # MLflow's server may not know the name by which it was asked.
+        hint = "; start it with --allowed-hosts NAME:PORT, as the address names it"
+        unknown = "Invalid Host header" in refused[1]
+        return f"the server refuses (403): {refused[1][:200]}{hint if unknown else ''}"
     for tail in _TAILS:
         text = text.partition(tail)[0]
     return text[:300]
-
-
-def _host_hint(said: str) -> str:
-    """What to do where MLflow's server does not know the name by which it was asked."""
-    if "Invalid Host header" not in said:
-        return ""
-    return "; start it with --allowed-hosts NAME:PORT, as the address names it"

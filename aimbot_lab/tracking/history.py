@@ -196,13 +196,10 @@ def find_run(
             return newest
         if list_runs(data_folder, max_results=1, **at):
             raise ConfigurationError("'latest': all runs belong to sweeps; give the id of one")
-
-    def begins_so(run: RunSummary) -> bool:
-        return run.run_id.startswith(beginning)
-
     matches = []
     if beginning.isalnum():
-        wanted = RunFilter(f"attributes.run_id LIKE '{beginning}%'", begins_so)
+        condition = f"attributes.run_id LIKE '{beginning}%'"
+        wanted = RunFilter(condition, lambda run: run.run_id.startswith(beginning))
         matches = matching_runs(data_folder, wanted, max_results=2, **at)
     if len(matches) != 1:
         raise _no_run(beginning, "several runs begin with that" if matches else "no such run")
@@ -288,11 +285,12 @@ def add_to_run(
     store = open_store(data_folder, choose_address(data_folder, explicit=tracking_uri))
     with TemporaryDirectory("-addition") as folder:
         # Files first: the tags and metrics then refer to something that is there.
-        for entry in [*_file_entries(addition, Path(folder)), *_value_entries(addition)]:
+        for entry in [*_entries(addition, Path(folder))]:
             store.run(run_id, Path(folder)).send([entry])
 
 
-def _file_entries(addition: Addition, folder: Path) -> Iterator[Entry]:
+def _entries(addition: Addition, folder: Path) -> Iterator[Entry]:
+    """Files, copied to `folder`, and values."""
     for name in [*addition.texts, *addition.files]:
         place = PurePosixPath(checked_name(name))
         copy = folder / place
@@ -303,9 +301,6 @@ def _file_entries(addition: Addition, folder: Path) -> Iterator[Entry]:
             shutil.copyfile(addition.files[name], copy)
         parent = "" if place.parent == PurePosixPath(".") else str(place.parent)
         yield FileEntry(str(place), parent)
-
-
-def _value_entries(addition: Addition) -> Iterator[Entry]:
     if addition.metrics:
         yield MetricsEntry(addition.step, now_ms(), checked_metrics(addition.metrics))
     if addition.tags:

@@ -652,7 +652,13 @@ class Sender:
             self._changed.notify_all()
             over = self._changed.wait_for(self._is_over, min(PATIENCE, wait_seconds))
         if not over and wait_seconds > PATIENCE:
-            self._say(self._waiting_for(wait_seconds - PATIENCE))
+            entries = self._journal.waiting + self.unsent
+            reason = self._outage.reason or self._files_outage.reason
+            why = f" ({reason})" if reason else ""
+            self._say(
+                f"waiting at most {wait_seconds - PATIENCE:.0f} s until the tracking store has "
+                f"{entries} more{why}"
+            )
         with self._changed:
             self._changed.wait_for(self._is_over, max(wait_seconds - PATIENCE, 0.0))
             done = self._is_done()
@@ -718,15 +724,14 @@ class Sender:
 
     def _wait_for_work(self) -> bool:
         with self._changed:
-            while not (self._stopping or self._has_work()):
+            while not self._stopping:
+                if self._journal.entries_wait or self._last or self._outage.reason is not None:
+                    return True
                 wait = self._files_due - time.monotonic() if self._journal.files_wait else None
+                if wait is not None and wait <= 0.0:
+                    return True
                 self._changed.wait(wait)
-            return not self._stopping
-
-    def _has_work(self) -> bool:
-        if self._journal.entries_wait or self._last or self._outage.reason is not None:
-            return True
-        return self._journal.files_wait and time.monotonic() >= self._files_due
+            return False
 
     def _is_over(self) -> bool:
         """Whether the end of the run waits for nothing more: all is there, or all but files."""
@@ -737,12 +742,6 @@ class Sender:
         # Until the end of an outage is reported, too.
         reported = self._outage.reason is None and self._files_outage.reason is None
         return self._journal.is_delivered and not self._last and reported
-
-    def _waiting_for(self, seconds: float) -> str:
-        entries = self._journal.waiting + self.unsent
-        reason = self._outage.reason or self._files_outage.reason
-        why = f" ({reason})" if reason else ""
-        return f"waiting at most {seconds:.0f} s until the tracking store has {entries} more{why}"
 
     def _say(self, text: str) -> None:
         if not self._stopping:

@@ -310,46 +310,36 @@ class MlflowRun:
     def send(self, entries: Sequence[Entry]) -> None:
         """Store `entries`, all of one kind; sending an entry again changes nothing."""
         try:
-            self._send(entries)
+            with _translated(self._store.address):
+                self._send(entries)
         except StoreRefusedError:
-            self._store.experiment_of(
-                self._run_id
-            )  # which says so where the run is what it refuses
+            # Which says so where the run is what it refuses.
+            self._store.experiment_of(self._run_id)
             raise
 
     def _send(self, entries: Sequence[Entry]) -> None:
-        with _translated(self._store.address):
-            self._send_metrics([entry for entry in entries if isinstance(entry, MetricsEntry)])
-            self._send_tags([entry for entry in entries if isinstance(entry, TagsEntry)])
-            for entry in entries:
-                if isinstance(entry, FileEntry):
-                    self._send_file(entry)
-                elif isinstance(entry, EndEntry):
-                    self._client.set_terminated(self._run_id, entry.status, entry.time_ms)
-                elif isinstance(entry, ResumeEntry):
-                    self._client.update_run(self._run_id, "RUNNING")
-
-    def _send_metrics(self, entries: list[MetricsEntry]) -> None:
-        rows = [
-            Metric(key, value, entry.time_ms, entry.step)
-            for entry in entries
-            for key, value in entry.values.items()
-        ]
-        for portion in _portions(rows, METRICS_PER_CALL):
-            self._client.log_batch(self._run_id, metrics=portion)
-
-    def _send_tags(self, entries: list[TagsEntry]) -> None:
-        merged = {key: value for entry in entries for key, value in entry.tags.items()}
-        rows = [RunTag(key, value) for key, value in merged.items()]
-        for portion in _portions(rows, TAGS_PER_CALL):
+        rows: list[Metric] = []
+        tags: dict[str, str] = {}
+        for entry in entries:
+            if isinstance(entry, MetricsEntry):
+                at = entry.time_ms, entry.step
+                rows += [Metric(key, value, *at) for key, value in entry.values.items()]
+            elif isinstance(entry, TagsEntry):
+                tags |= entry.tags
+            elif isinstance(entry, FileEntry):
+                path = self._folder / entry.kept
+                # Gone means that it was uploaded before, and only the note of that was lost. A
+                # link to somewhere else is not what a run keeps.
+                if path.is_file() and path.resolve().is_relative_to(self._folder.resolve()):
+                    self._store.add_file(self._run_id, path, entry.folder)
+            elif isinstance(entry, EndEntry):
+                self._client.set_terminated(self._run_id, entry.status, entry.time_ms)
+            elif isinstance(entry, ResumeEntry):
+                self._client.update_run(self._run_id, "RUNNING")
+        for metrics in _portions(rows, METRICS_PER_CALL):
+            self._client.log_batch(self._run_id, metrics=metrics)
+        for portion in _portions([RunTag(*tag) for tag in tags.items()], TAGS_PER_CALL):
             self._client.log_batch(self._run_id, tags=portion)
-
-    def _send_file(self, entry: FileEntry) -> None:
-        path = self._folder / entry.kept
-        # Gone means that it was uploaded before, and only the note of that was lost. A link to
-        # somewhere else is not what a run keeps.
-        if path.is_file() and path.resolve().is_relative_to(self._folder.resolve()):
-            self._store.add_file(self._run_id, path, entry.folder)
 
 
 @cache

@@ -24,8 +24,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import is_seen
 
 WIN_RATES = (names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE)
-WORLD_TAG = "lab.world"
 CURRICULUM_TAG = "lab.curriculum"
+WORLD_TAG = "lab.world"
 """The tag of the world that a run trains in; runs of older versions have none."""
 TRAINING_SECONDS_TAG = "lab.training_seconds"
 """The tag of how long a run trained, without start, saving and breaks."""
