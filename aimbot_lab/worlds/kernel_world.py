@@ -165,24 +165,19 @@ class PartWorld(Protocol):
 
     def place(self, first_row: int, total_rows: int) -> None:
         """Be the rows from `first_row` on of a world of `total_rows`; before the first reset."""
-        ...
 
     @property
     def first_row(self) -> int:
         """Which row of all its first one is."""
-        ...
 
     def running(self) -> tuple[Int64Array, Int64Array]:
         """Rank and scenario [N] of the episode that runs in each seat: the world's own arrays."""
-        ...
 
     def joined(self, parts: Sequence[Arrays]) -> Arrays:
         """The snapshot of the whole from those of all parts, in the order of their rows."""
-        ...
 
     def part_of(self, whole: Arrays) -> Arrays:
         """Of the snapshot of the whole that which this world can restore."""
-        ...
 
 
 def joined(parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
@@ -236,20 +231,6 @@ def _by_agent(array: np.ndarray, rows: int) -> np.ndarray:
 NO_PICTURES: Mapping[str, Int64Array] = MappingProxyType({})
 
 
-class RowSettings(Protocol):
-    """What the settings of every such world have."""
-
-    @property
-    def num_envs(self) -> int:
-        """Rows that are stepped together."""
-        ...
-
-    @property
-    def threads(self) -> int:
-        """Threads that share the rows."""
-        ...
-
-
 def named_arrays(values: Any, prefix: str = "") -> dict[str, np.ndarray]:
     """The arrays of the NamedTuple `values` by `prefix` and field, inner ones by "outer.inner"."""
     fields = values._asdict()
@@ -274,7 +255,7 @@ def overwrite(values: Any, arrays: Arrays) -> None:
 
 
 class KernelWorld:
-    """`num_envs` rows, stepped together by a kernel that threads share.
+    """`settings.num_envs` rows, stepped together by a kernel that `settings.threads` share.
 
     A world adds its `state` (a NamedTuple of arrays with `streams`, `sampler_key`, `clock`,
     `episode`), its tables (a NamedTuple with `rows` and the scenario in force), the log of ended
@@ -288,10 +269,11 @@ class KernelWorld:
     NOT_STARTED: ClassVar[str] = "the world has no episodes yet: reset first"
     DRAWN_FROM: ClassVar[Mapping[str, str]] = {"scenario_tables.": "scenario"}
     """Tables that a snapshot holds: what their arrays' names begin with, and their field."""
+    _advance: Packed  # the kernel of a step, of a world that has but one
 
     def __init__(
         self,
-        settings: RowSettings,
+        settings: Any,
         spec: WorldSpec,
         *,
         state: Any,
@@ -324,7 +306,7 @@ class KernelWorld:
 
     def _kernel(self) -> Packed:
         """The kernel of a step with the present tables."""
-        raise NotImplementedError
+        return self._advance
 
     def _take(self, actions: Float32Array) -> None:
         """Check `actions` [N, A] and write them to `_actions`. Raises ActionError."""
@@ -366,7 +348,7 @@ class KernelWorld:
         return number
 
     def place(self, first_row: int, total_rows: int) -> None:
-        """See `worlds.snapshots.PartWorld`.
+        """See `PartWorld`.
 
         Raises MisuseError where the rows do not lie within all, and once episodes have begun.
         """
@@ -385,15 +367,19 @@ class KernelWorld:
 
     @property
     def first_row(self) -> int:
-        """See `worlds.snapshots.PartWorld`."""
+        """See `PartWorld`."""
         return int(self._tables.rows.first)
 
+    def running(self) -> tuple[Int64Array, Int64Array]:
+        """See `PartWorld`."""
+        return self.state.order, self.state.scenario
+
     def joined(self, parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
-        """See `worlds.snapshots.PartWorld`."""
+        """See `PartWorld`."""
         return joined(parts)
 
     def part_of(self, whole: Arrays) -> dict[str, np.ndarray]:
-        """See `worlds.snapshots.PartWorld`."""
+        """See `PartWorld`."""
         return part_of(whole, self.first_row, self.num_envs)
 
     def reset(self, seed: int, observations: Observations) -> None:

@@ -9,14 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.kernels.jit import Packed, RepeatedCall
 from aimbot_lab.foundation.kernels.lanes import LANES
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.kernels.threads import SPIN_LIMIT
 from aimbot_lab.foundation.settings import CONSTANT, RANGES, UNIFORM
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.motion import write_masks_packed
 from aimbot_lab.worlds.arena.core.state import (
     DIFFICULTY_COUNT,
     NO_HIT,
@@ -32,11 +30,6 @@ from aimbot_lab.worlds.arena.core.state import (
     PresetTables,
     RayWorkspace,
     ScenarioTables,
-)
-from aimbot_lab.worlds.arena.core.step import (
-    advance_packed,
-    advance_plain_packed,
-    advance_sensed_packed,
 )
 from aimbot_lab.worlds.arena.presets import Preset
 from aimbot_lab.worlds.arena.scenes.placing import OF_SCENES
@@ -136,20 +129,6 @@ def observation_kind(tables: ArenaTables) -> Kind:
         return "sensed"
     others = tables.target_columns + tables.enemy_columns
     return "full" if others > 0 or tables.recalls else "plain"
-
-
-def new_advances() -> dict[Kind, Packed]:
-    """The kernel of a step for each kind of observations; compiled when first called."""
-    return {
-        "plain": Packed(advance_plain_packed),
-        "full": Packed(advance_packed),
-        "sensed": Packed(advance_sensed_packed),
-    }
-
-
-def new_mask_writer() -> RepeatedCall:
-    """The kernel of the action masks, on a state and masks [B, 8]; compiled when first called."""
-    return RepeatedCall(Packed(write_masks_packed))
 
 
 def new_state(

@@ -22,7 +22,7 @@ from aimbot_lab.foundation.episodes import (
     own_columns,
 )
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.kernels.jit import Packed
+from aimbot_lab.foundation.kernels.jit import Packed, RepeatedCall
 from aimbot_lab.foundation.settings import CONSTANT
 from aimbot_lab.foundation.world import (
     BoolArray,
@@ -42,8 +42,6 @@ from aimbot_lab.worlds.arena.allocate import (
     enemy_room,
     fingerprint,
     in_order,
-    new_advances,
-    new_mask_writer,
     new_state,
     new_tables,
     new_workspaces,
@@ -54,7 +52,7 @@ from aimbot_lab.worlds.arena.allocate import (
     write_state,
 )
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.motion import MASKS
+from aimbot_lab.worlds.arena.core.motion import MASKS, write_masks_packed
 from aimbot_lab.worlds.arena.core.reward import write_held
 from aimbot_lab.worlds.arena.core.state import (
     AT,
@@ -73,6 +71,9 @@ from aimbot_lab.worlds.arena.core.state import (
     ScenarioTables,
 )
 from aimbot_lab.worlds.arena.core.step import (
+    advance_packed,
+    advance_plain_packed,
+    advance_sensed_packed,
     begin_all,
     cast_all_rays,
     first_bad_action,
@@ -164,8 +165,12 @@ class Arena(KernelWorld):
         spec, tables = arena_spec(settings), new_tables(settings, self.presets)
         width = observation_width(settings) + pixel_count(settings)
         self._history = width * (settings.stacked_vectors - 1)
-        self._advances = new_advances()
-        self._write_masks = new_mask_writer()
+        self._advances = {
+            "plain": Packed(advance_plain_packed),
+            "full": Packed(advance_packed),
+            "sensed": Packed(advance_sensed_packed),
+        }
+        self._write_masks = RepeatedCall(Packed(write_masks_packed))
         self._masks = np.zeros((settings.num_envs, MASKS), np.bool_)
         super().__init__(
             settings,
@@ -228,10 +233,6 @@ class Arena(KernelWorld):
         tables = with_difficulty(self._tables.scenario, self._tables.presets, target, weights)
         self._tables = self._tables._replace(scenario=tables)
         return int(tables.number[0])
-
-    def running(self) -> tuple[Int64Array, Int64Array]:
-        """See `worlds.snapshots.PartWorld`."""
-        return self.state.order, self.state.scenario
 
     def _clear(self) -> None:
         room = self.state.enemies.shape[1]

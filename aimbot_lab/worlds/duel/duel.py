@@ -124,9 +124,6 @@ class Duel(KernelWorld):
     def _new_workspaces(self, threads: int) -> Sequence[RayWorkspace]:
         return new_workspaces(threads, self.state.seats.ray_cos.shape[1])
 
-    def _kernel(self) -> Packed:
-        return self._advance
-
     def _take(self, actions: Float32Array) -> None:
         self._actions[...] = checked_actions(actions, self.num_envs)
 
@@ -148,7 +145,7 @@ class Duel(KernelWorld):
         return self._tables._replace(scenario=tables)
 
     def running(self) -> tuple[Int64Array, Int64Array]:
-        """See `worlds.snapshots.PartWorld`."""
+        """See `worlds.kernel_world.PartWorld`."""
         return self.state.seats.order, self.state.seats.scenario
 
     def _clear(self) -> None:

@@ -166,9 +166,6 @@ class Gorge(KernelWorld):
     def _new_workspaces(self, threads: int) -> Sequence[ThreadWorkspace]:
         return new_workspaces(threads)
 
-    def _kernel(self) -> Packed:
-        return self._advance
-
     def _take(self, actions: Float32Array) -> None:
         self._actions[...] = checked_actions(actions, shape=self._actions.shape)
 
@@ -194,10 +191,6 @@ class Gorge(KernelWorld):
         if not same_scores(samplers, self._tables.samplers):
             optima = unknown_optima(self.maps)
         return self._tables._replace(scenario=drawn, samplers=samplers, optima=optima)
-
-    def running(self) -> tuple[Int64Array, Int64Array]:
-        """See `worlds.snapshots.PartWorld`."""
-        return self.state.order, self.state.scenario
 
     def _clear(self) -> None:
         if self.scenario_number == 0:

@@ -8,7 +8,15 @@ import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.display import RowArrays, WorldReplays
-from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, EpisodeBatch, parse_result, result_line
+from aimbot_lab.foundation.episodes import (
+    ARRAYS,
+    DRAW,
+    LOSS,
+    WIN,
+    EpisodeBatch,
+    parse_result,
+    result_line,
+)
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError, LabError
 from aimbot_lab.foundation.world import (
     BatchWorld,
@@ -86,7 +94,7 @@ def assert_equal(one: Step, two: Step) -> None:
     """Raise AssertionError unless both steps gave the same bits."""
     for name in ("rewards", "finished", "truncated", "observations", "running_order"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
-    for name in ("row", "agent", "order", "scenario", "outcome", "length", "terms"):
+    for name in ARRAYS:
         pair = getattr(one.episodes, name), getattr(two.episodes, name)
         np.testing.assert_array_equal(*pair, err_msg=name)
     assert one.episodes.cell == two.episodes.cell
@@ -99,9 +107,6 @@ def assert_raises(kind: type[LabError], call: Callable[..., Any], *given: Any) -
     except kind:
         return
     raise AssertionError(f"{kind.__name__} was not raised by {call.__name__}")
-
-
-EPISODE_ARRAYS = "row", "agent", "order", "scenario", "outcome", "length", "terms"
 
 
 def the_spec_agrees_with_itself(subject: Subject) -> None:
@@ -247,7 +252,7 @@ def what_ended_stays_as_it_was(subject: Subject) -> None:
 
 def _columns(batch: EpisodeBatch) -> dict[str, np.ndarray]:
     """All that is kept of episodes that ended."""
-    own = {name: getattr(batch, name) for name in EPISODE_ARRAYS}
+    own = {name: getattr(batch, name) for name in ARRAYS}
     return {**own, **batch.columns}
 
 
@@ -305,7 +310,6 @@ def episodes_know_their_scenario(subject: Subject) -> None:
             assert scenario == (before if int(rank) in begun_before else after)
 
 
-OWN_ARRAYS = "agent", "order", "scenario", "outcome", "length", "terms"
 STEP_ARRAYS = (
     "rewards",
     "finished",
@@ -410,13 +414,9 @@ def _rows_of(step: Step, rows: slice, agents: int) -> Step:
     seats = np.arange(agents * count).reshape(agents, count)[:, rows].ravel()
     ended = step.episodes
     own = np.flatnonzero((ended.row >= rows.start) & (ended.row < rows.stop))
-    episodes = ended._replace(
-        row=ended.row[own] - rows.start,
-        cell=tuple(ended.cell[place] for place in own.tolist()),
-        **{name: getattr(ended, name)[own] for name in OWN_ARRAYS},
-    )
+    kept = ended.some(own)
     arrays = {name: getattr(step, name)[seats] for name in STEP_ARRAYS}
-    return Step(**arrays, episodes=episodes)
+    return Step(**arrays, episodes=kept._replace(row=kept.row - rows.start))
 
 
 def observations_lie_in_their_bounds(subject: Subject) -> None:
