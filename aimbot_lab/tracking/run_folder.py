@@ -265,54 +265,12 @@ def take_hold(folder: Path, owner: Owner) -> tuple[Owner, Hold]:
     return held, Hold(folder, held, descriptor)
 
 
-def is_free(folder: Path, owner: Owner) -> bool:
-    """Whether `owner` writes the run in `folder` no more.
-
-    It has said so, it is dead, or it is on another machine and its lease is over. A machine of
-    this one's name may be another one, whose locks can't be seen: there both must say so.
-    """
-    if owner.is_unknown:
-        return False
-    if owner.pid is None:
-        return True
-    if owner.lock is None or not (folder / owner.lock).exists():  # an older version's, or deleted
-        return owner.is_gone()
-    if owner.locked and owner.is_on_this_machine():
-        return not _is_locked(folder / owner.lock)
-    if owner.locked and owner.is_here() and _is_locked(folder / owner.lock):
-        return False
-    return owner.is_gone() or lease_left(folder, owner) <= 0.0
-
-
-def lease_left(folder: Path, owner: Owner) -> float:
-    """Seconds until the lease of `owner` is over, by the clock of the disk, which all share."""
-    try:
-        renewed = (folder / str(owner.lock)).stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
-    except OSError:
-        return LEASE_SECONDS
-    return renewed + LEASE_SECONDS - _clock(folder)
-
-
-def wait_for(folder: Path, owner: Owner) -> None:
-    """Wait, where that can be seen, until `owner` sees that another one has its run."""
-    until = time.monotonic() + _WAIT_SECONDS
-    while not _is_let_go(folder, owner) and time.monotonic() < until:
-        time.sleep(_LOOK_SECONDS)
-
-
 def forget_locks(folder: Path, keep: Owner) -> None:
     """Delete the lock files of all owners but `keep`."""
     for path in folder.glob(f"{_LOCK}*"):
         if path.name != keep.lock:
             with suppress(OSError):
                 path.unlink()
-
-
-def _is_let_go(folder: Path, owner: Owner) -> bool:
-    sees = owner.lock is not None and owner.locked and owner.is_on_this_machine()
-    return not sees or not _is_locked(folder / str(owner.lock))
 
 
 def _locks(descriptor: int) -> bool:
@@ -372,8 +330,35 @@ class RunFolder:
 
     @property
     def is_free(self) -> bool:
-        """Whether no process writes the run: see `ownership.is_free`."""
-        return is_free(self.path, self.owner)
+        """Whether the owner writes the run no more.
+
+        It has said so, it is dead, or it is on another machine and its lease is over. A machine of
+        this one's name may be another one, whose locks can't be seen: there both must say so.
+        """
+        owner = self.owner
+        if owner.is_unknown:
+            return False
+        if owner.pid is None:
+            return True
+        lock = None if owner.lock is None else self.path / owner.lock
+        if lock is None or not lock.exists():  # an older version's, or deleted
+            return owner.is_gone()
+        if owner.locked and owner.is_on_this_machine():
+            return not _is_locked(lock)
+        if owner.locked and owner.is_here() and _is_locked(lock):
+            return False
+        return owner.is_gone() or self.lease_left <= 0.0
+
+    @property
+    def lease_left(self) -> float:
+        """Seconds until the owner's lease is over, by the clock of the disk, which all share."""
+        try:
+            renewed = (self.path / str(self.owner.lock)).stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+        except OSError:
+            return LEASE_SECONDS
+        return renewed + LEASE_SECONDS - _clock(self.path)
 
     @property
     def run_id(self) -> str | None:
@@ -458,15 +443,23 @@ class RunFolder:
         hold.before = before
         try:
             if before is not None:
-                wait_for(self.path, self.owner)
+                self._wait_until_let_go()
             if was_free and self.owner.is_on_this_machine():
                 forget_locks(self.path, keep=taken)
-            elif is_free(self.path, self.owner):
+            elif self.is_free:
                 folder.part()
         except BaseException:
             folder.give_back()
             raise
         return folder
+
+    def _wait_until_let_go(self) -> None:
+        """Wait, where that can be seen, until the owner sees that another one has its run."""
+        if self.owner.lock is None or not self.owner.locked or not self.owner.is_on_this_machine():
+            return
+        until = time.monotonic() + _WAIT_SECONDS
+        while _is_locked(self.path / self.owner.lock) and time.monotonic() < until:
+            time.sleep(_LOOK_SECONDS)
 
     def part(self) -> None:
         """Have an owner before this one, which may still live, write nothing into this folder.
@@ -695,7 +688,7 @@ def _until(folder: RunFolder) -> str:
         return ", by an older version, which renews no lease"
     if not (folder.path / folder.owner.lock).exists():
         return ", whose lock file was deleted"
-    left = max(lease_left(folder.path, folder.owner), 0.0)
+    left = max(folder.lease_left, 0.0)
     return (
         f", which renewed its lease {LEASE_SECONDS - left:.0f} s ago: it can be resumed in "
         f"{left:.0f} s unless it is renewed again"

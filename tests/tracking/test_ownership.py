@@ -17,6 +17,7 @@ from aimbot_lab.tracking import run_folder
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.journal_tracker import claim_run, reopen_run
 from aimbot_lab.tracking.run_folder import (
+    RunFolder,
     create_run_folder,
     find_run_folder,
     living_folders,
@@ -221,7 +222,7 @@ def test_a_machine_elsewhere_is_believed_until_its_lease_is_over(data_folder, de
 def test_a_lease_is_measured_by_the_clock_of_the_disk(data_folder, dead_run, monkeypatch):
     owner = leave_elsewhere(dead_run.path, dead_run.owner)
     monkeypatch.setattr(time, "time", lambda: 0.0)
-    left = run_folder.lease_left(dead_run.path, owner)
+    left = RunFolder(dead_run.path, owner).lease_left
     assert 0.9 * run_folder.LEASE_SECONDS < left <= run_folder.LEASE_SECONDS
 
 
@@ -230,7 +231,7 @@ def test_a_lease_is_renewed_by_a_living_owner(data_folder, monkeypatch):
     folder = create_run_folder(data_folder, this_process("living", None))
     let_lease_end(folder.path)
     deadline = time.monotonic() + 300
-    while run_folder.lease_left(folder.path, folder.owner) < 1.0:
+    while folder.lease_left < 1.0:
         assert time.monotonic() < deadline
     folder.remove()
 
