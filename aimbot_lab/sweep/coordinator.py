@@ -234,28 +234,21 @@ def join_parent(
 
     Raises StoreError where the store can't be used.
     """
-    tracker = _joined(record, data_folder, tracking_uri=tracking_uri)
-    if tracker is not None:  # a tag, because a sweep may be given more trials and a param stays
-        tracker.set_tags({**record.tags, "lab.sweep_trials": str(record.trials)})
-    return tracker
-
-
-def _joined(
-    record: SweepRecord, data_folder: DataFolder, *, tracking_uri: str | None
-) -> Tracker | None:
     settings = replace(record.config.tracking, tensorboard=False)  # only its trainings have curves
     with record.storage.alone(record.name):
         known = record.parent_run
         if known is None:
-            tracker = open_run(
-                data_folder, settings, _description(record), tracking_uri=tracking_uri
-            )
+            about = _description(record)
+            tracker = open_run(data_folder, settings, about, tracking_uri=tracking_uri)
             record.study.set_user_attr(PARENT, tracker.run_id)
-            return tracker
-    try:
-        return rejoin_run(data_folder, settings, known, tracking_uri=tracking_uri)
-    except StoreError:
-        return None
+    if known is not None:
+        try:
+            tracker = rejoin_run(data_folder, settings, known, tracking_uri=tracking_uri)
+        except StoreError:
+            return None
+    # A tag, because a sweep may be given more trials and a param stays.
+    tracker.set_tags({**record.tags, "lab.sweep_trials": str(record.trials)})
+    return tracker
 
 
 def _description(record: SweepRecord) -> RunDescription:

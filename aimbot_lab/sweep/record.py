@@ -109,13 +109,12 @@ class SweepRecord:
 
     def unconfirmed(self, confirming: Sequence[FrozenTrial]) -> list[Unconfirmed]:
         """Those of the `confirming` trials that failed."""
-        failed = [one for one in confirming if one.state == TrialState.FAIL]
         has_defaults = not outside_space(self.config.search, self.base)
         labels = {0: "0 (defaults)"} if has_defaults else {}
-        candidates = [one.user_attrs[SEARCH_TRIAL] for one in failed]
+        failed = [one.user_attrs for one in confirming if one.state == TrialState.FAIL]
         return [
-            Unconfirmed(labels.get(candidate, str(candidate)), one.user_attrs.get(REASON, "?"))
-            for candidate, one in zip(candidates, failed, strict=True)
+            Unconfirmed(labels.get(one[SEARCH_TRIAL], str(one[SEARCH_TRIAL])), one.get(REASON, "?"))
+            for one in failed
         ]
 
     def retry(self) -> list[Unconfirmed]:

@@ -33,29 +33,22 @@ class Rerun:
         return self.before == self.now and learned[0] == learned[1]
 
 
-class _WorkerMonitor:
-    """Passes the share on that is done."""
+class _Monitor:
+    """The watch over the trainings of a trial, one after the other."""
 
-    def __init__(self, on_share: Callable[[float], None], should_stop: Callable[[], bool]) -> None:
-        self._on_share = on_share
-        self.should_stop = should_stop
+    def __init__(
+        self, on_share: Callable[[float], None], should_stop: Callable[[], bool], count: int
+    ) -> None:
+        self.should_stop, self._on_share, self._count = should_stop, on_share, count
+        self.index = 0  # of the training that goes on
 
     def progress(self, _stage: Stage, _number: int, share: float) -> None:
         """Pass it on."""
         self._on_share(share)
 
-
-class _TrainingMonitor:
-    """The watch over one training of several."""
-
-    def __init__(self, monitor: _WorkerMonitor, *, index: int, count: int) -> None:
-        self._monitor, self._index, self._count = monitor, index, count
-        self.should_stop = monitor.should_stop
-
     def at(self, step: int, steps: int, _value: float | None) -> None:
         """Tell how far all are."""
-        share = (self._index + step / max(steps, 1)) / self._count
-        self._monitor.progress("search", 0, min(share, 1.0))
+        self._on_share(min((self.index + step / max(steps, 1)) / self._count, 1.0))
 
 
 def rerun(
@@ -81,17 +74,16 @@ def rerun(
             f"{trials[number].state.name.lower()}"
         )
     trial = trials[number]
-    monitor = _WorkerMonitor(on_share, should_stop)
-    context = WorkerContext(record, data_folder, tracking_uri, monitor)
     seeds = seeds_of(record.config, "search")
+    monitor = _Monitor(on_share, should_stop, len(seeds))
+    context = WorkerContext(record, data_folder, tracking_uri, monitor)
     scores = []
     for index, seed in enumerate(seeds):
+        monitor.index = index
         trial_training = training_of(context, "search", params=trial.params, seed=seed)
         tags = {"lab.sweep": record.name, "lab.sweep_rerun": str(number)}
-        named = replace(
-            trial_training, name=f"{record.name} {number} rerun seed {index}", tags=tags
-        )
-        score = measure(named, _TrainingMonitor(monitor, index=index, count=len(seeds)))
+        name = f"{record.name} {number} rerun seed {index}"
+        score = measure(replace(trial_training, name=name, tags=tags), monitor)
         if score is None:
             return None
         scores.append(score)

@@ -3,8 +3,7 @@ up early, a pure function of a trial's reports and earlier trials'.
 """
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from optuna.pruners import WilcoxonPruner
@@ -63,7 +62,7 @@ class ConfirmSchedule:
         sweep: SweepFile,
         candidates: Mapping[Candidate, Mapping[str, Any]],
         *,
-        retried: Collection[int] = (),
+        retried: Collection[int],
     ) -> None:
         self._distributions = distributions(sweep.search)
         self._candidates, self._retried = candidates, retried
@@ -106,7 +105,9 @@ def should_prune(
     """
     if number == 0:
         return False  # what everything is compared with
-    return _RULES[sweep.pruner.kind](sweep, trials, number, params, reports)
+    if sweep.pruner.kind == "wilcoxon":
+        return _wilcoxon(sweep, trials, number, params, reports)
+    return sweep.pruner.kind == "halving" and _halving(sweep, trials, number, reports)
 
 
 def rungs(sweep: SweepFile, steps: int) -> list[int]:
@@ -132,12 +133,6 @@ def steps_allowed(sweep: SweepFile, trials: Sequence[FrozenTrial], number: int) 
     return min(values) * (1.0 + sweep.pruner.margin) if values else None
 
 
-def _never(
-    _sweep: SweepFile, _trials: Sequence[FrozenTrial], _number: int, _params: Params, _own: Reports
-) -> bool:
-    return False
-
-
 def _wilcoxon(
     sweep: SweepFile, trials: Sequence[FrozenTrial], number: int, params: Params, own: Reports
 ) -> bool:
@@ -157,9 +152,7 @@ def _wilcoxon(
         return pruner.prune(study, study.get_trials()[-1])
 
 
-def _halving(
-    sweep: SweepFile, trials: Sequence[FrozenTrial], number: int, _params: Params, own: Reports
-) -> bool:
+def _halving(sweep: SweepFile, trials: Sequence[FrozenTrial], number: int, own: Reports) -> bool:
     """Whether it is not among the best 1/reduction of the trials that got as far."""
     rung = max(own)
     known = trials[: visible(sweep, number)]
@@ -168,8 +161,3 @@ def _halving(
         return False
     go_on = (len(others) + 1) // sweep.pruner.reduction
     return sum(other > own[rung] for other in others) >= go_on
-
-
-_RULES: Mapping[str, Callable[[SweepFile, Sequence[FrozenTrial], int, Params, Reports], bool]] = (
-    MappingProxyType({"none": _never, "race": _never, "wilcoxon": _wilcoxon, "halving": _halving})
-)

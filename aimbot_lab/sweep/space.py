@@ -10,9 +10,8 @@ and goes on after a crash without the sampler's state.
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from types import MappingProxyType
 from typing import Any
 
 import optuna
@@ -196,34 +195,23 @@ def _at(data: Any, key: str) -> Any:
     return data
 
 
-def _tpe(seed: int, startup: int) -> BaseSampler:
-    return TPESampler(seed=seed, n_startup_trials=startup)
-
-
-def _random(seed: int, _startup: int) -> BaseSampler:
-    return RandomSampler(seed=seed)
-
-
-def _gp(seed: int, startup: int) -> BaseSampler:
-    return GPSampler(seed=seed, n_startup_trials=startup, deterministic_objective=False)
-
-
-SAMPLERS: Mapping[str, Callable[[int, int], BaseSampler]] = MappingProxyType(
-    {"tpe": _tpe, "random": _random, "gp": _gp}
-)
-
-
 def suggest(sweep: SweepFile, trials: Sequence[FrozenTrial]) -> dict[str, Any]:
     """The values of trial number `len(trials)`, from all `trials` before it in their order.
 
     Those it may learn from must have ended (see `visible`).
     """
     number = len(trials)
-    sampler = SAMPLERS[sweep.sampler](
-        derive_seed(sweep.seed, "suggestion", number), sweep.startup_trials
-    )
-    study = view(sweep, trials, number, sampler=sampler)
+    study = view(sweep, trials, number, sampler=_sampler(sweep, number))
     return study.ask(distributions(sweep.search)).params
+
+
+def _sampler(sweep: SweepFile, number: int) -> BaseSampler:
+    seed, startup = derive_seed(sweep.seed, "suggestion", number), sweep.startup_trials
+    if sweep.sampler == "random":
+        return RandomSampler(seed=seed)
+    if sweep.sampler == "gp":
+        return GPSampler(seed=seed, n_startup_trials=startup, deterministic_objective=False)
+    return TPESampler(seed=seed, n_startup_trials=startup)
 
 
 def visible(sweep: SweepFile, number: int) -> int:

@@ -181,9 +181,10 @@ def open_storage(address: StorageAddress) -> Storage:
     Any number of processes may come first at the same time.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    waits = {"timeout": BUSY_SECONDS} if address.file else {"connect_timeout": CONNECT_SECONDS}
     try:
         with _creation_lock(address):
-            return Storage(address, _rdb(address))
+            return Storage(address, RDBStorage(address.url, engine_kwargs={"connect_args": waits}))
     except (*STORAGE_ERRORS, RuntimeError) as error:  # RuntimeError: made by another Optuna
         raise StoreError(f"storage {address.shown}: {_reason(error)}") from error
 
@@ -208,11 +209,6 @@ def damage_reported() -> Iterator[None]:
             f"the sweep's records are damaged ({reason(error)}): restore its storage, or begin "
             "another sweep with --name"
         ) from error
-
-
-def _rdb(address: StorageAddress) -> RDBStorage:
-    arguments = {"timeout": BUSY_SECONDS} if address.file else {"connect_timeout": CONNECT_SECONDS}
-    return RDBStorage(address.url, engine_kwargs={"connect_args": arguments})
 
 
 @contextmanager

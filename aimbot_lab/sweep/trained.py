@@ -60,7 +60,9 @@ def score_by_episodes(trial_training: TrialTraining, monitor: TrainingMonitor) -
         value=sum(map(worth, cells)) / len(cells),
         episodes=sum(cell.episodes for cell in cells),
         wins=None if by_return else sum(cell.wins for cell in cells),
-        cells={_name(cell): worth(cell) for cell in cells},
+        cells={
+            cell_name(cell.target, cell.difficulty).replace(" ", "/"): worth(cell) for cell in cells
+        },
     )
 
 
@@ -177,7 +179,3 @@ def _played(trial_training: TrialTraining, training: Training) -> list[CellScore
     as_trained = SAMPLED if agent.samples else LIKELIEST
     way = player_at(agent, as_trained)
     return [score_cell(played) for played in play_task(lesson, way, on_cell=lambda _cell: None)]
-
-
-def _name(cell: CellScore) -> str:
-    return cell_name(cell.target, cell.difficulty).replace(" ", "/")

@@ -14,7 +14,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.schedules import rungs, should_prune, steps_allowed
 from aimbot_lab.sweep.settings import Choices, Dimension, SweepFile
 from aimbot_lab.sweep.space import Params
-from aimbot_lab.sweep.storage import STORAGE_ERRORS
+from aimbot_lab.sweep.storage import RENEWALS, STORAGE_ERRORS
 from aimbot_lab.sweep.trial_queue import REASON, SCORE, Claim, TrialQueue
 from aimbot_lab.sweep.trial_runs import (
     Stage,
@@ -31,7 +31,6 @@ BEST_RATE = 0.95  # the win rate at the optimum
 STEEPNESS = 8.0  # how fast it falls off
 
 MEAN = "mean_so_far"  # attribute of a trial that was given up, where it is known
-RENEWALS = 4  # in the time of a lease
 
 
 def planted(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:

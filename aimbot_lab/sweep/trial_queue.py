@@ -1,7 +1,7 @@
 """The trials of a study: taken by one worker at a time, ended once, picked up after a death."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -87,34 +87,20 @@ class TrialQueue:
 
     def note(self, claim: Claim, key: str, value: Any) -> bool:
         """Keep `value` with the trial; whether the claim still held."""
-        with self._storage.alone(self.study.study_name):
-            held = self._held(claim) is not None
-            if held:
-                self._storage.optuna.set_trial_user_attr(claim.trial_id, key, value)
-            return held
+        return self._change(claim, self._storage.optuna.set_trial_user_attr, key, value)
 
     def report(self, claim: Claim, step: int, value: float) -> bool:
         """Keep an intermediate value; whether the claim still held."""
-        with self._storage.alone(self.study.study_name):
-            held = self._held(claim) is not None
-            if held:
-                self._storage.optuna.set_trial_intermediate_value(claim.trial_id, step, value)
-            return held
+        return self._change(claim, self._storage.optuna.set_trial_intermediate_value, step, value)
 
     def finish(self, claim: Claim, state: TrialState, value: float | None = None) -> bool:
         """End the trial, once; whether the claim still held."""
-        with self._storage.alone(self.study.study_name):
-            held = self._held(claim) is not None
-            if held:
-                values = None if value is None else [value]
-                self._storage.optuna.set_trial_state_values(claim.trial_id, state, values)
-            return held
+        values = None if value is None else [value]
+        return self._change(claim, self._storage.optuna.set_trial_state_values, state, values)
 
     def give_back(self, claim: Claim) -> None:
         """Leave the trial, with what was kept of it, to the worker that takes it next."""
-        with self._storage.alone(self.study.study_name):
-            if self._held(claim) is not None:
-                self._free(claim.trial_id)
+        self._change(claim, self._free)
 
     def reap(self) -> list[int]:
         """The numbers of trials whose workers are dead; they now wait for another."""
@@ -129,6 +115,14 @@ class TrialQueue:
                     self._count_death(trial)
                     self._free(trial._trial_id)
             return [trial.number for trial in dead]
+
+    def _change(self, claim: Claim, change: Callable[..., object], *given: Any) -> bool:
+        """Do `change` to the trial with what is `given`, if the claim holds; whether it does."""
+        with self._storage.alone(self.study.study_name):
+            held = self._held(claim) is not None
+            if held:
+                change(claim.trial_id, *given)
+            return held
 
     def _is_free(self, trial: FrozenTrial, now: float) -> bool:
         if trial.state == TrialState.WAITING:
