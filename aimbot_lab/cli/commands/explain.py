@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +15,6 @@ from aimbot_lab.foundation.shown_text import (
     shown_rate,
     terminal_lines,
 )
-from aimbot_lab.tracking.data_folder import locate_data_folder
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import Check
@@ -33,16 +31,10 @@ HEAD = ("episodes", "step", "evidence", "needed", "")
     "--all", "every", is_flag=True, help="Show every check, not only the informative ones."
 )
 @options.trust
-@options.data_dir
-@options.tracking_uri
+@options.place
 @options.as_json
 def explain(
-    run: str,
-    threshold: float | None,
-    every: bool,
-    data_dir: Path | None,
-    tracking_uri: str | None,
-    as_json: bool,
+    run: str, threshold: float | None, every: bool, place: options.StorePlace, as_json: bool
 ) -> None:
     """Explain why each lesson of RUN (its id, or the beginning of it) ended or did not.
 
@@ -59,8 +51,9 @@ def explain(
 
     if threshold is not None and not math.isfinite(threshold):
         raise click.BadParameter("must be a number", param_hint="--threshold")
-    folder = locate_data_folder(data_dir)
-    explanation = explain_run(run, folder, tracking_uri=tracking_uri, threshold=threshold)
+    explanation = explain_run(
+        run, place.folder, tracking_uri=place.tracking_uri, threshold=threshold
+    )
     if as_json:
         print_json(_document(explanation, every=every))
     else:

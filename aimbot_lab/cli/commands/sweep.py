@@ -1,10 +1,10 @@
 """`aimbot-lab sweep`: look for the values that win most."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,7 +18,7 @@ from aimbot_lab.cluster.connection import connected
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
-from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
+from aimbot_lab.tracking.data_folder import locate_data_folder
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.coordinator import StartWorkers, SweepResult
@@ -27,12 +27,29 @@ if TYPE_CHECKING:
     from aimbot_lab.sweep.storage import StorageAddress
 
 FAILED, STOPPED = 1, 130
+Result = TypeVar("Result")
 storage = click.option(
     "--storage",
     metavar="ADDRESS",
     help="Where to keep the trials: postgresql://USER@HOST/DATABASE for several machines, or "
     "sqlite:///FILE. [default: a file in the data folder]",
 )
+
+
+def of_record(command: Callable[..., Result]) -> Callable[..., Result]:
+    """`command` for a sweep that has begun, which it is given as `record`; nothing is created."""
+
+    @click.argument("sweep", shell_complete=complete_files("sweep"))
+    @storage
+    @options.data_dir
+    @wraps(command)
+    def found(sweep: str, storage: str | None, data_dir: Path | None, **others: Any) -> Result:
+        from aimbot_lab.sweep.record import find_record
+
+        folder = locate_data_folder(data_dir)
+        return command(find_record(folder, sweep, storage), **others)
+
+    return found
 
 
 class SweepGroup(click.Group):
@@ -92,16 +109,14 @@ def sweep() -> None:
 )
 @options.tags
 @storage
-@options.data_dir
-@options.tracking_uri
+@options.place
 @options.as_json
 def start(
     sweep: str,
     resume: bool,
     tags: tuple[str, ...],
     storage: str | None,
-    data_dir: Path | None,
-    tracking_uri: str | None,
+    place: options.StorePlace,
     as_json: bool,
     **given: Any,
 ) -> int:
@@ -124,33 +139,34 @@ def start(
     on = given.pop("on")
     values = {key: value for key, value in given.items() if value is not None}
     own_tags = options.parsed_tags(tags)
-    loaded, folder, address = checked(sweep, values, where=(storage, data_dir, tracking_uri))
+    loaded, address = checked(sweep, values, storage=storage, place=place)
     workers = loaded.config.workers
     with placed(on, address, workers) as start_workers:
         record = begun(loaded, address, values.get("trials"), resume=resume, tags=own_tags)
         with sweep_view(record.name) as view, stop_on_signals(view.notice) as stop:
-            store = tracking_uri or loaded.config.tracking.uri  # which the record has no login of
-            request = SweepRequest(record, folder, workers, store, start_workers)
+            store = (
+                place.tracking_uri or loaded.config.tracking.uri
+            )  # which the record has no login of
+            request = SweepRequest(record, place.folder, workers, store, start_workers)
             result = run_sweep(request, view, should_stop=stop)
     return _shown(result, as_json=as_json)
 
 
 def checked(
-    sweep: str, values: dict[str, Any], *, where: tuple[str | None, Path | None, str | None]
-) -> "tuple[LoadedSweep, DataFolder, StorageAddress]":
-    """The sweep, its data folder and its storage, once all are found to be usable."""
+    sweep: str, values: dict[str, Any], *, storage: str | None, place: options.StorePlace
+) -> "tuple[LoadedSweep, StorageAddress]":
+    """The sweep and its storage, once all are found to be usable."""
     from aimbot_lab.sweep.document import load_sweep
     from aimbot_lab.sweep.storage import check_storage, choose_storage
     from aimbot_lab.tracking.journal_tracker import check_destination, check_server
 
-    storage, data_dir, tracking_uri = where
     loaded = load_sweep(sweep, values, may_run=always)
-    folder = locate_data_folder(data_dir)
+    folder, tracking_uri = place.folder, place.tracking_uri
     check_destination(folder, loaded.config.tracking, tracking_uri=tracking_uri)
     address = choose_storage(folder, loaded.config.name, storage)
     check_storage(address)
     check_server(folder, loaded.config.tracking, tracking_uri=tracking_uri)
-    return loaded, folder, address
+    return loaded, address
 
 
 @contextmanager
@@ -222,11 +238,9 @@ def _shown(result: "SweepResult", *, as_json: bool) -> int:
 
 
 @sweep.command(short_help="Show the progress of a sweep.")
-@click.argument("sweep", shell_complete=complete_files("sweep"))
-@storage
-@options.data_dir
+@of_record
 @options.as_json
-def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
+def status(record: "SweepRecord", as_json: bool) -> None:
     """Show the progress of SWEEP: how many trials have ended, failed or still run, and the best.
 
     Trials of dead workers are released, so that `--resume` picks them up.
@@ -237,7 +251,6 @@ def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool
     """
     from aimbot_lab.sweep.report import report
 
-    record, _folder = _recorded(sweep, storage, data_dir)
     for number in record.reap():
         click.echo(f"trial {number} was left by a dead worker; --resume picks it up", err=True)
     found = report(record)
@@ -259,11 +272,9 @@ def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool
 
 
 @sweep.command("report", short_help="Show all trials and the confirmation.")
-@click.argument("sweep", shell_complete=complete_files("sweep"))
-@storage
-@options.data_dir
+@of_record
 @options.as_json
-def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
+def show(record: "SweepRecord", as_json: bool) -> None:
     """Show every trial of SWEEP, and the best trials' values on new seeds.
 
     \b
@@ -272,7 +283,6 @@ def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) 
     """
     from aimbot_lab.sweep.report import report
 
-    record, _folder = _recorded(sweep, storage, data_dir)
     found = report(record)
     if as_json:
         print_json(found.as_json())
@@ -281,11 +291,9 @@ def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) 
 
 
 @sweep.command(short_help="Estimate what a confirmation can detect.")
-@click.argument("sweep", shell_complete=complete_files("sweep"))
-@storage
-@options.data_dir
+@of_record
 @options.as_json
-def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
+def power(record: "SweepRecord", as_json: bool) -> None:
     """Estimate how often the confirmation of SWEEP detects differences of several sizes.
 
     Simulates artificial differences, added to the steps that the curriculum's own values took on
@@ -297,7 +305,6 @@ def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool)
     """
     from aimbot_lab.sweep.report import power
 
-    record, _folder = _recorded(sweep, storage, data_dir)
     found = power(record)
     if as_json:
         print_json({"schema": 1, "sweep": record.name, "power": [*found.items()]})
@@ -310,16 +317,10 @@ def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool)
 @click.argument("sweep", shell_complete=complete_files("sweep"))
 @click.argument("trial", type=int)
 @storage
-@options.data_dir
-@options.tracking_uri
+@options.place
 @options.as_json
 def run_again(
-    sweep: str,
-    trial: int,
-    storage: str | None,
-    data_dir: Path | None,
-    tracking_uri: str | None,
-    as_json: bool,
+    sweep: str, trial: int, storage: str | None, place: options.StorePlace, as_json: bool
 ) -> int:
     """Train and score TRIAL of SWEEP again, and compare.
 
@@ -329,14 +330,15 @@ def run_again(
     Example:
       aimbot-lab sweep rerun rewards 7
     """
+    from aimbot_lab.sweep.record import find_record
     from aimbot_lab.sweep.rerun import rerun
 
-    record, folder = _recorded(sweep, storage, data_dir)
+    record = find_record(place.folder, sweep, storage)
     view = ShareView(f"trial {trial}")
     if record.other_code is not None:
         view.notice(record.other_code)
     with stop_on_signals(view.notice) as stop:
-        at: dict[str, Any] = {"data_folder": folder, "tracking_uri": tracking_uri}
+        at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
         done = rerun(record, trial, **at, on_share=view.share, should_stop=stop)
     if done is None:
         click.echo("stopped", err=True)
@@ -348,13 +350,3 @@ def run_again(
         verdict = "the same to the last bit" if done.is_same else "NOT the same"
         click.echo(f"trial {trial}: {done.before!r} before, {done.now!r} now: {verdict}")
     return 0 if done.is_same else 1
-
-
-def _recorded(
-    sweep: str, storage: str | None, data_dir: Path | None
-) -> "tuple[SweepRecord, DataFolder]":
-    """A sweep that has begun, and its data folder; nothing is created."""
-    from aimbot_lab.sweep.record import find_record
-
-    folder = locate_data_folder(data_dir)
-    return find_record(folder, sweep, storage), folder
