@@ -17,8 +17,9 @@ from aimbot_lab.replay.episode import (
     replay_text,
 )
 from aimbot_lab.replay.film import FrameStyle, frames
+from aimbot_lab.worlds.duel.draw import AGENT_COLOURS
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.film import COLOURS, DRAWN, PAPER, cast_walls, seen_picture
+from aimbot_lab.worlds.duel.film import DRAWN, PAPER, cast_walls, seen_picture
 from aimbot_lab.worlds.duel.opposed import OpposedWorld
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.duel.spec import seat_names, verdict
@@ -123,7 +124,7 @@ def test_the_away_rows_of_mirrored_matches_are_not_kept_twice() -> None:
 
 
 SMALL = FrameStyle(size=120)
-BLUE, RED = COLOURS
+BLUE, RED = AGENT_COLOURS
 BOTH = ("one", "two")
 
 

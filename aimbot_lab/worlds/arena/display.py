@@ -32,10 +32,10 @@ from aimbot_lab.foundation.display import (
 from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.world import Float32Array, Scenario, StepBuffers, WorldSpec
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.state import AT, BLOCK_SIZE, TARGETS, ArenaState
+from aimbot_lab.worlds.arena.core.state import AT, BLOCK_SIZE, ArenaState
 from aimbot_lab.worlds.arena.scenes.placing import RowRecord
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.spec import FIRED, HIT
+from aimbot_lab.worlds.arena.spec import FIRED, HIT, NAMES, clock
 
 if TYPE_CHECKING:
     from aimbot_lab.worlds.arena.arena import Arena
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 DIGITS = 6  # of metres and radians that a page is sent
 RAY_DIGITS = 4
 ATTACK_COLUMN = 2  # of an action
-NAMES = {code: name for name, code in TARGETS.items()}
 
 
 def row_view(
@@ -52,24 +51,25 @@ def row_view(
     """What stands in `row` and what its `rays` meet; with `record` every block that stands."""
     numbers = state.parameters[row]
     (x, z), (base_x, base_z, diameter) = state.position[row].tolist(), state.fire_base[row].tolist()
+    _, left = clock(state, row)
     return SceneView(
-        size=float(numbers[core.AT.floor_size]),
+        size=float(numbers[AT.floor_size]),
         x=_short(x),
         z=_short(z),
         yaw=_short(float(state.yaw[row])),
-        radius=float(numbers[core.AT.agent_radius]),
-        view_angle=float(numbers[core.AT.rays_view_angle]),
+        radius=float(numbers[AT.agent_radius]),
+        view_angle=float(numbers[AT.rays_view_angle]),
         ready=bool(state.gun_ticks[row] <= 0),
         boxes=tuple(map(_box, state.obstacles[row, : int(state.obstacle_count[row])].tolist())),
         plots=_plots(state, row, record),
         circle=(_short(base_x), _short(base_z), diameter / 2) if diameter else None,
         bodies=_bodies(state, row),
         rays=_rays(state, row, rays),
-        ray_range=float(numbers[core.AT.rays_range]),
+        ray_range=float(numbers[AT.rays_range]),
         heights=(core.EYE_HEIGHT, core.WALL_HEIGHT, core.BODY_HEIGHT),
         target=_target(state, row),
         goal=goal(state, row),
-        seconds_left=_seconds_left(state, row),
+        seconds_left=None if state.target[row] == core.TARGET.stay else round(left, 2),
     )
 
 
@@ -100,7 +100,7 @@ def _plots(
 
 
 def _bodies(state: ArenaState, row: int) -> tuple[Body, ...]:
-    radius = float(state.parameters[row, core.AT.enemy_radius])
+    radius = float(state.parameters[row, AT.enemy_radius])
     free = state.target[row] == core.TARGET.free
     return tuple(
         Body(
@@ -115,7 +115,7 @@ def _bodies(state: ArenaState, row: int) -> tuple[Body, ...]:
 
 
 def _rays(state: ArenaState, row: int, rays: int) -> tuple[tuple[float, float, int], ...]:
-    reach = float(state.parameters[row, core.AT.rays_range])
+    reach = float(state.parameters[row, AT.rays_range])
     met = np.minimum(state.ray_distance[row, :rays].astype(np.float64), reach)
     found = []
     for ray in range(rays):
@@ -131,19 +131,30 @@ def _target(state: ArenaState, row: int) -> str:
     return f"{name}, difficulty {level}" if level else name
 
 
-def _seconds_left(state: ArenaState, row: int) -> float | None:
-    numbers = state.parameters[row]
-    if state.target[row] == core.TARGET.stay:
-        return None
-    period = numbers[core.AT.decision_period] * numbers[core.AT.fixed_timestep]
-    return round(max(float(numbers[core.AT.time_limit] - state.decisions[row] * period), 0.0), 2)
-
-
 MOUSE = 3  # column of an action
 BACK = 2  # and left: index of a branch whose 1 is ahead or right
 
 
-class ArenaScenes(WorldScenes):
+def arrow_keys(action: Float32Array | None) -> ArrowKeys:
+    """Which way the agent walks by `action` [4]."""
+    ahead, side = (0, 0) if action is None else (int(action[0]), int(action[1]))
+    return ArrowKeys(up=ahead == 1, down=ahead == BACK, left=side == BACK, right=side == 1)
+
+
+class WalkerScenes(WorldScenes):
+    """How a person moves an agent that walks, turns and shoots."""
+
+    def mouse(self, settings: Any) -> Mouse:
+        """The mouse turns the agent."""
+        return Mouse(MOUSE, settings.mouse_limit, settings.mouse_factor)
+
+    def action(self, *, right: int, ahead: int, attack: bool, mouse: float) -> Float32Array:
+        """Vertical, horizontal, attack, mouse."""
+        vertical, horizontal = (BACK if way < 0 else way for way in (ahead, right))
+        return np.array([vertical, horizontal, attack, mouse], np.float32)
+
+
+class ArenaScenes(WalkerScenes):
     """Rows of the arena; nothing heavy is loaded before one is looked at."""
 
     resting = Scenario({"stay": 1.0})
@@ -164,7 +175,6 @@ class ArenaScenes(WorldScenes):
         action: Float32Array | None = None,
     ) -> SceneView:
         """`row` now, or as its last episode ended."""
-
         last = world.ended_state if ended else None
         state = world.state if last is None else last
         record = world.records.get(row)
@@ -178,18 +188,8 @@ class ArenaScenes(WorldScenes):
 
     def replayed(self, settings: ArenaSettings, state: Any) -> SceneView:
         """The row that a renderer is given; its hit enemy, as it was before the shot."""
-
         row, hit = state
         return replace(row_view(row, 0, rays=settings.rays.count), hit=hit)
-
-    def mouse(self, settings: ArenaSettings) -> Mouse:
-        """The mouse turns the agent."""
-        return Mouse(MOUSE, settings.mouse_limit, settings.mouse_factor)
-
-    def action(self, *, right: int, ahead: int, attack: bool, mouse: float) -> Float32Array:
-        """Vertical, horizontal, attack, mouse."""
-        vertical, horizontal = (BACK if way < 0 else way for way in (ahead, right))
-        return np.array([vertical, horizontal, attack, mouse], np.float32)
 
 
 MOVES = ("", "forward", "back")
@@ -252,12 +252,10 @@ class ArenaReplayRow:
 
 
 def _scene(state: ArenaState, events: Mapping[str, int], *, hit: int) -> Scene:
-    numbers = state.parameters[0]
-    period = numbers[core.AT.decision_period] * numbers[core.AT.fixed_timestep]
     return Scene(
         terms=state.terms[0, : len(core.REWARD_TERMS)].copy(),
-        seconds=float(state.decisions[0] * period),
-        time_limit=float(numbers[core.AT.time_limit]),
+        seconds=clock(state)[0],
+        time_limit=float(state.parameters[0, AT.time_limit]),
         state=(state, hit),
         goal=goal(state),
         events=events,
@@ -317,11 +315,10 @@ class ArenaReplays(WorldReplays):
     ) -> Sequence[Control]:
         """The keys, the mouse and the gun."""
         del spec
-        up, side = (0, 0) if action is None else (int(action[0]), int(action[1]))
         mouse = 0.0 if action is None else float(action[3])
         limit = float(scene.state[0].parameters[0, AT.mouse_limit])
         return (
-            ArrowKeys(up=up == 1, down=up == 2, left=side == 2, right=side == 1),
+            arrow_keys(action),
             Gauge("turns", mouse / limit),
             Indicator("shoots", bool(scene.events[FIRED])),
         )

@@ -13,7 +13,7 @@ from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import TARGETS, ArenaState, Floats
 from aimbot_lab.worlds.arena.presets import RADIUS, Preset
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.spec import FIRED
+from aimbot_lab.worlds.arena.spec import FIRED, NAMES, clock
 from aimbot_lab.worlds.canvas import Canvas, Colour, Opaque
 
 OUTER_WALL = 1.5  # m of wall that is shown around the floor
@@ -28,7 +28,6 @@ ENEMY_RAY: Colour = (208, 36, 48, 170)
 TRAIL: Colour = (24, 104, 214, 120)
 SHOT: Opaque = (255, 120, 0)
 CAPTION: Colour = (255, 255, 255)
-TARGET_NAMES = {code: name for name, code in TARGETS.items()}
 
 
 def draw_row(
@@ -152,13 +151,10 @@ def _draw_agent(canvas: Canvas, state: ArenaState, row: int) -> None:
 def _captions(state: ArenaState, row: int) -> tuple[str, str]:
     """Target with its difficulty, and the time left."""
     target, difficulty = int(state.target[row]), int(state.difficulty[row])
-    what = TARGET_NAMES[target] + (f", difficulty {difficulty}" if difficulty else "")
+    what = NAMES[target] + (f", difficulty {difficulty}" if difficulty else "")
     if target == core.TARGET.stay:
         return what, ""
-    numbers = state.parameters[row]
-    period = numbers[core.AT.decision_period] * numbers[core.AT.fixed_timestep]
-    left = max(numbers[core.AT.time_limit] - state.decisions[row] * period, 0.0)
-    return what, f"{left:.1f} s"
+    return what, f"{clock(state, row)[1]:.1f} s"
 
 
 COLOURS = (

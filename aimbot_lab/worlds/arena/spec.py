@@ -35,6 +35,7 @@ from aimbot_lab.worlds.parameters import (
 DIFFICULTIES = {
     name: core.DIFFICULTY_COUNT if code in core.OF_BLOCKS else 0 for name, code in TARGETS.items()
 }
+NAMES = {code: name for name, code in TARGETS.items()}
 DECLARED = ("time_limit", "floor_size", "rays.range")  # they bound the observation
 GAPS = ("block_gap_to_walls", "block_gap_to_agent", "agent_radius")  # they narrow the floor
 
@@ -217,6 +218,14 @@ def unit_columns(
     """[slots, features] of the columns PREFIX_SLOT_FEATURE of an observation."""
     named = [[f"{prefix}_{slot}_{name}" for name in features] for slot in range(slots)]
     return np.array([[index[name] for name in row] for row in named], np.int64)
+
+
+def clock(state: core.ArenaState, row: int = 0) -> tuple[float, float]:
+    """Seconds of the episode of `row` so far, and those that are left of it."""
+    numbers = state.parameters[row]
+    period = numbers[core.AT.decision_period] * numbers[core.AT.fixed_timestep]
+    passed = float(state.decisions[row] * period)
+    return passed, max(float(numbers[core.AT.time_limit]) - passed, 0.0)
 
 
 FIRED, HIT = "shots", "hits"  # events of a recorded episode

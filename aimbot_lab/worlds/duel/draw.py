@@ -14,21 +14,19 @@ from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.core import state as arena_core
 from aimbot_lab.worlds.arena.core.state import Floats
 from aimbot_lab.worlds.arena.display import row_view
+from aimbot_lab.worlds.arena.draw import CAPTION, GROWN, GUN_LENGTH, OUTER_WALL, SHOT
+from aimbot_lab.worlds.arena.spec import clock
 from aimbot_lab.worlds.canvas import Canvas, Colour, Opaque
 from aimbot_lab.worlds.duel.core.state import HEALTH, HIT, KINDS, NO_SHOT, TARGET, DuelState
 from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Hall
 from aimbot_lab.worlds.duel.settings import DuelSettings
-from aimbot_lab.worlds.duel.spec import goal
+from aimbot_lab.worlds.duel.spec import SEATS, goal
 
-OUTER_WALL = 1.5  # m of wall that is shown around the floor
-GUN_LENGTH, GUN_WIDTH = 1.0, 2.0  # m and pixels
+GUN_WIDTH = 2.0  # pixels
 HIT_MARK = 0.9  # m, radius of the ring about who is hit
-CAPTION: Colour = (255, 255, 255)
-SHOT: Opaque = (255, 120, 0)
 AGENT_COLOURS: tuple[Opaque, Opaque] = (paint.AGENT, paint.ENEMY)  # home and away
 VIEWS: tuple[Colour, Colour] = ((24, 104, 214, 34), (208, 36, 48, 34))
 WAYS: tuple[Colour, Colour] = ((24, 104, 214, 120), (208, 36, 48, 120))
-NAMES = ("home", "away")
 COLOURS = (
     *(paint.FLOOR, paint.WALL, paint.OBSTACLE, paint.AGENT, paint.ENEMY, paint.DARK, SHOT),
     *(paint.blended(paint.FLOOR, view) for view in (*VIEWS, *WAYS)),
@@ -115,16 +113,11 @@ def _write(write: ImageDraw.ImageDraw, state: DuelState, row: int, *, size: int)
     font = ImageFont.load_default(max(wall * 0.8, 8.0))
     for agent, (x, y) in enumerate(((wall, size - wall / 2), (wall, wall / 2))):
         seat = seat_of(state, row, agent)
-        health = f"{NAMES[agent]} {state.health[seat]}/{state.traits[seat, HEALTH]:g}"
+        health = f"{SEATS[agent]} {state.health[seat]}/{state.traits[seat, HEALTH]:g}"
         write.text((x, y), health, fill=CAPTION, font=font, anchor="lm")
-    numbers = state.seats.parameters[row]
-    period = numbers[arena_core.AT.decision_period] * numbers[arena_core.AT.fixed_timestep]
-    left = max(numbers[arena_core.AT.time_limit] - state.seats.decisions[row] * period, 0.0)
+    _, left = clock(state.seats, row)
     when = f"difficulty {int(state.difficulty[row])}   {left:.1f} s left"
     write.text((size - wall, wall / 2), when, fill=CAPTION, font=font, anchor="rm")
-
-
-GROWN = 1.8  # how much larger agents are drawn where pixels are few
 
 
 class MatchRenderer:

@@ -70,7 +70,7 @@ from aimbot_lab.worlds.duel.core.step import (
 )
 from aimbot_lab.worlds.duel.layouts import FLOOR_SIZE, Hall, chosen_layouts
 from aimbot_lab.worlds.duel.settings import DuelSettings, parameter_values, scenario_tables
-from aimbot_lab.worlds.duel.spec import OWN_COLUMNS, duel_spec
+from aimbot_lab.worlds.duel.spec import OWN_COLUMNS, SEATS, duel_spec
 from aimbot_lab.worlds.kernel_world import (
     LARGEST,
     OF_SCENARIO,
@@ -211,9 +211,6 @@ class Duel(KernelWorld):
         }
 
 
-AGENT_NAMES = ("home", "away")
-
-
 def checked_actions(actions: Any, matches: int, *, seats: int | None = None) -> Float32Array:
     """`actions` [seats, 4] as kernels read them; all seats of the matches, or the first `seats`.
 
@@ -223,7 +220,7 @@ def checked_actions(actions: Any, matches: int, *, seats: int | None = None) -> 
     found = in_single_precision(actions, shape)
     bad = first_bad_action(found)
     if bad >= 0:
-        match, agent = bad % matches, AGENT_NAMES[bad // matches]
+        match, agent = bad % matches, SEATS[bad // matches]
         fault = action_fault(found[bad], match, names=ACTION_NAMES, branches=BRANCHES)
         raise ActionError(f"{fault} (agent {agent})")
     return found

@@ -12,19 +12,18 @@ from aimbot_lab.foundation.episodes import DRAW
 from aimbot_lab.foundation.world import Float32Array, Picture
 from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.core.state import BODY_HEIGHT, CHOICE_WORDS, EYE_HEIGHT, WALL_HEIGHT
+from aimbot_lab.worlds.arena.draw import SHOT
 from aimbot_lab.worlds.canvas import Opaque, blended, fitted
 from aimbot_lab.worlds.duel.core.state import AGENTS, HORIZONTAL, KINDS, VERTICAL, DuelState
-from aimbot_lab.worlds.duel.draw import MatchRenderer, match_view
+from aimbot_lab.worlds.duel.draw import AGENT_COLOURS, MatchRenderer, match_view
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.duel.spec import SEATS, seat_names, verdict
 
-COLOURS: tuple[Opaque, Opaque] = (paint.AGENT, paint.ENEMY)  # home is blue, away red
 PAPER: Opaque = (252, 252, 250)
 INK: Opaque = paint.DARK
 QUIET: Opaque = (92, 98, 110)
 RULE: Opaque = (222, 222, 216)
 WHITE: Opaque = (255, 255, 255)
-SHOT: Opaque = (255, 120, 0)
 READY: Opaque = (34, 139, 84)
 HURT: Opaque = (255, 40, 40)
 DRAWN: Opaque = (92, 98, 110)
@@ -36,7 +35,7 @@ GROUND: tuple[Opaque, Opaque] = ((58, 55, 50), (111, 104, 91))  # horizon and fe
 FLASH: Opaque = (255, 210, 94)
 FILM_COLOURS = (
     *(PAPER, INK, QUIET, RULE, WHITE, SHOT, READY, HURT, NIGHT, OUTER, INNER, FLASH),
-    *(*COLOURS, *SKY, *GROUND),
+    *(*AGENT_COLOURS, *SKY, *GROUND),
 )
 
 
@@ -424,7 +423,7 @@ class MatchFrames:
             panel = panel_picture(
                 view.fighters[agent],
                 self._doings(state, view, agent),
-                colour=COLOURS[agent],
+                colour=AGENT_COLOURS[agent],
                 shape=(size, size // 2),
             )
             left = agent * (width - size // 2)
@@ -462,7 +461,7 @@ class MatchFrames:
     def _bar(self, fighter: Fighter, agent: int, shape: tuple[int, int]) -> Image.Image:
         """Who plays here, on its colour."""
         height, width = shape
-        bar = Image.new("RGB", (width, height), COLOURS[agent])
+        bar = Image.new("RGB", (width, height), AGENT_COLOURS[agent])
         ink = ImageDraw.Draw(bar)
         health = f"{fighter.health} of {fighter.max_health}"
         words = self._names[agent]
@@ -483,7 +482,7 @@ class MatchFrames:
             me,
             other,
             np.array(view.boxes).reshape(-1, 4),
-            colour=COLOURS[1 - agent],
+            colour=AGENT_COLOURS[1 - agent],
             size=view.size,
             shape=shape,
         )
@@ -506,7 +505,7 @@ class MatchFrames:
             return _lines(shape, first, LEGEND, ground=PAPER, ink=(INK, QUIET))
         decides = self._settings.on_timeout == "health"
         outcome, who, why = verdict(state, names=names, decides=decides)
-        ground = DRAWN if outcome == DRAW else COLOURS[outcome < DRAW]
+        ground = DRAWN if outcome == DRAW else AGENT_COLOURS[outcome < DRAW]
         first = f"{who} after {scene.seconds:.1f} s"
         return _lines((height, width), first[0].upper() + first[1:], why, ground=ground)
 

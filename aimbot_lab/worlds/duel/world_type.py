@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from aimbot_lab.foundation.display import (
-    ArrowKeys,
     Colour,
     Control,
     FilmPainter,
     Gauge,
     Indicator,
     MakeWorld,
-    Mouse,
     ReplayRow,
     RowArrays,
     Scene,
     SceneRenderer,
     SceneView,
     WorldReplays,
-    WorldScenes,
 )
 from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.settings import ParameterValue
@@ -35,16 +32,14 @@ from aimbot_lab.foundation.world_type import (
     Opponents,
 )
 from aimbot_lab.worlds.arena.core import state as arena_core
-from aimbot_lab.worlds.arena.display import action_words
-from aimbot_lab.worlds.arena.spec import FIRED
+from aimbot_lab.worlds.arena.display import WalkerScenes, action_words, arrow_keys
+from aimbot_lab.worlds.arena.spec import FIRED, clock
 from aimbot_lab.worlds.duel.core.state import (
-    ACTION_COLUMNS,
     AWAY,
     IN_SEATS,
     KINDS,
     LEARNED,
     LEVELS,
-    MOUSE,
     OF_SEATS,
     SCRIPTS,
     SELF,
@@ -140,12 +135,10 @@ class HasDuel(Protocol):
 
 def _scene(state: DuelState) -> Scene:
     seats = state.seats
-    numbers = seats.parameters[0]
-    period = numbers[arena_core.AT.decision_period] * numbers[arena_core.AT.fixed_timestep]
     return Scene(
         terms=state.terms[0].copy(),
-        seconds=float(seats.decisions[0] * period),
-        time_limit=float(numbers[arena_core.AT.time_limit]),
+        seconds=clock(seats)[0],
+        time_limit=float(seats.parameters[0, arena_core.AT.time_limit]),
         state=state,
         goal=goal(state),
         events=events(state),
@@ -178,7 +171,6 @@ class DuelReplays(WorldReplays):
 
         None for the away rows of mirrored matches: the home rows are of the same ones.
         """
-
         from aimbot_lab.worlds.kernel_world import FITS
 
         duel: Duel = world.duel
@@ -230,10 +222,9 @@ class DuelReplays(WorldReplays):
         self, spec: WorldSpec, action: Float32Array | None, scene: Scene
     ) -> Sequence[Control]:
         """The home agent's keys, mouse and gun, and whether it was hit."""
-        up, side = (0, 0) if action is None else (int(action[0]), int(action[1]))
         mouse = 0.0 if action is None else float(action[3])
         return (
-            ArrowKeys(up=up == 1, down=up == 2, left=side == 2, right=side == 1),
+            arrow_keys(action),
             Gauge("turns", max(-1.0, min(mouse / spec.continuous_limit, 1.0))),
             Indicator("shoots", bool(scene.events[FIRED])),
             Indicator("is hit", bool(scene.events[HURT])),
@@ -250,10 +241,7 @@ class DuelReplays(WorldReplays):
         return f"{ENDINGS.get(outcome, 'LOST')} after {seconds:.1f} s"
 
 
-BACK = 2  # and left: index of a branch whose 1 is ahead or right
-
-
-class DuelScenes(WorldScenes):
+class DuelScenes(WalkerScenes):
     """Matches of the duel, which can't be edited; nothing heavy is loaded before one is shown."""
 
     def view(
@@ -266,7 +254,6 @@ class DuelScenes(WorldScenes):
         action: Float32Array | None = None,
     ) -> SceneView:
         """The match of `row` now, or as its last one ended."""
-
         from aimbot_lab.worlds.duel.draw import match_view
 
         del before, action  # the state knows the shots
@@ -283,17 +270,6 @@ class DuelScenes(WorldScenes):
         from aimbot_lab.worlds.duel.draw import match_view
 
         return match_view(state, 0, rays=settings.rays.count)
-
-    def mouse(self, settings: DuelSettings) -> Mouse:
-        """The mouse turns the agent."""
-        return Mouse(MOUSE, settings.mouse_limit, settings.mouse_factor)
-
-    def action(self, *, right: int, ahead: int, attack: bool, mouse: float) -> Float32Array:
-        """Vertical, horizontal, attack, mouse."""
-        vertical, horizontal = (BACK if way < 0 else way for way in (ahead, right))
-        made = np.array([vertical, horizontal, attack, mouse], np.float32)
-        assert len(made) == ACTION_COLUMNS
-        return made
 
 
 def _drawn(paths: Sequence[Path]) -> "Image":

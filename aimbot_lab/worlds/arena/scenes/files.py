@@ -37,6 +37,7 @@ from aimbot_lab.worlds.arena.presets import (
 from aimbot_lab.worlds.arena.scenes.placing import HALF, NOBODY, place_in_block
 from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import NAMES
 
 if TYPE_CHECKING:
     from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
@@ -146,7 +147,6 @@ class ArenaEditor(RowEditor):
 KEYS = ("agent", "blocks", "enemies", "target", "block")
 AGENT_KEYS = ("x", "z", "yaw")
 BLOCK_KEYS = ("target", "name", "x", "z", "turns")
-NAMED = {code: name for name, code in TARGETS.items()}
 HEAD = "# A scene of aimbot-lab's arena. One of a single block is a preset file too (env.presets)."
 
 
@@ -187,7 +187,7 @@ def scene_of(editor: "RowEditor", row: int) -> ArenaScene:
             for block in record.blocks
         ),
         enemies=tuple(_loose(editor, row)),
-        target=NAMED[int(state.target[row])],
+        target=NAMES[int(state.target[row])],
         block=None if record.assigned == NOBODY else record.assigned,
     )
 
