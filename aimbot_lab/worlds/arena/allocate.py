@@ -140,7 +140,7 @@ def new_state(
     that of enemies to a row, without which it is what the scenario needs.
     """
     room = enemy_room(tables.scenario) if room is None else room
-    rows = settings.num_envs
+    rows, lanes = settings.num_envs, -(-settings.rays.count // LANES) * LANES
     boxes = tables.presets.obstacles.shape[1]
     counters: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in COUNTERS}
     return ArenaState(
@@ -160,20 +160,13 @@ def new_state(
         streams=np.zeros(rows, np.uint64),
         sampler_key=np.zeros(1, np.uint64),
         clock=np.zeros(1, np.int64),
-        **_ray_arrays(rows, settings.rays.count),
+        ray_cos=np.zeros((rows, lanes), np.float32),
+        ray_sin=np.zeros((rows, lanes), np.float32),
+        view_edge=np.zeros((rows, 2)),
+        ray_distance=np.zeros((rows, lanes), np.float32),
+        ray_hit=np.full((rows, lanes), core.NO_HIT, np.int32),
         **counters,
     )
-
-
-def _ray_arrays(rows: int, rays: int) -> dict[str, Any]:
-    lanes = -(-rays // LANES) * LANES
-    return {
-        "ray_cos": np.zeros((rows, lanes), np.float32),
-        "ray_sin": np.zeros((rows, lanes), np.float32),
-        "view_edge": np.zeros((rows, 2)),
-        "ray_distance": np.zeros((rows, lanes), np.float32),
-        "ray_hit": np.full((rows, lanes), core.NO_HIT, np.int32),
-    }
 
 
 def new_workspaces(count: int, lanes: int) -> tuple[RayWorkspace, ...]:

@@ -57,7 +57,9 @@ def draw_row(
         canvas.line(trail, TRAIL, width=1.5)
     _draw_enemies(canvas, state, row)
     if fired:
-        _draw_shot(canvas, state, row, _shot_end(state, row, settings.rays.count, hit))
+        end = _shot_end(state, row, settings.rays.count, hit)
+        canvas.line([state.position[row], end], SHOT, width=2.0)
+        canvas.disc(end, SHOT_MARK, fill=None, edge=SHOT)
     _draw_agent(canvas, state, row)
     picture = canvas.picture()
     wall = OUTER_WALL * size / (floor + 2 * OUTER_WALL)  # pixels
@@ -120,11 +122,6 @@ def _shot_end(state: ArenaState, row: int, rays: int, hit: int) -> Floats:
     reach = min(float(state.ray_distance[row, rays // 2]), state.parameters[row, core.AT.gun_range])
     end: Floats = agent + reach * np.array([np.sin(state.yaw[row]), np.cos(state.yaw[row])])
     return end
-
-
-def _draw_shot(canvas: Canvas, state: ArenaState, row: int, end: Floats) -> None:
-    canvas.line([state.position[row], end], SHOT, width=2.0)
-    canvas.disc(end, SHOT_MARK, fill=None, edge=SHOT)
 
 
 def _draw_enemies(canvas: Canvas, state: ArenaState, row: int) -> None:

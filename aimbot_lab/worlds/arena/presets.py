@@ -519,7 +519,7 @@ def preset_fields(preset: Preset) -> dict[str, Any]:
 def listed_presets(paths: Sequence[Path]) -> FileTable:
     """The presets of `paths`, or the shipped ones, one a row."""
     found = presets_of(paths)
-    documents = tuple(
+    documents: tuple[dict[str, Any], ...] = tuple(
         {
             "name": one.name,
             "target": one.target,
@@ -531,11 +531,8 @@ def listed_presets(paths: Sequence[Path]) -> FileTable:
         for one in found
     )
     rows = tuple(
-        (
-            *(one.name, one.target, one.difficulty, f"{one.fire_base[2]:g} m"),
-            *(len(one.obstacles), len(one.enemies)),
-        )
-        for one in found
+        tuple({**one, "fire_base_diameter": f"{one['fire_base_diameter']:g} m"}.values())
+        for one in documents
     )
     return FileTable(HEAD, rows, documents)
 

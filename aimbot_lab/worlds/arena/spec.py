@@ -310,8 +310,9 @@ def ray_blocks(rays: RaySettings, suffix: str = "") -> tuple[ObservationBlock, O
 
 def observation_width(settings: ArenaSettings) -> int:
     """Columns of a single observation, without making their names."""
-    tags = settings.rays.tags
-    each = core.PERCEPTION if settings.observation.rays == "ml-agents" else _plain_ray(tags)
+    each = 1 + (core.TAG_KINDS if settings.rays.tags == "one_hot" else 1)  # tag and distance
+    if settings.observation.rays == "ml-agents":
+        each = core.PERCEPTION
     return _pixels_from(settings) + each * settings.rays.count
 
 
@@ -339,11 +340,6 @@ def picture_columns(settings: ArenaSettings) -> dict[str, Int64Array]:
     width = observation_width(settings) + size
     ages = [one + width * age for age in range(settings.stacked_vectors)]
     return {PICTURE: np.concatenate(ages, axis=2)}
-
-
-def _plain_ray(tags: str) -> int:
-    """Columns of a ray: its tag and its distance."""
-    return 1 + (core.TAG_KINDS if tags == "one_hot" else 1)
 
 
 def _stacked(settings: ArenaSettings) -> list[Column]:

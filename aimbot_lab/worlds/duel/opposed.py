@@ -18,6 +18,7 @@ from aimbot_lab.foundation.argument_checks import (
     checked_row,
 )
 from aimbot_lab.foundation.episodes import UNCOUNTED, Cell, EpisodeBatch
+from aimbot_lab.foundation.kernels.rng import GOLDEN, MIX_1, MIX_2
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     BoolArray,
@@ -39,8 +40,6 @@ from aimbot_lab.worlds.duel.settings import DuelSettings, one_match
 from aimbot_lab.worlds.duel.spec import duel_spec, targets_of
 
 RANDOM, GREEDY, AIMBOT = (KINDS.index(name) for name in ("random", "greedy", "aimbot"))
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 Words = npt.NDArray[np.uint64]
 
 

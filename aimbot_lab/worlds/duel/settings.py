@@ -214,17 +214,6 @@ def parameter_bounds() -> dict[str, Bounds]:
     return {name: bounds_of(DuelSettings, name.removeprefix(AWAY)) for name in PARAMETERS}
 
 
-def declared_bounds(settings: DuelSettings) -> dict[str, Bounds]:
-    """`parameter_bounds`, those that bound the observation no wider than `settings` declare."""
-    usual = parameter_values(settings)
-    return {
-        name: bounds
-        if name.removeprefix(AWAY) not in DECLARED
-        else Bounds(bounds.low, usual[name], bounds.whole)
-        for name, bounds in parameter_bounds().items()
-    }
-
-
 def parameter_fault(name: str, value: ParameterValue, settings: DuelSettings | None) -> str | None:
     """What is wrong with giving parameter `name` that value, None where nothing is.
 
@@ -248,15 +237,22 @@ def scenario_tables(
     difficulties = np.ones((len(KINDS), LEVELS))
     for name, given in scenario.difficulty.items():
         difficulties[target_number(name, numbers)] = level_weights(name, given, LEVELS)
+    usual = parameter_values(settings)
     values = scenario_values(
         scenario.parameters,
-        parameter_values(settings),
+        usual,
         fault=lambda name, value: parameter_fault(name, value, settings),
     )
+    bounds = {
+        name: one
+        if name.removeprefix(AWAY) not in DECLARED
+        else Bounds(one.low, usual[name], one.whole)
+        for name, one in parameter_bounds().items()
+    }
     return DuelScenarioTables(
         number=np.array([number]),
         kind_weights=weights,
         difficulty_weights=difficulties,
-        **sampler_fields(values, declared_bounds(settings), PARAMETERS),
+        **sampler_fields(values, bounds, PARAMETERS),
         handicap=np.array([AWAY + name in scenario.parameters for name in OF_SEATS]),
     )

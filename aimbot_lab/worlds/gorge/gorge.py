@@ -150,8 +150,9 @@ class Gorge(KernelWorld):
         )
 
     def _new_tables(self) -> GorgeTables:
+        known = [tables_of_map(one, self._pool, self.settings.view) for one in self.maps]
         return GorgeTables(
-            maps=map_tables(self.maps, self._pool, view=self.settings.view),
+            maps=MapTables(*map(np.array, zip(*known, strict=True))),
             scenario=scenario_tables(NOTHING, number=0),
             samplers=sampler_tables({}, self.settings, self.maps, self._pool),
             optima=unknown_optima(self.maps),
@@ -348,14 +349,8 @@ def new_state(rows: int) -> GorgeState:
     )
 
 
-def map_tables(maps: Maps, pool: Sequence[int], *, view: int) -> MapTables:
-    """What is known of `maps`, the ways searched once and for all."""
-    one_by_one = [_tables_of(one, pool, view) for one in maps]
-    return MapTables(*(np.array(arrays) for arrays in zip(*one_by_one, strict=True)))
-
-
-def _tables_of(grid: GorgeMap, pool: Sequence[int], view: int) -> MapTables:
-    """Tables of one map, without the axis of maps."""
+def tables_of_map(grid: GorgeMap, pool: Sequence[int], view: int) -> MapTables:
+    """What is known of one map, the ways searched once and for all; without the axis of maps."""
     missing = core.SITES - len(grid.sites)
     to_end = distances(grid, grid.end)
     ways = [distances(grid, (x, z)).ravel() for x, z in grid.sites.tolist()]

@@ -201,7 +201,7 @@ class _MapReader(FileReader):
             self.fault(node, f"rows: must be text of 64 lines (got {kind_of(node)})")
             return ()
         rows = node.value.removesuffix("\n").split("\n")
-        faults = rows_faults(rows)
+        faults = list(_shape_faults(rows)) or list(_mark_faults(rows))
         for line, column, reason in faults:
             self.fault_at(self._place_in(node, line, column), f"rows: {reason}")
         return () if faults else rows
@@ -247,11 +247,6 @@ def rows_of(grid: GorgeMap) -> tuple[str, ...]:
     for number, (x, z) in enumerate(grid.sites):
         signs[x, z] = DIGITS[number]
     return tuple("".join(line) for line in signs.T[::-1])
-
-
-def rows_faults(rows: Sequence[str]) -> list[RowsFault]:
-    """Everything that is wrong with `rows`: their shape and, where that is right, their marks."""
-    return list(_shape_faults(rows)) or list(_mark_faults(rows))
 
 
 def _site_count(rows: Sequence[str]) -> int:

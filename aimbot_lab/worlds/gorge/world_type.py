@@ -233,7 +233,7 @@ def _treasures(text: str | None, target: str) -> tuple[tuple[int, ...] | None, i
         raise ConfigurationError("--treasures: walk has no treasures: leave it out")
     plain = text.replace(" ", "")
     if LIST.fullmatch(plain):
-        sites = _sites(plain)
+        sites = tuple(int(one) for one in plain.split(",") if one)
         return sites, len(sites)
     if not NUMBER.fullmatch(plain):
         what = "must be a number, or sites as 0,3,4"
@@ -242,10 +242,6 @@ def _treasures(text: str | None, target: str) -> tuple[tuple[int, ...] | None, i
         what = "collect places treasures by its difficulty; name the sites, as 0,3,4"
         raise ConfigurationError(f"--treasures: {what}")
     return None, int(plain)
-
-
-def _sites(plain: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in plain.split(",") if one)
 
 
 def _at_option(fault: str) -> str:

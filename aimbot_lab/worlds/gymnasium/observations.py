@@ -259,7 +259,11 @@ def _check_parts(space: spaces.Space[Any], told: ObservationParts, found: list[A
     """Raise ConfigurationError for entries that `told` names and that there are not."""
     every = [name for name, _, _ in _leaves(space, OBSERVATION, (), ())]
     known = {
-        "drop": {name for name in told.drop if any(_is_within(one, name) for one in every)},
+        "drop": {
+            name
+            for name in told.drop
+            if any(one == name or one.startswith(f"{name}_") for one in every)
+        },
         "flatten": {name for name, _, _ in found},
         "pictures": {name for name, _, _ in found},
     }
@@ -274,10 +278,6 @@ def _check_parts(space: spaces.Space[Any], told: ObservationParts, found: list[A
         raise ConfigurationError(f"env.observation.flatten: {min(both)} is one of pictures, too")
     if not found and told.drop:
         raise ConfigurationError("env.observation.drop: leaves nothing to be observed")
-
-
-def _is_within(entry: str, name: str) -> bool:
-    return entry == name or entry.startswith(f"{name}_")
 
 
 def _layout(name: str, space: spaces.Space[Any], told: ObservationParts) -> str | None:

@@ -189,32 +189,28 @@ class StackedFrames(gymnasium.Wrapper[Any, Any, Any, Any]):
         """What `change` makes of each entry of `space`, and of what is `given` of it."""
         if before and name in self._told.drop:
             return space if given is None else given
+        entries: dict[Any, spaces.Space[Any]]
         match space:
             case spaces.Dict():
-                parts = {
-                    key: self._mapped(
-                        one,
-                        change,
-                        None if given is None else given[key],
-                        f"{before}{key}",
-                        f"{before}{key}_",
-                    )
-                    for key, one in space.spaces.items()
-                }
-                return spaces.Dict(parts) if given is None else parts
+                inner, entries = before, {**space.spaces}
             case spaces.Tuple():
-                every = tuple(
-                    self._mapped(
-                        one,
-                        change,
-                        None if given is None else given[key],
-                        f"{before or f'{OBSERVATION}_'}{key}",
-                        f"{before or f'{OBSERVATION}_'}{key}_",
-                    )
-                    for key, one in enumerate(space.spaces)
-                )
-                return spaces.Tuple(every) if given is None else every
-        return change(name, space, given)
+                inner, entries = before or f"{OBSERVATION}_", dict(enumerate(space.spaces))
+            case _:
+                return change(name, space, given)
+        parts = {
+            key: self._mapped(
+                one,
+                change,
+                None if given is None else given[key],
+                f"{inner}{key}",
+                f"{inner}{key}_",
+            )
+            for key, one in entries.items()
+        }
+        if isinstance(space, spaces.Dict):
+            return spaces.Dict(parts) if given is None else parts
+        every = tuple(parts.values())
+        return spaces.Tuple(every) if given is None else every
 
     def _space(self, name: str, space: spaces.Space[Any], _: Any) -> spaces.Space[Any]:
         if not isinstance(space, spaces.Box):

@@ -175,7 +175,8 @@ class ChannelReader:
         try:
             name, value, kind = read.read_string(), read.read_float32(), read.read_int32()
         except UnitySideChannelException:
-            self._ignore_stat(data)
+            what = "the build sends a stat that can't be read, ignored"
+            self._notice(what, f"{what}: {_preview(data)}")
             return "", 0.0
         if isfinite(value) and (name in self._stats or len(self._stats) < MAX_STATS):
             self._stats.setdefault(name, (kind, []))[1].append(value)
@@ -191,11 +192,6 @@ class ChannelReader:
             )
             for name, (kind, values) in taken.items()
         }
-
-    def _ignore_stat(self, data: bytes) -> None:
-        """Name a stat that can't be read."""
-        what = "the build sends a stat that can't be read, ignored"
-        self._notice(what, f"{what}: {_preview(data)}")
 
     def note(self, text: str) -> None:
         """Say `text`, once."""

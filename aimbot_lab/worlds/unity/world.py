@@ -106,7 +106,7 @@ class UnityWorld:
         self._seed = whole_seed(seed)
         seen = self._at.observations
         check_writable(observations, "observations", shape=seen.shape, dtype=seen.dtype)
-        self._episodes.restart()
+        self._episodes.begun = 0
         self._begin(observations)
 
     def resume_episodes(self, observations: Observations) -> BoolArray:
@@ -318,10 +318,6 @@ class EpisodeCounter:
         self._lengths = np.zeros(rows, np.int64)
         difficulties = list(spec.difficulties.items())
         self._only = Cell(difficulties[0][0], 0) if [n for _, n in difficulties] == [0] else None
-
-    def restart(self) -> None:
-        """Number episodes from 0 on."""
-        self.begun = 0
 
     def begin_all(self) -> None:
         """An episode begins in every row."""

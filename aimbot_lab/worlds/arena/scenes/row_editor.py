@@ -97,11 +97,6 @@ def enemy_fault(state: ArenaState, row: int, at: Place) -> str | None:
     return disc_fault(things, at, things.enemy_radius)
 
 
-def agent_fault(state: ArenaState, row: int, at: Place) -> str | None:
-    """Why the agent can't stand at `at`; None: it can."""
-    return disc_fault(things_of(state, row), at, float(state.parameters[row, core.AT.agent_radius]))
-
-
 def block_fault(
     state: ArenaState, row: int, at: Place, blocks: Sequence[PlacedBlock]
 ) -> str | None:
@@ -279,10 +274,11 @@ class RowEditor:
         row, at = self._row(row), checked_place(at)
         if not isfinite(yaw):
             raise MisuseError(f"yaw: must be a finite number (got {yaw!r})")
-        fault = agent_fault(self.arena.state, row, at)
+        state = self.arena.state
+        radius = float(state.parameters[row, core.AT.agent_radius])
+        fault = disc_fault(things_of(state, row), at, radius)
         if fault is not None:
             raise MisuseError(f"row {row}: the agent can't stand at {_shown(at)}: {fault}")
-        state = self.arena.state
         state.position[row] = at
         state.yaw[row] = pi - np.mod(pi - yaw, 2.0 * pi)
         state.ahead[row] = np.sin(state.yaw[row]), np.cos(state.yaw[row])
@@ -302,11 +298,8 @@ class RowEditor:
         things = things_of(state, row)._replace(
             obstacles=floor.obstacles.tolist(), enemies=floor.enemies["enemies"][alive].tolist()
         )
-        place, radius = (
-            state.position[row].tolist(),
-            float(state.parameters[row, core.AT.agent_radius]),
-        )
-        fault = disc_fault(things, place, radius)
+        radius = float(state.parameters[row, core.AT.agent_radius])
+        fault = disc_fault(things, state.position[row].tolist(), radius)
         if fault is not None:
             raise MisuseError(f"row {row}: what stood there can't stand again: the agent is there")
         same = floor.record._replace(episode=record.episode)
