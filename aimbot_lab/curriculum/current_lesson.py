@@ -30,7 +30,6 @@ from aimbot_lab.curriculum.rules import (
     MlAgentsMemory,
     Rule,
     evidence_test,
-    new_rule,
 )
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.foundation.episodes import Cell
@@ -68,7 +67,7 @@ class CurrentLesson:
         """Ask the lesson's rule as if no episode had been counted; what is shown stays."""
         criteria = self.lesson.completion_criteria
         if criteria is not None:
-            self.rule = new_rule(criteria, self.cells, memory=self._memory)
+            self.rule = criteria.rule_type(criteria, self.cells, self._memory)
 
     @property
     def counts_ends(self) -> bool:
@@ -95,16 +94,6 @@ class CurrentLesson:
         """The mean of the last returns where no episode can be won; None: not known, or it can."""
         known = [] if self.has_wins else [one.reward for one in self.recent]
         return fmean(found) if (found := [one for one in known if one is not None]) else None
-
-    @property
-    def log_evidence(self) -> float | None:
-        """Log of the evidence, of the weakest cell where every cell must pass."""
-        return None if self.rule is None else self.rule.log_evidence
-
-    @property
-    def log_bound(self) -> float | None:
-        """Log of the evidence that passes."""
-        return None if self.rule is None else self.rule.log_bound
 
     @property
     def lacking(self) -> tuple[bool, ...]:
@@ -221,9 +210,8 @@ def greedy_check(
     criteria: CompletionCriteria, scenario: Scenario, cells: Sequence[Cell], play: GreedyPlay
 ) -> GreedyCheck:
     """Ask the lesson's own test about episodes of `scenario`, of each of its `cells` if need be."""
-    rule = new_rule(
-        replace(criteria, min_lesson_length=0), cells, memory=MlAgentsMemory([criteria])
-    )
+    asked = replace(criteria, min_lesson_length=0)
+    rule = criteria.rule_type(asked, cells, MlAgentsMemory([criteria]))
     played, won = 0, 0
     for cell, part in _parts(criteria, scenario, cells):
         for outcome in play(part, episodes_needed(criteria)):

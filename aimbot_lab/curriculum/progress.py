@@ -108,15 +108,11 @@ class CurriculumRecord:
         for name, lines in ((EPISODES_NAME, self._episodes), (EVENTS_NAME, self._events)):
             if lines:
                 begins = name == EPISODES_NAME and not self._sizes[name]
-                head = self._head if begins else ""
-                text = head + "".join(lines)
+                head = _HEAD_RATED if self._with_ratings else _HEAD
+                text = (head if begins else "") + "".join(lines)
                 self._pieces.append((name, text, self._sizes[name]))
                 self._sizes[name] += len(text.encode())
                 lines.clear()
-
-    @property
-    def _head(self) -> str:
-        return _HEAD_RATED if self._with_ratings else _HEAD
 
     @property
     def pieces(self) -> Sequence[Piece]:
@@ -462,7 +458,10 @@ class CurriculumProgress:
             return None
         outcomes = self._read(batch) if batch else []
         released = self._order.add(batch, outcomes) if batch else []
-        check = self._take(released, self._ended(outcomes, batch.rating if batch else None))
+        ended: list[Outcome] = []  # that count for a rule which takes them as they end
+        if batch and self._order.first is not None:  # None: between two lessons
+            ended = [one._replace(rating=batch.rating) for one in outcomes if one and one.counts]
+        check = self._take(released, ended)
         self._record.end_step()
         return check
 
@@ -476,11 +475,6 @@ class CurriculumProgress:
             cell_required=criteria is not None and criteria.every_cell,
             reward_required=criteria is not None and criteria.measured.of_rewards,
         )
-
-    def _ended(self, outcomes: Sequence[Outcome | None], rating: float | None) -> list[Outcome]:
-        """Those that count for a rule which takes them as they end; none between two lessons."""
-        between = self._order.first is None
-        return [o._replace(rating=rating) for o in outcomes if o and o.counts and not between]
 
     def _take(self, released: Sequence[Outcome], ended: Sequence[Outcome]) -> Check | None:
         before = self._open.episodes

@@ -165,8 +165,7 @@ def view(
     lesson_now: CurrentLesson, *, lesson: int, lessons: int, shares: Mapping[Cell, float] | None
 ) -> CurriculumView:
     """Where a curriculum stands that is in `lesson` (from 0) of `lessons`."""
-    criteria = lesson_now.lesson.completion_criteria
-    of_win_rate = criteria is not None and criteria.of_win_rate
+    criteria, rule = lesson_now.lesson.completion_criteria, lesson_now.rule
     cells = lesson_now.cells if lesson_now.has_wins else ()
     window, *windows = lesson_now.windows.recent((ALL_CELLS, *cells))
     return CurriculumView(
@@ -176,10 +175,10 @@ def view(
         episodes=lesson_now.counted,
         window=window.episodes if lesson_now.has_wins else len(lesson_now.recent),
         win_rate=window.rate,
-        threshold=criteria.threshold if criteria and of_win_rate else None,
+        threshold=criteria.threshold if criteria and criteria.of_win_rate else None,
         min_lesson_length=criteria.min_lesson_length if criteria else 0,
-        log_evidence=lesson_now.log_evidence,
-        log_bound=lesson_now.log_bound,
+        log_evidence=None if rule is None else rule.log_evidence,
+        log_bound=None if rule is None else rule.log_bound,
         cells=tuple(map(_cell_report, cells, windows)),
         measured=_measured(lesson_now),
         shares=shares,
@@ -192,7 +191,7 @@ def _measured(lesson: CurrentLesson) -> Measured | None:
     criteria, rule = lesson.lesson.completion_criteria, lesson.rule
     if criteria is None or rule is None:
         return None
-    if lesson.log_evidence is None:
+    if rule.log_evidence is None:
         value = None if math.isnan(rule.statistic) else rule.statistic
     elif criteria.of_win_rate:
         return None
@@ -323,12 +322,5 @@ def cell_reports(lesson: CurrentLesson) -> tuple[CellReport, ...]:
 
 
 def _cell_report(cell: Cell, window: RateWindow) -> CellReport:
-    return CellReport(
-        target=cell.target,
-        difficulty=cell.difficulty,
-        episodes=window.episodes,
-        wins=window.wins,
-        win_rate=window.rate.win_rate,
-        lower=window.rate.lower,
-        upper=window.rate.upper,
-    )
+    episodes, wins, rate = window
+    return CellReport(*cell, episodes, wins, rate.win_rate, rate.lower, rate.upper)

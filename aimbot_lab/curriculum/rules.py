@@ -312,15 +312,11 @@ class EvidenceRule(Rule):
         if not self._is_asked(outcome.cell):
             return
         self.episodes += 1
-        if self._criteria.measured.of_rewards and outcome.reward is not None:
-            self.below_range += outcome.reward < self._lowest
+        if self._criteria.reward_range is not None and outcome.reward is not None:
+            self.below_range += outcome.reward < self._criteria.reward_range[0]
         place = outcome.cell if self._criteria.every_cell else ALL_CELLS
         if place in self._parts:
             self._parts[place].count(measured(outcome, self._criteria))
-
-    @property
-    def _lowest(self) -> float:
-        return self._criteria.reward_range[0] if self._criteria.reward_range else -np.inf
 
     @property
     def weakest(self) -> Cell:
@@ -740,10 +736,3 @@ class CompletionCriteria:
                 if self.measure == "progress" and self.threshold == 1.0:
                     fault += "; a last lesson without completion_criteria takes all steps"
                 yield fault
-
-
-def new_rule(
-    criteria: CompletionCriteria, cells: Sequence[Cell], *, memory: MlAgentsMemory
-) -> Rule:
-    """The rule that `criteria` ask for, before the first episode."""
-    return criteria.rule_type(criteria, cells, memory)

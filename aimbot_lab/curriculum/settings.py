@@ -184,17 +184,7 @@ def lesson_cells(lesson: Lesson, difficulties: Mapping[str, int]) -> tuple[Cell,
 
 def scenario_cells(scenario: Scenario) -> tuple[Cell, ...]:
     """The cells that `scenario` draws, in the order of its mix."""
-    return tuple(
-        cell
-        for target in scenario.targets
-        for cell in _target_cells(target, scenario.difficulty.get(target))
-    )
-
-
-def _target_cells(target: str, weights: tuple[float, ...] | None) -> list[Cell]:
-    if weights is None:
-        return [Cell(target, 0)]
-    return [Cell(target, level) for level, weight in enumerate(weights, start=1) if weight > 0]
+    return tuple(cell_shares(scenario))
 
 
 SLACK = 1e-9  # that rounding may leave between a sum and 1

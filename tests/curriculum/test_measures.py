@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from aimbot_lab.curriculum import rules
 from aimbot_lab.curriculum.evidence import EvidenceTest, Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.rules import MEASURES, RULES, MlAgentsMemory, new_rule, rule_class
+from aimbot_lab.curriculum.rules import MEASURES, RULES, MlAgentsMemory, rule_class
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults, lesson_scenario
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -141,7 +141,8 @@ def test_the_page_of_curricula_explains_each_measure_and_rule() -> None:
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_pair_makes_a_rule_that_takes_episodes(rule: str, measure: str) -> None:
-    made = new_rule(given(rule, measure), CELLS, memory=MlAgentsMemory([given(rule, measure)]))
+    criteria = given(rule, measure)
+    made = criteria.rule_type(criteria, CELLS, MlAgentsMemory([criteria]))
     made.count(Outcome(True, CELLS[0], 1.0))
     made.look(0.2)
     assert not made.passed

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD
 
+from aimbot_lab.curriculum.settings import cell_shares, lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.plan import CurriculumPlan, cell_shares, plan_curriculum
+from aimbot_lab.experiment.runs.plan import CurriculumPlan, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import always
-from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import spec_of
 
@@ -33,10 +33,9 @@ def test_a_shipped_curriculum_is_not_doubtful_its_shares_sum_to_one_and_it_can_b
     assert plan_curriculum(loaded).warnings == ()
     config = loaded.config
     for lesson in config.lessons:
-        shares = [cell.share for cell in cell_shares(lesson, spec_of(config.env).difficulties)]
-        assert sum(shares) == pytest.approx(1)
-    parts = config.seed, config.env, config.lessons, config.train
-    Training(TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)).close()
+        shares = cell_shares(lesson_scenario(lesson, spec_of(config.env).difficulties))
+        assert sum(shares.values()) == pytest.approx(1)
+    Training(config.training_plan).close()
 
 
 def test_a_share_is_that_of_the_target_times_that_of_the_difficulty() -> None:

@@ -42,7 +42,12 @@ from aimbot_lab.training.algorithms.algorithm import with_named_encoder
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.checks import callback_code, with_picture_layers, with_scaling
 from aimbot_lab.training.networks.network import network_of
-from aimbot_lab.training.settings import EvaluationSettings, SelfPlaySettings, TrainSettings
+from aimbot_lab.training.settings import (
+    EvaluationSettings,
+    SelfPlaySettings,
+    TrainingPlan,
+    TrainSettings,
+)
 from aimbot_lab.worlds.registry import (
     AnyWorld,
     code_of,
@@ -356,6 +361,12 @@ class CurriculumFile:
     def learned_env(self) -> WorldSettings:
         """The world as it is trained in: `env`, with the learner's past selves under self-play."""
         return self_play_env(self.env, self.self_play)
+
+    @property
+    def training_plan(self) -> TrainingPlan:
+        """What a training of it is made from."""
+        parts = self.seed, self.env, self.lessons, self.train
+        return TrainingPlan(*parts, self.forgetting, self.evaluation, self.self_play)
 
     @property
     def codes(self) -> tuple[NamedCode, ...]:

@@ -31,7 +31,6 @@ from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.checks import replay_bytes, update_cost
 from aimbot_lab.training.processes.exchange import Alone, Exchange, LostError
 from aimbot_lab.training.run_hooks import Observer, SilentObserver, TrainingOutcome
-from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.version import full_version
 from aimbot_lab.worlds.registry import evaluated, rows_for, with_rows
@@ -215,8 +214,7 @@ def prepared(
     if cost.costly:
         observer.notice(str(cost))
     observer.stage("preparing the simulator (compiled once, then kept)")
-    parts = config.seed, config.env, config.lessons, config.train
-    plan = TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)
+    plan = config.training_plan
     training = Training(plan, exchange=exchange, group=actors, callbacks=request.callbacks)
     with closed_on_failure(training.close):
         for remark in training.remarks:

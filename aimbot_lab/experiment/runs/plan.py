@@ -16,12 +16,11 @@ import numpy.typing as npt
 
 from aimbot_lab.curriculum.evidence import EvidenceTest
 from aimbot_lab.curriculum.rules import CompletionCriteria
-from aimbot_lab.curriculum.settings import Lesson, lesson_scenario
+from aimbot_lab.curriculum.settings import Lesson, cell_shares, lesson_scenario
 from aimbot_lab.experiment.config.checks import rollout_product
 from aimbot_lab.experiment.config.document import LoadedCurriculum, plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import cell_name
-from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.checks import (
     Shareable,
@@ -266,7 +265,7 @@ def plan_curriculum(
     forecaster = forecaster or Forecaster()
     targets = type_of(config.env).targets(config.learned_env)
     lessons = tuple(_planned(lesson, targets, forecaster) for lesson in config.lessons)
-    longest = longest_episode(config.env)
+    longest = spec_of(config.env).max_steps
     warnings = tuple(_warnings(config, lessons, longest))
     cost = update_cost(config.train, config.learned_env)
     return CurriculumPlan(curriculum, longest, lessons, warnings, cost, sharing)
@@ -279,12 +278,9 @@ def tried_speed(config: CurriculumFile, seconds: float = 5.0) -> float | None:
     learns. None where that takes ten times as long, or where the training ended first.
     """
     from aimbot_lab.tracking.tracker import MemoryTracker
-    from aimbot_lab.training.settings import TrainingPlan
     from aimbot_lab.training.training import Training
 
-    parts = config.seed, config.env, config.lessons, config.train
-    plan = TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)
-    with closing(Training(plan)) as training:
+    with closing(Training(config.training_plan)) as training:
         pace = _Pace(getattr(training.model, "learning_starts", 0), seconds)
         training.learn(MemoryTracker(), pace, pace.is_known)
     return pace.speed
@@ -318,35 +314,15 @@ class _Pace(SilentObserver):
         return (last - first) / (ended - begun)
 
 
-def longest_episode(env: WorldSettings) -> int | None:
-    """Environment steps of the longest episode; None: not known."""
-    return spec_of(env).max_steps
-
-
-def cell_shares(lesson: Lesson, difficulties: Mapping[str, int]) -> Iterator[PlannedCell]:
-    """The cells that the lesson can draw, in the order of its mix."""
-    scenario = lesson_scenario(lesson, difficulties)
-    whole = sum(scenario.targets.values())
-    for target, weight in scenario.targets.items():
-        share = weight / whole
-        weights = scenario.difficulty.get(target)
-        if weights is None:
-            yield PlannedCell(target, 0, share)
-            continue
-        for level, part in enumerate(weights, start=1):
-            if part > 0:
-                yield PlannedCell(target, level, share * part / sum(weights))
-
-
 def _planned(lesson: Lesson, targets: Mapping[str, int], forecaster: Forecaster) -> PlannedLesson:
-    cells = tuple(cell_shares(lesson, targets))
+    shares = cell_shares(lesson_scenario(lesson, targets))
+    cells = tuple(PlannedCell(*cell, share) for cell, share in shares.items())
     criteria = lesson.completion_criteria
     if criteria is None or not (criteria.by_evidence and criteria.of_win_rate):
         return PlannedLesson(lesson, cells, (), None)
-    shares = [cell.share for cell in cells]
 
     def expect(win_rate: float) -> Expectation:
-        return forecaster.expect(criteria, shares, win_rate=win_rate)
+        return forecaster.expect(criteria, [*shares.values()], win_rate=win_rate)
 
     doubtful = expect(halfway(criteria.threshold))
     expected = tuple(expect(rate) for rate in assumed_win_rates(criteria.threshold))
@@ -373,18 +349,15 @@ def _warnings(
             yield f"lessons.{number} {planned.lesson.name!r}: {what}"
     yield from _progress_warnings(config.lessons)
     yield from _budget_warnings(config, lessons, longest)
-    yield from _batch_warnings(config.train.batch_size)
+    if config.train.batch_size > LARGE_BATCH:
+        yield (
+            f"train.batch_size {config.train.batch_size:,}: minibatches of more than "
+            f"{LARGE_BATCH:,} samples make few updates, so that an agent takes many times the "
+            "steps to learn"
+        )
     yield from part_remarks(config.train)
     yield from action_remarks(config.train, spec_of(config.env))
     yield from plan_remarks(config.train, config.env)
-
-
-def _batch_warnings(batch_size: int) -> Iterator[str]:
-    if batch_size > LARGE_BATCH:
-        yield (
-            f"train.batch_size {batch_size:,}: minibatches of more than {LARGE_BATCH:,} samples "
-            "make few updates, so that an agent takes many times the steps to learn"
-        )
 
 
 def _progress_warnings(lessons: Sequence[Lesson]) -> Iterator[str]:
