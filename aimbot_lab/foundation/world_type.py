@@ -375,6 +375,16 @@ class AskedType(WorldType):
         require_allowed(self.code(settings))
         return self.made(settings)
 
+    def baselines(self, settings: Any) -> Mapping[str, MakePlayer]:
+        """A random player."""
+        del settings
+        return {"random": lambda world, seed: RandomAgent(world.spec, seed, masked=world)}
+
+    def parameters(self, settings: Any | None) -> Mapping[str, Bounds] | None:
+        """Any: what is played has them by name."""
+        del settings
+        return None
+
     def keep_spec(self, settings: Any, spec: WorldSpec) -> None:
         """Take `spec` for the shape of the world with `settings` where its code may not run."""
         self._kept[repr(self.shape_of(settings))] = spec

@@ -24,10 +24,7 @@ from aimbot_lab.foundation.spec_document import spec_document, spec_from
 from aimbot_lab.foundation.world import BatchWorld, Observations, WorldSpec, step_buffers
 from aimbot_lab.foundation.world_type import (
     AskedType,
-    Bounds,
     LibraryObservations,
-    MakePlayer,
-    RandomAgent,
 )
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 
@@ -188,16 +185,6 @@ class GymnasiumType(AskedType):
         """The one target, without difficulties."""
         del settings
         return {TARGET: 0}
-
-    def baselines(self, settings: GymnasiumSettings) -> Mapping[str, MakePlayer]:
-        """A random player."""
-        del settings
-        return {"random": lambda world, seed: RandomAgent(world.spec, seed, masked=world)}
-
-    def parameters(self, settings: GymnasiumSettings | None) -> Mapping[str, Bounds] | None:
-        """Any: the environments have them as attributes or as options of their reset."""
-        del settings
-        return None
 
     def parameter_fault(
         self, name: str, value: ParameterValue, settings: GymnasiumSettings | None

@@ -7,7 +7,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import NamedCode, named_code, require_allowed
 from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
-from aimbot_lab.foundation.world_type import AskedType, Bounds, MakePlayer, RandomAgent
+from aimbot_lab.foundation.world_type import AskedType
 from aimbot_lab.worlds.unity.settings import TARGET, BuildShape, UnitySettings, world_spec
 
 
@@ -70,16 +70,6 @@ class UnityType(AskedType):
         if settings is None:
             return {TARGET: 0}
         return settings.targets or self.spec(settings).difficulties
-
-    def baselines(self, settings: UnitySettings) -> Mapping[str, MakePlayer]:
-        """A random player."""
-        del settings
-        return {"random": lambda world, seed: RandomAgent(world.spec, seed, masked=world)}
-
-    def parameters(self, settings: UnitySettings | None) -> Mapping[str, Bounds] | None:
-        """Any: a build reads them by name."""
-        del settings
-        return None
 
     def parameter_fault(
         self, name: str, value: ParameterValue, settings: UnitySettings | None
