@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from aimbot_lab.foundation.errors import LabError
 
+UPPER = 0.5 + 0.95 / 2  # quantile at the upper end of an interval at 95 %
 MIN_EPISODES = 30  # with fewer, a share of won episodes is not tracked as a win rate
 
 
@@ -77,14 +78,12 @@ class MeanInterval(NamedTuple):
     upper: float | None
 
 
-def difference_of_means(
-    first: Sequence[float], second: Sequence[float], *, confidence: float = 0.95
-) -> MeanInterval:
-    """The mean of `second` less that of the independent `first`, with its interval.
+def difference_of_means(first: Sequence[float], second: Sequence[float]) -> MeanInterval:
+    """The mean of `second` less that of the independent `first`, with its interval at 95 %.
 
     Made of those of both means. Source: Zou and Donner 2008, doi:10.1002/sim.3095.
     """
-    one, two = (mean_interval(values, confidence=confidence) for values in (first, second))
+    one, two = map(mean_interval, (first, second))
     mean = two.mean - one.mean
     if one.lower is None or one.upper is None or two.lower is None or two.upper is None:
         return MeanInterval(mean, None, None)
@@ -93,10 +92,8 @@ def difference_of_means(
     return MeanInterval(mean, mean - below, mean + above)
 
 
-def welch(
-    first: Sequence[float], second: Sequence[float], *, confidence: float = 0.95
-) -> MeanInterval:
-    """The mean of `second` less that of the independent `first`, with its interval.
+def welch(first: Sequence[float], second: Sequence[float]) -> MeanInterval:
+    """The mean of `second` less that of the independent `first`, with its interval at 95 %.
 
     For a few values that are nearly normal, as means over a run's episodes are; one sample may vary
     more than the other. No interval without two values of each, or where none varies. Source: Welch
@@ -112,12 +109,12 @@ def welch(
     if not (error := sum(parts)):
         return MeanInterval(mean, None, None)
     spread = (part**2 / (len(one) - 1) for part, one in zip(parts, samples, strict=True))
-    half = float(stdtrit(error**2 / sum(spread), 0.5 + confidence / 2)) * sqrt(error)
+    half = float(stdtrit(error**2 / sum(spread), UPPER)) * sqrt(error)
     return MeanInterval(mean, mean - half, mean + half)
 
 
-def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> MeanInterval:
-    """The mean of `values`, of which there is one at least, with its interval.
+def mean_interval(values: Sequence[float]) -> MeanInterval:
+    """The mean of `values`, of which there is one at least, with its interval at 95 %.
 
     Student's where they are symmetric. Returns seldom are, a few failures among successes make
     Student's hold too rarely: their skewness is removed by a transformation, under which this
@@ -143,7 +140,7 @@ def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> MeanI
         apart = 3.0 / skewness * (cbrt(1.0 + skewness * (quantile - skewness / 6.0)) - 1.0)
         return max(apart, quantile) if quantile > 0 else min(apart, quantile)
 
-    z, degrees = NormalDist().inv_cdf(0.5 + confidence / 2), count - 1
+    z, degrees = NormalDist().inv_cdf(UPPER), count - 1
     # Student's quantile by its first terms in 1 / degrees (Cornish and Fisher).
     t = z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
     error = deviation / sqrt(count)

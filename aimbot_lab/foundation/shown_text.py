@@ -81,17 +81,15 @@ MAX_LOG = 700.0  # whose exponential is finite
 MIN_SECONDS = 1e-9  # that a speed is taken over
 
 
-def shown_ends(
-    lower: float, upper: float, *, decimals: int = 3, least: float = 0.0, most: float = 1.0
-) -> tuple[float, float]:
-    """Both ends as `decimals` decimals show them, without claiming what is not known.
+def shown_ends(lower: float, upper: float, *, least: float = 0.0) -> tuple[float, float]:
+    """Both ends as three decimals show them, without claiming what is not known.
 
     A rate that may be lower than 1 does not read as at least 1.000, nor one that may be higher
-    than 0 as at most 0.000. `least` and `most` are the values that would be certain.
+    than 0 as at most 0.000. `least` is the value that 0 stands for.
     """
-    unit = 10.0**-decimals
-    low = most - unit if lower < most == round(lower, decimals) else lower
-    high = least + unit if upper > least == round(upper, decimals) else upper
+    unit = 10.0**-3
+    low = 1.0 - unit if lower < 1.0 == round(lower, 3) else lower
+    high = least + unit if upper > least == round(upper, 3) else upper
     return low, high
 
 
