@@ -31,17 +31,12 @@ def cycle_p(counts: npt.ArrayLike, *, seed: int, tables: int = TABLES) -> float:
     wins, draws, losses = np.moveaxis(np.asarray(counts, np.float64), 2, 0)
     games, scores = wins + draws + losses, wins + 0.5 * draws
     expected = expected_scores(ELO * strengths_of(games, scores))
-    drawn = _shares_of_draws(draws, games, expected)
+    room = 2.0 * np.minimum(expected, 1.0 - expected)  # that an expected score leaves for draws
+    drawn = np.minimum(draws / np.maximum(games, 1.0), room)
     found = _statistic(games, scores, drawn)
     simulated = _drawn_scores(games, expected, drawn, np.random.default_rng(seed), tables)
     others = _statistic(games, simulated, drawn)
     return float((1 + (others >= found).sum()) / (1 + tables))
-
-
-def _shares_of_draws(draws: Floats, games: Floats, expected: Floats) -> Floats:
-    """Of each pair, no more than its expected score leaves room for."""
-    room = 2.0 * np.minimum(expected, 1.0 - expected)
-    return np.minimum(draws / np.maximum(games, 1.0), room)
 
 
 def _statistic(games: Floats, scores: Floats, drawn: Floats) -> Floats:

@@ -105,7 +105,11 @@ def place_of(error: BaseException) -> str | None:
     package that was called is meant, not the libraries that it calls.
     """
     places = [one for one in _places(error) if one[2] not in WRAPPERS]
-    own = [one for one in places if not _is_installed(one[0])]
+    own = [
+        one
+        for one in places
+        if not one[0].is_relative_to(STANDARD) and not set(INSTALLED).intersection(one[0].parts)
+    ]
     chosen = own or [one for one in places if one[2] == places[0][2]]
     return f"{_shown(chosen[-1][0])}:{chosen[-1][1]}" if chosen else None
 
@@ -141,10 +145,6 @@ def _places(error: BaseException) -> Iterator[tuple[Path, int, str]]:
         file = Path(frame.f_code.co_filename)
         if not file.is_relative_to(OURS) and not str(file).startswith("<"):
             yield file, line, str(frame.f_globals.get("__name__", "")).partition(".")[0]
-
-
-def _is_installed(file: Path) -> bool:
-    return file.is_relative_to(STANDARD) or any(part in INSTALLED for part in file.parts)
 
 
 def _shown(file: Path) -> str:

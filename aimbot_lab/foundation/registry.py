@@ -153,9 +153,8 @@ def _entry_fault(entry: Any, name: str, key: str, *, kind: type, base: type) -> 
         got = shortened(one_line(repr(entry)), 80)
         return f"must be a {kind.__name__} with that name (got {got})"
     settings: Any = getattr(entry, "settings", None)
-    if not isinstance(settings, type) or not is_dataclass(settings):
-        return "must have `settings`, a frozen pydantic dataclass"
-    if not hasattr(settings, "__pydantic_fields__"):
+    is_class = isinstance(settings, type) and is_dataclass(settings)
+    if not is_class or not hasattr(settings, "__pydantic_fields__"):
         return "must have `settings`, a frozen pydantic dataclass"
     if not issubclass(settings, base):
         return f"must have settings derived from {base.__name__}"

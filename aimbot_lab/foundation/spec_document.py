@@ -193,6 +193,9 @@ def spec_from(document: Any) -> WorldSpec:
     ]
     given, states = form.get("environment_actions"), form.get("states")
     taken = None if given is None else _taken(given)
+    if states is not None:
+        arrays = {key: np.array(states[key], np.int64) for key in StateTable._fields[1:]}
+        states = StateTable(size=states["size"], **arrays)
     fields: dict[str, Any] = {name: form[name] for name in (*PLAIN, *TUPLES, *MAPPINGS)}
     return WorldSpec(
         **fields,
@@ -209,7 +212,7 @@ def spec_from(document: Any) -> WorldSpec:
         result_columns=form["result_columns"],
         has_wins=form.get("has_wins", True),
         environment_actions=taken,
-        states=None if states is None else _states(states),
+        states=states,
     )
 
 
@@ -220,11 +223,6 @@ def _fits(block: ObservationBlock) -> bool:
     choices, size = block.own.choices, prod(block.own.shape)
     sizes = sum(count for _, count in choices) if choices else size
     return prod(block.shape) == sizes and len(choices) in (0, size)
-
-
-def _states(form: Mapping[str, Any]) -> StateTable:
-    arrays = {key: np.array(form[key], np.int64) for key in StateTable._fields[1:]}
-    return StateTable(size=form["size"], **arrays)
 
 
 def _taken_document(taken: EnvironmentActions) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def sensors_of(spec: WorldSpec, *, channels_first: bool = True) -> tuple[Sensor,
     without, as those of before. Earlier observations stand before later ones: in a picture as
     further channels, elsewhere as further numbers.
     """
-    columns = dict(_columns(spec))
+    columns = {block: np.arange(at.start, at.stop) for block, at in spec.columns_by_block}
     order = [block.sensor for block in spec.observation_blocks]
     own = None not in order and len({*order}) == len(order)  # as of a build, whose sensors they are
     made = [_picture(block, channels_first=channels_first) for block in spec.pictures]
@@ -114,14 +114,6 @@ def sensors_of(spec: WorldSpec, *, channels_first: bool = True) -> tuple[Sensor,
     if not own:
         return tuple(sorted(made, key=lambda sensor: sensor.spec.name))
     return tuple(sorted(made, key=lambda sensor: order.index(sensor.spec.name)))
-
-
-def _columns(spec: WorldSpec) -> Iterator[tuple[ObservationBlock, Int64Array]]:
-    first = 0
-    for block in spec.observation_blocks:
-        if block.kind != "image":
-            yield block, np.arange(first, first + block.columns)
-        first += block.columns
 
 
 def _flat(name: str, *shape: int) -> ObservationSpec:
