@@ -5,7 +5,7 @@ lesson is to be reached, the test of its episodes.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 from importlib import import_module
@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch as th
+from gymnasium.wrappers import DtypeObservation
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_atari_env, make_vec_env
@@ -107,7 +108,8 @@ def learn_entry(env: str, algo: str, entry: Mapping[str, Any], *, steps: int, se
             module, _, name = (wrapper or "").rpartition(".")
             if module:
                 import_module(module.partition(".")[0])  # which makes its ids known
-            kind = getattr(import_module(module), name) if module else None
+            wrap = getattr(import_module(module), name) if module else _unchanged
+            kind = partial(_in_floats, wrap) if normalize else wrap
             envs = make_vec_env(env, n_envs=rows, seed=seed, wrapper_class=kind)
     if normalize:
         envs = VecNormalize(envs, gamma=given.get("gamma", 0.99))
@@ -127,6 +129,21 @@ def learn_entry(env: str, algo: str, entry: Mapping[str, Any], *, steps: int, se
     with closing(envs):
         made.learn(steps, callback=returns)
     return returns.returns, time.process_time() - begun
+
+
+def _unchanged(env: "gymnasium.Env[Any, Any]") -> "gymnasium.Env[Any, Any]":
+    return env
+
+
+def _in_floats(wrap: Callable[[Any], Any], env: "gymnasium.Env[Any, Any]") -> Any:
+    """`env` in `wrap`, with floats for whole numbers.
+
+    VecNormalize leaves their space as it is, and rollouts would then cut scaled observations to
+    whole numbers, from which nothing is learned.
+    """
+    wrapped = wrap(env)
+    is_whole = np.issubdtype(wrapped.observation_space.dtype, np.integer)
+    return DtypeObservation(wrapped, np.float32) if is_whole else wrapped
 
 
 def _falling(start: float, left: float) -> float:

@@ -10,6 +10,7 @@ from aimbot_lab.experiment.config.checks import validate
 from aimbot_lab.experiment.conversion.rl_zoo import curriculum_of
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import always
+from aimbot_lab.training import plain_scripts
 
 TINY = {"n_envs": 2, "n_steps": 64, "batch_size": 32, "n_epochs": 1, "learning_rate": "lin_0.001"}
 
@@ -33,6 +34,21 @@ def test_both_sides_are_trained_once_and_compared(
     ]
     with pytest.raises(ConfigurationError, match="--row big: there is no such row; there are tiny"):
         zoo.bench_zoo(["big"], seeds=1, kept_in=kept, say=lines.append)
+
+
+def test_a_script_s_rollouts_keep_scaled_observations_as_floats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Looking(plain_scripts.EpisodeReturns):
+        def _on_rollout_end(self) -> None:
+            kept.append(self.locals["rollout_buffer"].observations)
+
+    kept = list[Any]()
+    monkeypatch.setattr(plain_scripts, "EpisodeReturns", Looking)
+    entry = {**TINY, "normalize": True, "env_wrapper": "minigrid.wrappers.FlatObsWrapper"}
+    plain_scripts.learn_entry("MiniGrid-Empty-5x5-v0", "ppo", entry, steps=128, seed=1)
+    assert (kept[0] % 1 != 0).mean() > 0.01
+    assert kept[0].min() < 0
 
 
 def test_every_shipped_row_is_a_curriculum_of_its_algorithm() -> None:
