@@ -111,7 +111,7 @@ def test_what_is_refused_is_no_edit_to_undo() -> None:
 def test_the_persons_mouse_is_bounded_as_the_agents_and_what_is_too_much_is_lost() -> None:
     test = SceneGame(actor("person"))
     limit, radians = test.game.mouse_limits
-    test.game.keys = Keys(ahead=1, right=-1, mouse=100.0)
+    test.game.keys = Keys(ahead=1, right=-1, attack=False, mouse=100.0)
     test.decide()
     assert test.game.view.yaw == pytest.approx(limit * radians, abs=1e-4)
     assert test.game.frame().mouse == 100.0
@@ -133,7 +133,7 @@ def person_plays(chosen: ChosenEpisode) -> tuple[EpisodeGame, EpisodeBatch]:
     while True:
         vertical, _, attack, turn = script(game.game.buffers.observations)[0].tolist()
         mouse += turn
-        game.game.keys = Keys(ahead=int(vertical), attack=bool(attack), mouse=mouse)
+        game.game.keys = Keys(ahead=int(vertical), right=0, attack=bool(attack), mouse=mouse)
         if (batch := game.decide()) is not None:
             return game, batch
 

@@ -66,7 +66,7 @@ def test_the_persons_keys_and_mouse_move_home_alone() -> None:
     match = set_up(Lab(), "script:still")
     game = EpisodeGame(match.person, ChosenEpisode(match_target()[0], 1, 3), match.rival)
     before = game.game.view.fighters
-    game.game.keys = Keys(ahead=1, mouse=2.0)
+    game.game.keys = Keys(ahead=1, right=0, attack=False, mouse=2.0)
     game.decide()
     home, away = game.game.view.fighters
     assert home.yaw == pytest.approx(before[0].yaw + 2.0 * 0.08, abs=1e-4)

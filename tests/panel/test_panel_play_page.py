@@ -309,7 +309,8 @@ def match_pairs(count: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     game = EpisodeGame(match.person, chosen, match.rival).game
     views = [asdict(game.view)]
     while len(views) <= count:
-        game.keys = Keys(ahead=1, right=len(views) // 9 % 3 - 1, mouse=2.5 * len(views))
+        right = len(views) // 9 % 3 - 1
+        game.keys = Keys(ahead=1, right=right, attack=False, mouse=2.5 * len(views))
         game.decide()
         views.append(asdict(game.view))
     return [*pairwise(views)]

@@ -22,7 +22,7 @@ from aimbot_lab.panel.server import messages
 from aimbot_lab.panel.server.lab import Lab, Session
 from aimbot_lab.panel.server.messages import Loader
 from aimbot_lab.panel.server.parts.watch import _Theatre
-from aimbot_lab.panel.server.run_list import Listed, LiveRun, RunLine, RunList
+from aimbot_lab.panel.server.run_list import LiveRun, RunLine, RunList, Runs
 from aimbot_lab.panel.server.run_report import report_feed
 from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.tracking import history
@@ -62,7 +62,7 @@ def test_a_store_that_can_not_be_read_is_said_and_ends_the_waiting(tmp_path: Pat
     def load(name: str) -> object:
         raise ImportError(f"no {name}")
 
-    async def run() -> Listed:
+    async def run() -> Runs:
         runs = RunList(DataFolder(tmp_path), tracking_uri=None, loader=Loader(load))
         await runs.listed()
         assert runs._asking is not None

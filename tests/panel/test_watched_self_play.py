@@ -8,7 +8,7 @@ import pytest
 
 from aimbot_lab.experiment.config.document import parse_curriculum
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.panel.server.watched_agent import LivePlay, drawn_cell, shown_mix
+from aimbot_lab.panel.server.watched_agent import LivePlay, PastAgents, drawn_cell, shown_mix
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.algorithms.models import new_policy
@@ -43,20 +43,6 @@ def test_what_is_shown_is_what_the_run_draws_past_selves_among_it() -> None:
     assert shown_mix(configured(), None) is None
 
 
-class Past:
-    """Two past selves, which play as the agent does."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-
-    def names(self) -> list[str]:
-        return ["snapshot-000000", "snapshot-000001"]
-
-    def agent(self, name: str) -> Agent:
-        assert name in self.names()
-        return self._agent
-
-
 def opponents(ratio: float, weights: Mapping[str, float], *, past: bool = True) -> set[str]:
     """Who sits opposite in the first matches that are watched; each is looked at to its end."""
     config = configured(ratio)
@@ -64,9 +50,8 @@ def opponents(ratio: float, weights: Mapping[str, float], *, past: bool = True) 
     agent = Agent(new_policy(config.train, spec), spec, config.train)
     saved = SavedAgent(agent, config.env, config.train, {"step": 1234})
     given = shown_mix(config, status(0, **weights))
-    shown = LivePlay(
-        config, lambda: saved, lambda: given, lambda _: Past(agent) if past else None, seed=3
-    )
+    own = PastAgents(["snapshot-000000", "snapshot-000001"], lambda _: agent) if past else None
+    shown = LivePlay(config, lambda: saved, lambda: given, lambda _: own, seed=3)
     found: set[str] = set()
     for _ in range(8 * 31):  # 5 decisions, and how it ended for a while
         told = shown.decide()

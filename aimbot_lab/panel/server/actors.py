@@ -75,13 +75,13 @@ def _agents_of(line: RunLine) -> Iterator[ActorLine]:
         yield ActorLine(f"{RUN}{line.run_id}:{name}", f"{label}, {name.replace('-', ' ')}")
 
 
-def find_actor(lab: "Lab", key: str, settings: WorldSettings | None = None) -> GameActor:
-    """The actor of that key, in a world of `settings`, or the one that its agent learned in.
+def find_actor(lab: "Lab", key: str) -> GameActor:
+    """The actor of that key, in the world that pages play, or the one that its agent learned in.
 
     Raises LabError where there is none such, or its world has no scenes.
     """
     lab.loader.need(*KERNELS)
-    own = _one_row(playable_settings() if settings is None else settings)
+    own = _one_row(playable_settings())
     if key == PERSON:
         return GameActor(key, own, None)
     if key.startswith(SCRIPT):
@@ -170,9 +170,8 @@ def _kept(lab: "Lab", run: str, names: Sequence[str]) -> Path:
     fault: LabError | None = None
     for name in names:
         try:
-            return fetch_agent_files(run, name, data_folder=lab.data_folder, uri=lab.tracking_uri)[
-                1
-            ]
+            found = fetch_agent_files(run, name, data_folder=lab.data_folder, uri=lab.tracking_uri)
+            return found[1]
         except LabError as error:
             fault = fault or error
     raise fault or ConfigurationError(f"run {run[:12]} has no agent")
@@ -277,7 +276,7 @@ def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, MatchPlaye
 
     folder = lab.run_list.find(run)
     if folder is not None and not folder.is_free:
-        from aimbot_lab.panel.server.watched_agent import SnapshotParts
+        from aimbot_lab.panel.server.watched_agent import snapshot_parts
         from aimbot_lab.training.agents.agent_files import load_agent
         from aimbot_lab.training.self_play.players import agent_player
 
@@ -288,12 +287,12 @@ def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, MatchPlaye
             )
         agent, name, step = saved.agent, "newest agent", int(saved.about.get("step", 0))
         if which == FIRST:
-            parts = SnapshotParts(folder.path / "checkpoints", saved)
-            if not (names := parts.names()):
+            parts = snapshot_parts(folder.path / "checkpoints", saved)
+            if not parts.names:
                 raise ConfigurationError(
                     "the run has kept no snapshot yet; choose its newest agent"
                 )
-            agent, name, step = parts.agent(names[0]), names[0], 0
+            agent, name, step = parts.agent(parts.names[0]), parts.names[0], 0
         return saved.env, agent_player(name, agent, step=step, run=folder.path.name)
     store = Store(lab.data_folder, lab.tracking_uri, never)
     found: TrackedAgent = fetch_agent(run, LAST, **store.place)

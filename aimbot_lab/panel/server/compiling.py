@@ -8,16 +8,20 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.files import user_cache
 from aimbot_lab.panel.server.lab import Lab, Session
 from aimbot_lab.panel.server.messages import KERNELS, in_thread
 from aimbot_lab.tracking.data_folder import DataFolder
+
+if TYPE_CHECKING:
+    from aimbot_lab.panel.server.game import EpisodeGame, SceneGame
 
 WORDS = (
     "The simulator is being compiled, in a process of its own. "
@@ -50,42 +54,26 @@ def _mark(lab: Lab, what: str) -> Path | None:
     return user_cache() / f"panel-{what}-{sources.hexdigest()[:16]}"
 
 
-def _play(lab: Lab) -> None:
-    from aimbot_lab.panel.server.actors import PERSON, find_actor
-    from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame
+def _games(lab: Lab, what: str) -> "Iterator[EpisodeGame | SceneGame]":
+    """The games that need all kernels of `what`."""
+    from aimbot_lab.panel.server.actors import PERSON, USUAL, find_actor, match_target, set_up
+    from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame, SceneGame
     from aimbot_lab.worlds.registry import default_type
 
-    for key in (PERSON, "script:greedy"):
-        for target in default_type().targets(None):
-            game = EpisodeGame(find_actor(lab, key), ChosenEpisode(target, 0, 1))
-            for _ in range(DECISIONS):
-                game.decide()
+    if what == "test":
+        scene = SceneGame(find_actor(lab, USUAL))
+        scene.press(scene.editor.buttons[0].key)
+        yield scene
+    elif what == "match":
+        match = set_up(lab, USUAL)
+        yield EpisodeGame(match.person, ChosenEpisode(match_target()[0], 0, 1), match.rival)
+    else:
+        for key, target in product((PERSON, USUAL), default_type().targets(None)):
+            yield EpisodeGame(find_actor(lab, key), ChosenEpisode(target, 0, 1))
 
-
-def _test(lab: Lab) -> None:
-    from aimbot_lab.panel.server.actors import find_actor
-    from aimbot_lab.panel.server.game import SceneGame
-
-    game = SceneGame(find_actor(lab, "script:greedy"))
-    game.press(game.editor.buttons[0].key)
-    for _ in range(DECISIONS):
-        game.decide()
-
-
-def _match(lab: Lab) -> None:
-    from aimbot_lab.panel.server.actors import match_target, set_up
-    from aimbot_lab.panel.server.game import ChosenEpisode, EpisodeGame
-
-    match = set_up(lab, "script:greedy")
-    game = EpisodeGame(match.person, ChosenEpisode(match_target()[0], 0, 1), match.rival)
-    for _ in range(DECISIONS):
-        game.decide()
-
-
-GAMES: Mapping[str, Callable[[Lab], None]] = MappingProxyType(
-    {"play": _play, "test": _test, "match": _match}
-)
 
 if __name__ == "__main__":
     with TemporaryDirectory() as folder:
-        GAMES[sys.argv[1]](Lab(DataFolder(Path(folder)), here=Path(folder)))
+        for game in _games(Lab(DataFolder(Path(folder)), here=Path(folder)), sys.argv[1]):
+            for _ in range(DECISIONS):
+                game.decide()

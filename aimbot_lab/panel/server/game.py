@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import Field, dataclasses
@@ -28,14 +28,17 @@ MAX_UNDONE = 100  # edits of a scene
 ROW = 0
 
 
-@dataclass(frozen=True)
+Way = Annotated[int, Field(ge=-1, le=1)]
+
+
+@dataclasses.dataclass(frozen=True, config=STRICT)
 class Keys:
     """What a person holds and has done with the mouse since the game was opened."""
 
-    ahead: int = 0  # -1, 0 or 1
-    right: int = 0
-    attack: bool = False
-    mouse: float = 0.0  # units of the action, summed; to the right
+    ahead: Way
+    right: Way
+    attack: bool
+    mouse: Annotated[float, Field(ge=-1e9, le=1e9)]  # units of the action, summed; to the right
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Game:
         self._number = 0
         self._names = self.world.spec.action_names
         self.actions: Float32Array = np.zeros((seats, len(self._names)), np.float32)
-        self.keys = Keys()
+        self.keys = Keys(ahead=0, right=0, attack=False, mouse=0.0)
         self.holds_still = False
         self.view: SceneView = self.scenes.view(self.world, 0)
         self._before = self.view
@@ -269,8 +272,8 @@ class SceneGame:
     What is won or lost leaves everything standing, at rest again.
     """
 
-    def __init__(self, actor: GameActor, *, seed: int = 0) -> None:
-        self.game = Game(actor, resting_of(actor.settings), seed=seed)
+    def __init__(self, actor: GameActor) -> None:
+        self.game = Game(actor, resting_of(actor.settings), seed=0)
         self.editor: SceneEditor = self.game.scenes.editor(self.game.world)
         self._floors: deque[Any] = deque(maxlen=MAX_UNDONE)
 
@@ -326,7 +329,7 @@ class SceneGame:
 
 
 Value = TypeVar("Value")
-Way = Annotated[int, Field(ge=-1, le=1)]
+Open = TypeVar("Open")
 MAX_LATE = 0.5  # s behind, from which decisions are left out rather than made up for
 
 
@@ -335,21 +338,6 @@ class Paused:
     """Whether no decision is made."""
 
     paused: bool
-
-
-@dataclasses.dataclass(frozen=True, config=STRICT)
-class Held:
-    """What a person holds and has turned in all."""
-
-    ahead: Way
-    right: Way
-    attack: bool
-    mouse: Annotated[float, Field(ge=-1e9, le=1e9)]
-
-    @property
-    def keys(self) -> Keys:
-        """The same for a game."""
-        return Keys(self.ahead, self.right, self.attack, self.mouse)
 
 
 class RealTime:
@@ -389,31 +377,6 @@ class RealTime:
             await asyncio.sleep(max(due - clock(), 0.0))
 
 
-class RunningGame(Protocol):
-    """A game by its rules: a scene that is edited, or an episode."""
-
-    @property
-    def game(self) -> Game:
-        """The row that goes on."""
-
-    @property
-    def over(self) -> bool:
-        """Whether no decision can follow."""
-
-
-class PagesGame(Protocol):
-    """The game that a page has open."""
-
-    time: RealTime
-
-    @property
-    def game(self) -> RunningGame:
-        """What is played."""
-
-
-Open = TypeVar("Open", bound=PagesGame)
-
-
 def open_game(session: Session, part: str, kind: type[Open]) -> Open:
     """What the page has open in `part`. Raises MisuseError where that is nothing."""
     found = session.state.get(part)
@@ -430,8 +393,8 @@ def game_asks(part: str, kind: type[Any]) -> Mapping[str, Ask]:
         found.time.pause(asked.paused or found.game.over)
         return Done()
 
-    async def hold(session: Session, held: Held) -> Done:
-        open_game(session, part, kind).game.game.keys = held.keys
+    async def hold(session: Session, keys: Keys) -> Done:
+        open_game(session, part, kind).game.game.keys = keys
         return Done()
 
-    return {"pause": Ask(Paused, pause), "hold": Ask(Held, hold)}
+    return {"pause": Ask(Paused, pause), "hold": Ask(Keys, hold)}

@@ -42,7 +42,7 @@ from aimbot_lab.panel.server.messages import (
     written,
 )
 from aimbot_lab.panel.server.replays import ReplayList
-from aimbot_lab.panel.server.run_list import Listed, LiveRun, RunList, Sweeps
+from aimbot_lab.panel.server.run_list import LiveRun, RunList, Runs, Sweeps
 from aimbot_lab.panel.server.trainings import Curricula, OfferedSweeps, Started, Trainings
 from aimbot_lab.tracking.data_folder import DataFolder, choose_address
 from aimbot_lab.tracking.history import read_run
@@ -330,7 +330,7 @@ class Lab:
         return RunList(self.data_folder, tracking_uri=self.tracking_uri, loader=self.loader)
 
     @cached_property
-    def runs(self) -> Feed[Listed]:
+    def runs(self) -> Feed[Runs]:
         """The same, looked up while a page wants them."""
         return Feed(self.run_list.listed, seconds=1.0)
 

@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
+from pydantic import dataclasses as checked
 
 from aimbot_lab.curriculum.reports import CellReport, LessonReport, Measured
 from aimbot_lab.curriculum.settings import Key, MixWeights
@@ -18,6 +19,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import never
 from aimbot_lab.panel.server.messages import (
     STORE,
+    STRICT,
     SWEEPS,
     Loader,
     failure_words,
@@ -35,7 +37,7 @@ from aimbot_lab.tracking.tracker import WORLD_TAG, RunSummary, own_tags, saved_a
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.record import SweepRecord
-    from aimbot_lab.sweep.report import SweepReport, TrialReport
+    from aimbot_lab.sweep.report import SweepReport
 
 MAX_SWEEPS = 100
 OF_TRIALS = ("number", "state", "value", "lower", "upper", "at_least", "seconds", "reason")
@@ -124,18 +126,17 @@ def _document(report: "SweepReport", record: "SweepRecord") -> dict[str, Any]:
         "parent_run": record.parent_run,
         "searches": searches_of(record.config.search, report.measure),
         "keys": keys,
-        "trials": [_trial(trial, keys) for trial in trials],
+        "trials": [
+            {key: getattr(trial, key) for key in OF_TRIALS}
+            | {"values": [trial.params.get(key) for key in keys]}
+            for trial in trials
+        ],
         "confirmed": [
             {key: getattr(one, key) for key in ("label", *OF_CONFIRMED)}
             | {"seeds": len(one.trainings)}
             for one in report.confirmed
         ],
     }
-
-
-def _trial(trial: "TrialReport", keys: Sequence[str]) -> dict[str, Any]:
-    shown = {key: getattr(trial, key) for key in OF_TRIALS}
-    return {**shown, "values": [trial.params.get(key) for key in keys]}
 
 
 LOG = logging.getLogger(__name__)
@@ -166,11 +167,12 @@ class RunLine:
     world: str = ""  # that it trains in; empty: not known
 
 
-class Listed(NamedTuple):
-    """The runs there are, as far as they are known."""
+@checked.dataclass(frozen=True, config=STRICT)
+class Runs:
+    """The runs there are; `fault` says why the store, which knows those that are over, is mute."""
 
-    lines: list[RunLine]
-    fault: str  # of the store, which knows those that are over; empty: none
+    runs: list[RunLine]
+    fault: str
     complete: bool  # whether the store has been asked
 
 
@@ -232,11 +234,11 @@ class RunList:
             return object()
         return changed_ms(file), {(line.run_id, line.state) for line in here.values()}
 
-    async def listed(self) -> Listed:
+    async def listed(self) -> Runs:
         """The same, and how well they are known."""
         complete = self._complete  # a thread may complete the list while it is looked at
         lines = await self.look()
-        return Listed(lines, self._fault, complete)
+        return Runs(lines, self._fault, complete)
 
     def find(self, run_id: str) -> RunFolder | None:
         """The folder of a run that is not wholly delivered; it is looked up again."""
@@ -446,7 +448,7 @@ class LiveRun:
     def __init__(self, run_list: RunList, run_id: str) -> None:
         self.run_id = run_id
         self._list = run_list
-        self._status: Any = None
+        self.status: Any = None  # the last that the run has shown; None: none yet
         self._fault = ""  # of the file that holds it
         self._status_time = 0
         self._line: dict[str, Any] = {}
@@ -466,17 +468,12 @@ class LiveRun:
         if self._line["state"] == "trains":
             self._keep_watching(now)
         await in_thread(self._read_status)  # what was shown last stays in the folder
-        told = {"status": self._status, "fault": self._fault, "held": {**self._held}}
+        told = {"status": self.status, "fault": self._fault, "held": {**self._held}}
         return {**self._line, **told}
 
     def hold(self, target: str, weights: Mapping[str, Any]) -> None:
         """Note for all pages what the run has answered about `target`; "" for all targets."""
         self._held[target] = dict(weights)
-
-    @property
-    def status(self) -> Any:
-        """The last state that the run has shown; None: none yet."""
-        return self._status
 
     def find(self) -> RunFolder | None:
         """The folder of the run, while it has one."""
@@ -543,9 +540,9 @@ class LiveRun:
             if changed != self._status_time:
                 self._status_time = changed
                 try:
-                    self._status, self._fault = plain(read_document(place, _STATUS)), ""
+                    self.status, self._fault = plain(read_document(place, _STATUS)), ""
                 except LabError as error:
-                    self._status, self._fault = None, str(error)
+                    self.status, self._fault = None, str(error)
 
 
 _STATUS = TypeAdapter(Status)

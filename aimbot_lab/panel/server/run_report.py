@@ -229,9 +229,9 @@ def curves_of(lab: "Lab", run_id: str) -> Iterator[Curve]:
         yield Curve(title, is_rate, [*values], [*values.values()], lower, upper)
 
 
-def thinned(points: Sequence[MetricPoint], most: int = MAX_POINTS) -> list[tuple[int, float]]:
-    """`points` by rising step, neighbours averaged so that `most` at most are left."""
-    size = -(-len(points) // most) if points else 1
+def thinned(points: Sequence[MetricPoint]) -> list[tuple[int, float]]:
+    """`points` by rising step, neighbours averaged so that MAX_POINTS at most are left."""
+    size = -(-len(points) // MAX_POINTS) if points else 1
     groups = (points[start : start + size] for start in range(0, len(points), size))
     return [(group[-1].step, sum(one.value for one in group) / len(group)) for group in groups]
 

@@ -222,32 +222,25 @@ CONNECTION_SECONDS = 15.0  # that each of them has; a page makes new ones as it 
 TOKEN_NAME = "token"
 
 
-class PageFile(NamedTuple):
-    """A file of the page."""
-
-    path: Path
-    media_type: str
-
-
-def page_files() -> Mapping[str, PageFile]:
-    """All of them, by their paths from the folder `page`."""
+def page_files() -> Mapping[str, Path]:
+    """The files of the page by their paths from the folder `page`."""
     found = sorted(path for path in PAGE.rglob("*") if path.suffix in TYPES)
-    return {path.relative_to(PAGE).as_posix(): PageFile(path, TYPES[path.suffix]) for path in found}
+    return {path.relative_to(PAGE).as_posix(): path for path in found}
 
 
-def panel_app(lab: Lab, door: Door, parts: Mapping[str, PagePart] = PARTS) -> ASGIApp:
+def panel_app(lab: Lab, door: Door) -> ASGIApp:
     """The panel for the runs of `lab`, open to those that `door` lets in."""
     files = page_files()
-    open_pages = Pages(lab, parts)
+    open_pages = Pages(lab)
 
     async def file(request: Request) -> Response:
         found = files.get(request.path_params.get("name", INDEX))
         if found is None:
             return PlainTextResponse("There is no such file.\n", 404)
-        return Response(found.path.read_bytes(), media_type=found.media_type)
+        return Response(found.read_bytes(), media_type=TYPES[found.suffix])
 
     async def schemas(_: Request) -> Response:
-        return JSONResponse(message_schemas(parts))
+        return JSONResponse(message_schemas())
 
     async def give_replay(request: Request) -> Response:
         text = (await request.body()).decode("utf-8", "replace")
@@ -268,9 +261,8 @@ def panel_app(lab: Lab, door: Door, parts: Mapping[str, PagePart] = PARTS) -> AS
 class Pages:
     """The open pages, at most MAX_PAGES."""
 
-    def __init__(self, lab: Lab, parts: Mapping[str, PagePart]) -> None:
-        self._lab, self._parts = lab, parts
-        self._count = 0
+    def __init__(self, lab: Lab) -> None:
+        self._lab, self._count = lab, 0
 
     async def serve(self, socket: WebSocket) -> None:
         """Serve a page until it is gone."""
@@ -280,18 +272,18 @@ class Pages:
             return
         self._count += 1
         try:
-            await Session(socket, self._lab, partial(do, parts=self._parts)).serve()
+            await Session(socket, self._lab, partial(do, parts=PARTS)).serve()
         finally:
             self._count -= 1
 
 
-def message_schemas(parts: Mapping[str, PagePart] = PARTS) -> dict[str, Any]:
+def message_schemas() -> dict[str, Any]:
     """The JSON schemas of all messages."""
     return {
         "version": VERSION,
         "asked": schema_of(Asked),
         "error": schema_of(Refusal),
-        "parts": {name: part.schemas() for name, part in parts.items()},
+        "parts": {name: part.schemas() for name, part in PARTS.items()},
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -52,55 +52,29 @@ MAX_LINES = 8  # results that are shown
 PAUSE_DECISIONS = 8  # for which an end is shown
 MATCH_PAUSE = 25  # the same of a match, of which there is more to read
 SLOWEST, FASTEST = 0.25, 0.05  # seconds of a decision on the page
-LatestAgent = Callable[[], SavedAgent]
-LatestMix = Callable[[], Scenario | None]
-PastOf = Callable[[SavedAgent], "PastAgents | None"]
 NOT_YET = (
     "the run has shown no agent yet: it shows one where a rollout begins, after its first update"
 )
 
 
-class KeptSnapshots:
-    """Those of a run that is over, among its artifacts."""
-
-    def __init__(self, agent: TrackedAgent, store: Store) -> None:
-        self._pool = pool_of(agent, store=store)
-        self._listed = snapshots_of(agent, store=store)
-
-    def names(self) -> list[str]:
-        """What they are called, the first first."""
-        return [name for name, _ in self._listed]
-
-    def agent(self, name: str) -> Agent:
-        """One of them. Raises LabError where it can't be read."""
-        return self._pool.read(name)
-
-
-class SnapshotParts:
-    """Those of a run that trains, in its checkpoints; `saved` is any agent of it."""
-
-    def __init__(self, checkpoints: Path, saved: SavedAgent) -> None:
-        self._checkpoints, self._saved = checkpoints, saved
-
-    def names(self) -> list[str]:
-        """What they are called, the first first; none before the first checkpoint."""
-        found = self._checkpoints.glob(PART + SNAPSHOTS)
-        return sorted(path.name.removeprefix(PART) for path in found)
-
-    def agent(self, name: str) -> Agent:
-        """One of them. Raises LabError where it can't be read."""
-        saved = self._saved
-        return read_part(self._checkpoints / f"{PART}{name}", saved.train, saved.agent.spec)
-
-
-class PastAgents(Protocol):
+class PastAgents(NamedTuple):
     """Past selves of an agent, by their names."""
 
-    def names(self) -> list[str]:
-        """What they are called, the first first."""
+    names: list[str]  # the first first
+    agent: Callable[[str], Agent]  # one of them. Raises LabError where it can't be read
 
-    def agent(self, name: str) -> Agent:
-        """One of them. Raises LabError where it can't be read."""
+
+def snapshot_parts(checkpoints: Path, saved: SavedAgent) -> PastAgents:
+    """Those of a run that trains, in its checkpoints, none before the first; `saved` is its agent.
+
+    Any agent of the run will do.
+    """
+    found = sorted(path.name for path in checkpoints.glob(PART + SNAPSHOTS))
+
+    def read(name: str) -> Agent:
+        return read_part(checkpoints / f"{PART}{name}", saved.train, saved.agent.spec)
+
+    return PastAgents([name.removeprefix(PART) for name in found], read)
 
 
 def drawn_cell(mix: Scenario, random: np.random.Generator) -> tuple[str, int]:
@@ -130,7 +104,7 @@ def _opponent(
     if target in scripts and not mirrored:
         single = make_world(kind.single_settings(config.env), 1)
         return script_player(target, scripts[target], single)
-    names = [] if mirrored or past is None else past.names()
+    names = [] if mirrored or past is None else past.names
     if past is None or not names:
         return agent_player(ITSELF, saved.agent, step=0, run="")
     name = names[int(random.integers(len(names)))]
@@ -166,9 +140,9 @@ class LivePlay:
     """Episodes of the world of `config` one after another, each with the newest agent and mix."""
 
     config: CurriculumFile
-    agent: LatestAgent
-    mix: LatestMix
-    past: PastOf = lambda _: None  # the past selves of an agent, where it has any
+    agent: Callable[[], SavedAgent]
+    mix: Callable[[], Scenario | None]
+    past: Callable[[SavedAgent], PastAgents | None] = lambda _: None  # where it has any
     seed: int = field(default_factory=lambda: time.time_ns() % 2**31)
     _episode: _Episode | None = None
     _lines: deque[ResultLine] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
@@ -283,10 +257,6 @@ def mind_of(
     return None if mind is None else thought_document(mind.at(0, actions[0], agent.spec), settings)
 
 
-class NotYetError(LabError):
-    """There is nothing to watch so far."""
-
-
 class PlayableRun(Protocol):
     """What is known of a run that is watched."""
 
@@ -334,7 +304,7 @@ class WatchedAgent:
         self.play = LivePlay(self.config, self.newest, self.mix, self.past)
 
     def newest(self) -> SavedAgent:
-        """The newest weights. Raises NotYetError where the run has shown none yet."""
+        """The newest weights. Raises LabError where the run has shown none yet."""
         if self.folder is not None:
             agent = LiveFolder.of(self.folder).agent
             with suppress(OSError):
@@ -342,7 +312,7 @@ class WatchedAgent:
                 if changed != self._time:
                     self._loaded, self._time = load_agent(agent), changed
         if self._loaded is None:
-            raise NotYetError(NOT_YET)
+            raise LabError(NOT_YET)
         return self._loaded
 
     def past(self, saved: SavedAgent) -> PastAgents | None:
@@ -350,12 +320,14 @@ class WatchedAgent:
         if self.config.self_play is None:
             return None
         if self.folder is not None:
-            return SnapshotParts(self.folder / "checkpoints", saved)
+            return snapshot_parts(self.folder / "checkpoints", saved)
         assert self._tracked is not None
         if not self._looked:
             self._looked = True
             with suppress(LabError):  # a run that was stopped has kept none
-                self._kept = KeptSnapshots(self._tracked, Store(self._data_folder, self._uri))
+                store = Store(self._data_folder, self._uri)
+                names = [name for name, _ in snapshots_of(self._tracked, store=store)]
+                self._kept = PastAgents(names, pool_of(self._tracked, store=store).read)
         return self._kept
 
     def mix(self) -> Scenario | None:

@@ -7,8 +7,9 @@ from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
 from aimbot_lab.panel.server.messages import KERNELS, STRICT, Nothing, in_thread
-from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
+from aimbot_lab.panel.server.parts.runs import OfRun, listing
 from aimbot_lab.panel.server.replays import PlayedReplay, ReplayLine
+from aimbot_lab.panel.server.run_list import Runs
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab

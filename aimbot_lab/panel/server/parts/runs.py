@@ -12,7 +12,7 @@ from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.lab import Ask, Lab, PagePart, Session, leaving
 from aimbot_lab.panel.server.messages import STORE, STRICT, Done, Nothing, RunId, in_thread
-from aimbot_lab.panel.server.run_list import RunLine
+from aimbot_lab.panel.server.run_list import Runs
 from aimbot_lab.panel.server.run_report import Curve, curves_of
 from aimbot_lab.tracking.history import delete_run, label_run, plan_deletion
 
@@ -33,15 +33,6 @@ class OfAgent:
 
     run: RunId
     agent: AgentName
-
-
-@dataclass(frozen=True, config=STRICT)
-class Runs:
-    """The runs there are; `fault` says why the store, which knows those that are over, is mute."""
-
-    runs: list[RunLine]
-    fault: str
-    complete: bool  # whether the store has been asked
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -71,7 +62,7 @@ def listing(part: str) -> Ask:
     """The request of `part` to be told which runs there are, from then on."""
 
     async def list_runs(session: Session, _: Nothing) -> Done:
-        session.follow(part, "runs", session.lab.runs, lambda listed: Runs(*listed))
+        session.follow(part, "runs", session.lab.runs)
         return Done()
 
     return Ask(Nothing, list_runs)

@@ -10,7 +10,8 @@ from aimbot_lab.curriculum.settings import MixWeights
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
 from aimbot_lab.panel.server.messages import STRICT, Done, RunId, in_thread, plain
-from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
+from aimbot_lab.panel.server.parts.runs import OfRun, listing
+from aimbot_lab.panel.server.run_list import Runs
 from aimbot_lab.panel.server.run_report import KeptAgent, RunReport, keep_agent, report_feed
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -103,8 +104,7 @@ async def drag(_session: Session, asked: Drag) -> Dragged:
 
 async def move_levels(session: Session, asked: MoveLevels) -> Holds:
     """Move weights of difficulties, for the blocks that are drawn from then on."""
-    change = {"kind": "weights", **asdict(asked)}
-    return await _moved(session, asked.run, change)
+    return await _moved(session, asked.run, {"kind": "weights", **asdict(asked)})
 
 
 async def move_targets(session: Session, asked: MoveTargets) -> Holds:
@@ -116,8 +116,7 @@ async def _moved(session: Session, run: str, change: dict[str, Any]) -> Holds:
     live = session.lab.live_run(run)
     answer = await live.ask(change)
     held = Holds(answer["step"], answer["lesson"], answer["weights"], answer["locked"])
-    what = change.get("target", "")
-    live.hold(what, plain(held))
+    live.hold(change.get("target", ""), plain(held))
     await session.lab.feed_of(run).look_now()
     return held
 

@@ -24,7 +24,8 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import TRUST, NamedCode, require_allowed
 from aimbot_lab.panel.server.lab import Ask, Lab, PagePart, Session, leaving
 from aimbot_lab.panel.server.messages import AGENTS, STORE, Done, Feed, failure_words, in_thread
-from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
+from aimbot_lab.panel.server.parts.runs import OfAgent, listing
+from aimbot_lab.panel.server.run_list import Runs
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.run_folder import RunFolder, run_folders
 
