@@ -36,7 +36,7 @@ from aimbot_lab.worlds.registry import default_type, make_world, settings_with
 
 REPLAYS_A_LESSON = 3
 WARM_UP = 4  # rollouts that are not counted
-N_STEPS = 64
+NUM_ENVS, N_STEPS = 512, 64
 NEVER = 10**12  # steps
 STRETCH_SECONDS = 5.0  # in which a training shows one agent and up to ten states
 WATCH_SECONDS, RENEW_SECONDS = 15.0, 5.0  # as the panel's: for which a request holds, between two
@@ -45,10 +45,10 @@ REQUEST = {"kind": "watch", "seconds": WATCH_SECONDS, "agent": True}
 OWN = "own"  # what answering and showing take
 
 
-def _plan(*train: str, num_envs: int = 512, steps: int) -> TrainingPlan:
+def _plan(*train: str, steps: int) -> TrainingPlan:
     """A training on Goto, of rollouts of N_STEPS and with so much of `train`."""
-    sizes = f"env.num_envs={num_envs}", f"train.total_steps={steps}", f"train.n_steps={N_STEPS}"
-    batch = f"train.batch_size={num_envs * N_STEPS // 4}"
+    sizes = f"env.num_envs={NUM_ENVS}", f"train.total_steps={steps}", f"train.n_steps={N_STEPS}"
+    batch = f"train.batch_size={NUM_ENVS * N_STEPS // 4}"
     own = (f"train.{one}" for one in train)
     return training_plan(FILE, only(default_type().default_target()), *sizes, batch, *own)
 
@@ -61,7 +61,7 @@ def bench_evaluation(
     With the same seed both end in the same weights, so all that they differ in is the evaluation.
     """
     world, sink = default_type(), MemoryTracker()
-    sizes = "env.num_envs=512", f"train.total_steps={steps}"
+    sizes = f"env.num_envs={NUM_ENVS}", f"train.total_steps={steps}"
     plan = training_plan(FILE, only(world.default_target()), *sizes)
 
     def learn(plan: TrainingPlan) -> None:
@@ -88,11 +88,11 @@ def bench_evaluation(
     return Report(found, [Table(title, [found])])
 
 
-def bench_replays(rollouts: int, say: Say, *, num_envs: int = 512) -> Report:
+def bench_replays(rollouts: int, say: Say) -> Report:
     """What keeping replays costs: one PPO training, in which every other rollout keeps them."""
     say(f"{2 * rollouts} rollouts, every other one with replays")
-    steps = (2 * rollouts + WARM_UP + 1) * num_envs * N_STEPS  # the last has no next one
-    seconds, keeping = rollout_times(_plan("algo=ppo", num_envs=num_envs, steps=steps))
+    steps = (2 * rollouts + WARM_UP + 1) * NUM_ENVS * N_STEPS  # the last has no next one
+    seconds, keeping = rollout_times(_plan("algo=ppo", steps=steps))
     found = replay_cost(seconds[WARM_UP:], keeping)
     title = (
         "A rollout and its update, medians; the share that keeping takes, timed by itself; the "
@@ -174,9 +174,9 @@ def _watch(end: Connection, run_folder: Path) -> None:
             watcher.look()
 
 
-def _train(end: Connection, run_folder: Path, num_envs: int) -> None:
+def _train(end: Connection, run_folder: Path) -> None:
     """In a process of its own: train (rollouts, whether that is watched) as is asked for."""
-    plan = _plan(num_envs=num_envs, steps=NEVER)
+    plan = _plan(steps=NEVER)
     stopwatch = Stopwatch(time.process_time)
     channel = ControlChannel(run_folder, look_seconds=CHANNEL_SECONDS)
     stopwatch.watch(channel, "requests answer", OWN)
@@ -198,9 +198,7 @@ def _train(end: Connection, run_folder: Path, num_envs: int) -> None:
     train_in_turns(end, Training(plan), stopwatch, begin, links=links)
 
 
-def bench_panel(
-    pairs: int, say: Say, *, seconds: float = STRETCH_SECONDS, num_envs: int = 512
-) -> Report:
+def bench_panel(pairs: int, say: Say) -> Report:
     """What being watched costs a training on Goto, from `pairs` pairs of stretches.
 
     Seconds are those of the training's process, of the clock, and within the code that answers and
@@ -210,16 +208,16 @@ def bench_panel(
     with tempfile.TemporaryDirectory(prefix="aimbot-lab-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         watch = stack.enter_context(group(_watch, (folder,)))
-        train = stack.enter_context(group(_train, (folder, num_envs)))
+        train = stack.enter_context(group(_train, (folder,)))
         for _ in range(2):  # compiles, then tells how long a stretch is
             (warm_up,) = train((WARM_UP, False))
-        rollouts = max(1, round(seconds * WARM_UP / warm_up["seconds"]))
+        rollouts = max(1, round(STRETCH_SECONDS * WARM_UP / warm_up["seconds"]))
 
         def stretch(watched: bool) -> dict[str, float]:
             """What a million steps took."""
             watch(watched)
             (taken,) = train((rollouts, watched))
-            millions = rollouts * num_envs * N_STEPS / 1e6
+            millions = rollouts * NUM_ENVS * N_STEPS / 1e6
             return {key: taken[key] / millions for key in ("seconds", "processor", OWN)}
 
         stretches = {one: partial(stretch, one) for one in (False, True)}

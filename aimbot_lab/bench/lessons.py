@@ -5,6 +5,7 @@ stopped.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aimbot_lab.bench.ablation import spread
+from aimbot_lab.bench.train import plan_of
 from aimbot_lab.bench.turns import Report, Say, Table, kept, seconds_of
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED
 from aimbot_lab.experiment.analysis.evaluation import last_lesson, play_task, player_at
@@ -24,7 +26,6 @@ from aimbot_lab.foundation.named_code import always
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import spec_of
 
@@ -41,7 +42,7 @@ def bench_lessons(
 
     What the file `kept_in` holds is not trained again.
     """
-    done = []
+    done, by_way = [], defaultdict[tuple[str, str], list[Mapping[str, Any]]](list)
     for file, seed in product(files, range(1, seeds + 1)):
         loaded = load_curriculum(file, (*overrides, f"seed={seed}"), may_run=always)
         whole = loaded.config
@@ -54,8 +55,9 @@ def bench_lessons(
             key = {**about, "most": steps, "curriculum": loaded.resolved_text}
             found = kept(kept_in, key, learn)
             done.append({**about, **found})
+            by_way[whole.name, way].append(done[-1])
             steps = found["steps"]
-    rows = [_of_seeds(runs) for runs in _by_way(done)]
+    rows = [_of_seeds(runs) for runs in by_way.values()]
     title = (
         f"Steps to the proof of the last lesson (million) and seconds of the processor, median "
         f"[lowest, highest] over seeds 1 to {seeds}; win rate over its cells in {EPISODES} new "
@@ -67,8 +69,7 @@ def bench_lessons(
 
 def _learned(config: CurriculumFile, most: int | None) -> dict[str, Any]:
     """A training until its proof, or until as many steps as `most`; then its agent is judged."""
-    plan = TrainingPlan(config.seed, config.env, config.lessons, config.train)
-    plan = replace(plan, self_play=config.self_play)
+    plan = plan_of(config)
     with closing(Training(plan)) as training:
 
         def is_over() -> bool:
@@ -91,14 +92,6 @@ def _learned(config: CurriculumFile, most: int | None) -> dict[str, Any]:
             "wins": wins / sum(len(cell.won) for cell in played),
             "worst": worst,
         }
-
-
-def _by_way(done: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """The trainings of each curriculum and way."""
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for one in done:
-        found.setdefault((one["curriculum"], one["way"]), []).append(one)
-    return list(found.values())
 
 
 def _of_seeds(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, seconds_of, turns
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldType
@@ -61,9 +62,13 @@ PRODUCT_REPEATS = 300  # of which the best counts; together about a second
 
 def training_plan(file: Path | str, *overrides: str) -> TrainingPlan:
     """The training of a curriculum with `overrides`."""
-    config = load_curriculum(file, overrides).config
-    plan = TrainingPlan(config.seed, config.env, config.lessons, config.train)
-    return replace(plan, self_play=config.self_play)
+    return plan_of(load_curriculum(file, overrides).config)
+
+
+def plan_of(config: CurriculumFile) -> TrainingPlan:
+    """The training of `config`, without what only watches over it."""
+    own = config.self_play
+    return TrainingPlan(config.seed, config.env, config.lessons, config.train, self_play=own)
 
 
 def only(target: str) -> str:
@@ -190,7 +195,7 @@ def fastest_laps(
     return {one: max(own, key=lambda lap: lap["steps_per_second"]) for one, own in laps.items()}
 
 
-def timed_lap(training: Training, sink: MetricSink, parts: Sequence[str] = PARTS) -> Lap:
+def timed_lap(training: Training, sink: MetricSink, parts: Sequence[str]) -> Lap:
     """Train to the end; how fast it was from the end of its first update to that of its last.
 
     By self-play with as many past selves as may be met after a while.

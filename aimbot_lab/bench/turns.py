@@ -23,11 +23,11 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple, TypeVar
 
+from aimbot_lab.foundation.episodes import student_errors
 from aimbot_lab.foundation.errors import LabError, reason_and_place
 from aimbot_lab.foundation.garbage import free_training
 
 CPU_INFO = Path("/proc/cpuinfo")
-CONFIDENCE = 0.95
 SECONDS_TO_END = 5.0  # of a process whose pipe is closed
 Say = Callable[[str], None]  # takes a line of progress
 Name = TypeVar("Name")
@@ -134,17 +134,12 @@ def mean_ratio(ratios: Iterable[float]) -> dict[str, float]:
 
     By Student's t of their logarithms.
     """
-    mean, half = _mean_and_half_width([math.log(ratio) for ratio in ratios])
+    logs = [math.log(ratio) for ratio in ratios]
+    mean, half = fmean(logs), math.nan
+    if len(logs) > 1:
+        half = student_errors(len(logs)) * stdev(logs)
     ends = {"mean": mean, "lower": mean - half, "upper": mean + half}
     return {name: math.exp(end) for name, end in ends.items()}
-
-
-def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
-    if (count := len(values)) < 2:
-        return fmean(values), math.nan
-    from aimbot_lab.foundation.episodes import student_errors
-
-    return fmean(values), student_errors(count, confidence=CONFIDENCE) * stdev(values)
 
 
 def kept(
