@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import FrameType
@@ -31,7 +32,7 @@ from aimbot_lab.cli.stopping import (
 )
 from aimbot_lab.cli.text import LOOK, SHORT_ID, print_json, print_together, show_result
 from aimbot_lab.cli.view import training_view
-from aimbot_lab.cluster.connection import ADDRESS, HeadLostError
+from aimbot_lab.cluster.connection import ADDRESS, HeadLostError, connected
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -75,9 +76,9 @@ def train(
         with ExitStack() as placed:
             group = None
             if on is not None and actors is not None:
-                from aimbot_lab.cluster.places import connected_actors
+                from aimbot_lab.cluster.places import RayActors
 
-                group = placed.enter_context(connected_actors(actors.number))
+                group = RayActors(placed.enter_context(connected(actors.number)))
             crew = crew or Crew(actors=group)
             result = run_curriculum(
                 request, view, should_stop=stop, on_outage=view.notice, crew=crew
@@ -120,9 +121,7 @@ def launch_training(
     print_together()
     key, code = uuid.uuid4().hex, 1
 
-    def progress() -> int | None:
-        return _newest_step(folder, key, resumed)
-
+    progress = partial(_newest_step, folder, key, resumed)
     try:
         if launch.on is not None:
             code = _launch_on_ray(

@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 
 import psutil
 
-from aimbot_lab.cluster.connection import HeadLostError, connected
+from aimbot_lab.cluster.connection import HeadLostError
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason
 from aimbot_lab.training.actors.actor import ActorHost, Answer
 from aimbot_lab.training.actors.block import ActorPlan, BlockRequest
@@ -387,13 +387,3 @@ class RayActors:
         for host in self._hosts.values():
             self._ray.kill(host)
         self._hosts, self._asked = {}, {}
-
-
-@contextmanager
-def connected_actors(number: int) -> Iterator[RayActors]:
-    """A group of that number, while Ray is connected.
-
-    Raises ConfigurationError where Ray is not installed or no cluster answers.
-    """
-    with connected(number) as ray:
-        yield RayActors(ray)

@@ -101,8 +101,10 @@ class _Launch:
                 if verdict.error:
                     self._told.report(verdict.error)
                 code = verdict.code
-                if verdict.loss is not None and not self._goes_on_after(verdict.loss):
-                    code = 1
+                if verdict.loss is not None:
+                    again, line = self._restarts.after(verdict.loss)
+                    self._told.report(line)
+                    code = code if again else 1
                 if code is not None:
                     self._places.drop()
                     return code
@@ -115,11 +117,6 @@ class _Launch:
         except BaseException:
             self._places.drop()
             raise
-
-    def _goes_on_after(self, loss: ProcessEnd) -> bool:
-        again, line = self._restarts.after(loss)
-        self._told.report(line)
-        return again
 
     def _check_stop(self) -> None:
         self._head.check()

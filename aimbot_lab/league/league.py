@@ -1,6 +1,6 @@
 """A league: runs play each against each, and what comes of it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import combinations, cycle
@@ -115,44 +115,16 @@ class League:
 
 
 def rated(
-    players: Sequence[MatchPlayer],
-    counts: np.ndarray,
-    *,
-    seed: int,
-    left_out: Sequence[str] = (),
+    players: Sequence[MatchPlayer], counts: np.ndarray, *, seed: int, left_out: Sequence[str]
 ) -> League:
     """The league of `players` that played `counts` [P, P, 3]."""
     names = [player.name for player in players]
     anchor = names.index(ANCHOR) if ANCHOR in names else 0
-    made = _rated_players(players, counts, anchor)
-    order = sorted(range(len(players)), key=lambda place: -made[place].rating)
-    scores, games = _scores(counts), counts.sum(axis=2)
-    cycle = None
-    if (found := strongest_cycle(counts)) is not None:
-        one, two, three = found
-        cycle = names[one], names[two], names[three]
-    return League(
-        players=tuple(made[place] for place in order),
-        scores=tuple(
-            tuple(float(scores[i, j]) if games[i, j] else None for j in order) for i in order
-        ),
-        counts=tuple(_count_rows(names, counts)),
-        cycle_p=cycle_p(counts, seed=seed),
-        cyclic_share=cyclic_share(counts),
-        cycle=cycle,
-        anchor=names[anchor],
-        left_out=tuple(left_out),
-    )
-
-
-def _rated_players(
-    players: Sequence[MatchPlayer], counts: np.ndarray, anchor: int
-) -> list[RatedPlayer]:
     ratings, scores, games = ratings_of(counts), _scores(counts), counts.sum(axis=2)
     points, errors = ANCHOR_POINTS + ratings.above(anchor), ratings.error_above(anchor)
     weights = nash_weights(np.where(games > 0, scores, 0.5))
     means = (scores * games).sum(axis=1) / np.maximum(games.sum(axis=1), 1)
-    return [
+    made = [
         RatedPlayer(
             name=player.name,
             run=player.run,
@@ -166,20 +138,32 @@ def _rated_players(
         )
         for place, player in enumerate(players)
     ]
+    order = sorted(range(len(players)), key=lambda place: -made[place].rating)
+    cycle = None
+    if (found := strongest_cycle(counts)) is not None:
+        one, two, three = found
+        cycle = names[one], names[two], names[three]
+    return League(
+        players=tuple(made[place] for place in order),
+        scores=tuple(
+            tuple(float(scores[i, j]) if games[i, j] else None for j in order) for i in order
+        ),
+        counts=tuple(
+            (names[i], names[j], *counts[i, j].tolist())
+            for i, j in combinations(range(len(names)), 2)
+        ),
+        cycle_p=cycle_p(counts, seed=seed),
+        cyclic_share=cyclic_share(counts),
+        cycle=cycle,
+        anchor=names[anchor],
+        left_out=tuple(left_out),
+    )
 
 
 def _scores(counts: np.ndarray) -> np.ndarray:
     """Mean scores [P, P]; 0 where nothing was played."""
     points = counts[:, :, 0] + 0.5 * counts[:, :, 1]
     return np.asarray(points / np.maximum(counts.sum(axis=2), 1))
-
-
-def _count_rows(
-    names: Sequence[str], counts: np.ndarray
-) -> Iterator[tuple[str, str, int, int, int]]:
-    for one, other in combinations(range(len(names)), 2):
-        wins, draws, losses = counts[one, other].tolist()
-        yield names[one], names[other], wins, draws, losses
 
 
 def rating_rows(league: League) -> list[tuple[str, ...]]:
@@ -316,7 +300,7 @@ def _of_run(
         found = agent
         if which != agent.which:
             found = fetch_agent(agent.run.run_id, which, **store.place)
-        return as_player(found, temperature=temperature)
+        return as_player(found, f"{found.which} agent", temperature=temperature)
     listed = snapshots_of(agent, store=store)
     names = [name for name, _ in listed]
     wanted = names[0] if which == FIRST else which
@@ -329,11 +313,12 @@ def _of_run(
     return agent_player(wanted, read, step=step, run=run_id, temperature=temperature)
 
 
-def as_player(agent: TrackedAgent, *, temperature: Temperature | None = None) -> MatchPlayer:
-    """`agent` as a player."""
-    name, run_id = f"{agent.which} agent", agent.run.run_id
-    step = agent.step
-    return agent_player(name, agent.saved.agent, step=step, run=run_id, temperature=temperature)
+def as_player(
+    agent: TrackedAgent, name: str, *, temperature: Temperature | None = None
+) -> MatchPlayer:
+    """`agent` as a player of that name."""
+    own, run_id = agent.saved.agent, agent.run.run_id
+    return agent_player(name, own, step=agent.step, run=run_id, temperature=temperature)
 
 
 def pool_of(agent: TrackedAgent, *, store: Store) -> TrackedPool:
@@ -382,7 +367,7 @@ def record_matches(
     on_episode: Callable[[str], None],
 ) -> tuple[Replay, ...]:
     """Matches of `agent` at home against `opponent`, under the parameters of its last lesson."""
-    home = as_player(agent, temperature=request.temperature)
+    home = as_player(agent, f"{agent.which} agent", temperature=request.temperature)
     kind, lesson = type_of(agent.config.env), agent.config.lessons[-1]
     settings = kind.match_settings(agent.config.env)
     target, difficulties = next(iter(kind.targets(settings).items()))
@@ -435,18 +420,13 @@ def check_worlds(found: Sequence[TrackedAgent]) -> None:
             raise ConfigurationError(f"{shown}: {what}")
 
 
-def _player(one: TrackedAgent, prefix: str) -> MatchPlayer:
-    name, agent = f"{prefix}{one.which}", one.saved.agent
-    return agent_player(name, agent, step=one.step, run=one.run.run_id)
-
-
 def _best(last: TrackedAgent, prefix: str, at: Mapping[str, Any]) -> list[MatchPlayer]:
     """The best agent, where there is one that is not the last."""
     try:
         best = fetch_agent(last.run.run_id, BEST, **at)
     except LabError:
         return []
-    return [] if best.step == last.step else [_player(best, prefix)]
+    return [] if best.step == last.step else [as_player(best, f"{prefix}{best.which}")]
 
 
 def spread(count: int, most: int) -> list[int]:
@@ -535,11 +515,12 @@ def plan_league(
     most = request.snapshots
     for last in found:
         prefix = f"{last.run.run_id[:SHORT_ID]}:" if len(found) > 1 else ""
+        own_last = as_player(last, f"{prefix}{last.which}")
         if most is None:
-            players.append(_player(last, prefix))
+            players.append(own_last)
             continue
         own, damaged = fetch_snapshots(last, lambda count: spread(count, most), **at, prefix=prefix)
-        players += [*own, _player(last, prefix), *_best(last, prefix, at)]
+        players += [*own, own_last, *_best(last, prefix, at)]
         left_out += damaged
     kind = type_of(found[0].config.env)
     env = kind.single_settings(found[0].config.env)
