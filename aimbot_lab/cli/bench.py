@@ -383,13 +383,9 @@ def self_play(place: options.StorePlace, **given: Any) -> "Report":
     return samplings_report(given, runs, league)
 
 
-class TaskChoice(options.TargetType):
-    """A target of the world that is meant where none is named, or a task of its own name."""
-
-    @property
-    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Every task's name."""
-        return (*super().choices, *ABLATION_TASKS)
+def task_names() -> tuple[str, ...]:
+    """Every target, the hardest before the others, and the tasks of names of their own."""
+    return (*options.target_names(lambda world: world.hardest_target()), *ABLATION_TASKS)
 
 
 @bench.command(short_help="Compare hybrid_ppo's options one by one.")
@@ -398,7 +394,7 @@ class TaskChoice(options.TargetType):
     "--target",
     "task",
     cls=options.TargetOption,
-    type=TaskChoice(lambda world: world.hardest_target()),
+    type=options.LateChoice(task_names),
     show_default=True,
     help="What is learned: a target in all its difficulties; recall, which needs a memory; duel, "
     "against scripts; or stale, from rollouts that are kept.",

@@ -5,7 +5,7 @@ A shell asks at each press of Tab, so nothing heavy is imported: names are read 
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import wraps
 from math import isnan
@@ -187,46 +187,44 @@ class AgentNameType(click.ParamType[str]):
         return [CompletionItem(name) for name in (BEST, LAST) if name.startswith(incomplete)]
 
 
-class TargetType(click.Choice[str]):
-    """A target of the world that is meant where none is named, `first` of it before the others.
+class LateChoice(click.Choice[str]):
+    """One of the names that `find` gives: worlds are looked up when they are asked for.
 
-    Worlds are looked up when the targets are asked for, and load nothing for other commands.
+    So they load nothing for other commands.
     """
 
-    def __init__(self, first: Callable[["WorldType"], str]) -> None:
-        self._first = first
+    def __init__(self, find: Callable[[], Iterable[str]]) -> None:
+        self._find = find
         self.case_sensitive = True
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Every target's name."""
-        from aimbot_lab.worlds.registry import default_type
-
-        world = default_type()
-        return tuple(dict.fromkeys((self._first(world), *sorted(world.targets(None)))))
+        """Every name."""
+        return tuple(self._find())
 
 
-class WorldChoice(click.Choice[str]):
-    """The name of a world; they are looked up when they are asked for."""
+def target_names(first: Callable[["WorldType"], str]) -> tuple[str, ...]:
+    """The targets of the world that is meant where none is named, `first` of it before others."""
+    from aimbot_lab.worlds.registry import default_type
 
-    def __init__(self) -> None:
-        self.case_sensitive = True
+    world = default_type()
+    return tuple(dict.fromkeys((first(world), *sorted(world.targets(None)))))
 
-    @property
-    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Every world's name."""
-        from aimbot_lab.worlds.registry import world_types
 
-        return tuple(world_types())
+def world_names() -> Iterable[str]:
+    """The names of all worlds."""
+    from aimbot_lab.worlds.registry import world_types
+
+    return world_types()
 
 
 class TargetOption(click.Option):
-    """An option whose default is the first of its `TargetType`."""
+    """An option whose default is the first of its `LateChoice`."""
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
         """The target that is meant where none is given."""
         del ctx, call
-        return cast("TargetType", self.type).choices[0]
+        return cast("LateChoice", self.type).choices[0]
 
 
 class StorePlace(NamedTuple):

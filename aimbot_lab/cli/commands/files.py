@@ -382,13 +382,13 @@ def schema(kind: str, output: Path | None) -> None:
     "--target",
     "targets",
     multiple=True,
-    type=options.TargetType(lambda world: world.default_target()),
+    type=options.LateChoice(lambda: options.target_names(lambda world: world.default_target())),
     help="Target of the lessons; repeatable, with equal weights. [default: goto]",
 )
 @click.option("--behavior", metavar="NAME", help="Which behavior to convert. [default: the first]")
 @click.option(
     "--world",
-    type=options.WorldChoice(),
+    type=options.LateChoice(options.world_names),
     help="World to train in. [default: unity for a build or parameters of your own, duel for "
     "self-play, else the arena]",
 )

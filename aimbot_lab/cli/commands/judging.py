@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
     from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.foundation.episodes import Measure
-    from aimbot_lab.league.league import League, LeagueRequest, PlannedLeague
+    from aimbot_lab.league.league import League
 
 WIN_HEAD = ("win rate [95 %]", "wins")
 DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return [95 %]"
@@ -187,21 +187,16 @@ def _earned(score: "Score") -> str:
 
 def _explained(found: "Evaluated", measures: "Sequence[Measure]") -> str:
     over = "" if measures else "Time to win is over the won episodes, the return over all. "
-    return one_line(
-        f"{found.agent} agent of run {found.run_id} ({found.name}), saved at step {found.step:,}; "
-        f"seed {found.seed}. {over}"
-        f"{_deployed(found)}"
-    )
-
-
-def _deployed(found: "Evaluated") -> str:
-    """At which temperature the agent should play elsewhere."""
+    deployed = f"Deploy it with --temperature {found.advised:g}, as record, compare and export do."
     if (better := found.clearly_better()) is not None:
-        return (
+        deployed = (
             f"It was clearly better at temperature {better:g}: deploy it with --temperature "
             f"{better:g}, and give that to record, compare and export."
         )
-    return f"Deploy it with --temperature {found.advised:g}, as record, compare and export do."
+    return one_line(
+        f"{found.agent} agent of run {found.run_id} ({found.name}), saved at step {found.step:,}; "
+        f"seed {found.seed}. {over}{deployed}"
+    )
 
 
 ARTIFACT_FOLDER = "comparisons"
@@ -430,14 +425,15 @@ def league(
       aimbot-lab league latest
       aimbot-lab league 3f2a 9c01 --games 400 -o league.html
     """
-    from aimbot_lab.league.league import LeagueRequest, league_page, plan_league
+    from aimbot_lab.league.league import LeagueRequest, league_page, plan_league, play_league
     from aimbot_lab.tracking.history import Addition, add_to_run
 
     if output is not None:
         check_output(output)
     request = LeagueRequest(**given)
     plan = plan_league(runs, request, data_folder=place.folder, tracking_uri=place.tracking_uri)
-    found = _played(plan, request)
+    with progress(f"{request.games} games a pair", plan.pairs) as advance:
+        found = play_league(plan, on_pair=advance)
     print_json(found.as_json()) if as_json else _show_league(found)
     page = league_page(found)
     if output is not None:
@@ -449,13 +445,6 @@ def league(
     }
     for run_id in plan.run_ids:
         add_to_run(place.folder, run_id, Addition(texts=texts), tracking_uri=place.tracking_uri)
-
-
-def _played(plan: "PlannedLeague", request: "LeagueRequest") -> "League":
-    from aimbot_lab.league.league import play_league
-
-    with progress(f"{request.games} games a pair", plan.pairs) as advance:
-        return play_league(plan, on_pair=advance)
 
 
 def _show_league(found: "League") -> None:

@@ -16,7 +16,6 @@ from ipaddress import ip_address
 from pathlib import Path
 from tempfile import mkstemp
 from threading import Thread
-from types import FrameType
 
 import click
 
@@ -78,8 +77,8 @@ def running_server(
     arguments: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator["RunningServer"]:
     """A server that ends with the block, and is asked to by SIGINT, SIGTERM and SIGHUP."""
-    request = EndRequest()
-    with handled_signals(request.receive):
+    asked: list[int] = []
+    with handled_signals(lambda number, _frame: asked.append(number)):
         # A group of its own, because the server starts processes that must end with it.
         process = subprocess.Popen(
             tied(arguments),
@@ -91,30 +90,21 @@ def running_server(
             errors="replace",
             start_new_session=True,
         )
-        server = RunningServer(process, request)
+        server = RunningServer(process, asked)
         try:
             yield server
         finally:
             server.end()
 
 
-class EndRequest:
-    """Whether a signal has asked for the end."""
-
-    def __init__(self) -> None:
-        self.made = False
-
-    def receive(self, _number: int, _frame: FrameType | None) -> None:
-        """Note the signal."""
-        self.made = True
-
-
 class RunningServer:
-    """A server's process and all that it started; what it says is kept back."""
+    """A server's process and all that it started; what it says is kept back.
 
-    def __init__(self, process: subprocess.Popen[str], request: EndRequest) -> None:
-        self._process = process
-        self._request = request
+    It is to end once a signal is among those that are `asked`.
+    """
+
+    def __init__(self, process: subprocess.Popen[str], asked: Sequence[int]) -> None:
+        self._process, self._asked = process, asked
         self._said: deque[str] = deque(maxlen=LINES_KEPT)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -140,7 +130,7 @@ class RunningServer:
         try:
             self._process.wait(SECONDS_BETWEEN_LOOKS)
         except subprocess.TimeoutExpired:
-            return not self._request.made
+            return not self._asked
         return False
 
     def end(self) -> None:

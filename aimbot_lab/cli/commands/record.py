@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.commands.play import ENTER, HOME, LEAVE
 from aimbot_lab.cli.options import complete_runs
 from aimbot_lab.cli.text import check_output, print_json, table, write_output
 from aimbot_lab.cli.view import progress
@@ -277,8 +278,6 @@ def _film(
 
 
 SECONDS_AT_THE_END = 1.5
-ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # a screen of its own, no cursor
-HOME = "\x1b[H"
 
 
 @click.command(short_help="Play a recorded episode again.")

@@ -1,7 +1,7 @@
 """`aimbot-lab run` and `aimbot-lab resume`: train by a curriculum."""
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -469,11 +469,9 @@ def _parameter(value: Any) -> str:
     from dataclasses import asdict
 
     document = asdict(value)
-    return f"{document['sampler_type']} ({_pairs(document['sampler_parameters'])})"
-
-
-def _pairs(parameters: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in parameters.items() if value is not None)
+    given = document["sampler_parameters"].items()
+    pairs = (f"{key} {one}" for key, one in given if one is not None)
+    return f"{document['sampler_type']} ({', '.join(pairs)})"
 
 
 def _count(expected: "Expectation") -> str:
