@@ -37,6 +37,9 @@ Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z_]+$")]
 RunId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z_-]+$")]
 """Only ever looked up in a list that the server made."""
 
+Key = Annotated[str, Field(min_length=1, max_length=1000)]
+"""Of an entry of a list that the server made."""
+
 
 def read_document(path: Path, form: TypeAdapter[Value]) -> Value:
     """What the file at `path` says. Raises LabError where it is damaged or can't be read."""
@@ -75,6 +78,13 @@ class Asked:
 @dataclass(frozen=True, config=STRICT)
 class Nothing:
     """A body without anything in it."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Chosen:
+    """An entry of a list, by its key there."""
+
+    key: Key
 
 
 @dataclass(frozen=True, config=STRICT)

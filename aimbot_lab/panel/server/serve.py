@@ -230,8 +230,7 @@ def page_files() -> Mapping[str, Path]:
 
 def panel_app(lab: Lab, door: Door) -> ASGIApp:
     """The panel for the runs of `lab`, open to those that `door` lets in."""
-    files = page_files()
-    open_pages = Pages(lab)
+    files, open_pages = page_files(), 0
 
     async def file(request: Request) -> Response:
         found = files.get(request.path_params.get("name", INDEX))
@@ -246,35 +245,29 @@ def panel_app(lab: Lab, door: Door) -> ASGIApp:
         text = (await request.body()).decode("utf-8", "replace")
         return JSONResponse({"key": lab.replays.give(text)})
 
+    async def serve(socket: WebSocket) -> None:
+        """Serve a page until it is gone; there are MAX_PAGES at most."""
+        nonlocal open_pages
+        await socket.accept()
+        if open_pages >= MAX_PAGES:
+            await socket.close(TOO_MANY, f"{MAX_PAGES} pages are open already: close one")
+            return
+        open_pages += 1
+        try:
+            await Session(socket, lab, partial(do, parts=PARTS)).serve()
+        finally:
+            open_pages -= 1
+
     app = Starlette(
         routes=[
             Route("/", file),
             Route("/messages.schema.json", schemas),
             Route("/page/{name:path}", file),
             Route("/replay", give_replay, methods=["POST"]),
-            WebSocketRoute("/socket", open_pages.serve),
+            WebSocketRoute("/socket", serve),
         ]
     )
     return Access(app, door)
-
-
-class Pages:
-    """The open pages, at most MAX_PAGES."""
-
-    def __init__(self, lab: Lab) -> None:
-        self._lab, self._count = lab, 0
-
-    async def serve(self, socket: WebSocket) -> None:
-        """Serve a page until it is gone."""
-        await socket.accept()
-        if self._count >= MAX_PAGES:
-            await socket.close(TOO_MANY, f"{MAX_PAGES} pages are open already: close one")
-            return
-        self._count += 1
-        try:
-            await Session(socket, self._lab, partial(do, parts=PARTS)).serve()
-        finally:
-            self._count -= 1
 
 
 def message_schemas() -> dict[str, Any]:

@@ -6,22 +6,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
-from aimbot_lab.panel.server.messages import KERNELS, STRICT, Nothing, in_thread
+from aimbot_lab.panel.server.messages import KERNELS, STRICT, Chosen, Key, Nothing, in_thread
 from aimbot_lab.panel.server.parts.runs import OfRun, listing
 from aimbot_lab.panel.server.replays import PlayedReplay, ReplayLine
 from aimbot_lab.panel.server.run_list import Runs
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
-
-Key = Annotated[str, Field(min_length=1, max_length=1000)]
-
-
-@dataclass(frozen=True, config=STRICT)
-class ChosenReplay:
-    """A replay, by its key in the list."""
-
-    key: Key
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -57,7 +48,7 @@ async def of_run(session: Session, asked: OfRun) -> Lines:
     return Lines(await in_thread(session.lab.replays.of_run, asked.run))
 
 
-async def choose(session: Session, asked: ChosenReplay) -> dict[str, Any]:
+async def choose(session: Session, asked: Chosen) -> dict[str, Any]:
     """What a replay is of; it has been played once by then, and is what was recorded."""
     played = await in_thread(_played, session.lab, asked.key)
     session.state["replays"] = asked.key, played
@@ -85,7 +76,7 @@ REPLAYS = PagePart(
         "list": listing("replays"),
         "of_folder": Ask(Nothing, of_folder, Lines),
         "of_run": Ask(OfRun, of_run, Lines),
-        "choose": Ask(ChosenReplay, choose, dict[str, Any]),
+        "choose": Ask(Chosen, choose, dict[str, Any]),
         "moments": Ask(From, moments, Portion),
         "leave": leaving("replays"),
     },

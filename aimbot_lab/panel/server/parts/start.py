@@ -12,22 +12,14 @@ from pydantic.dataclasses import dataclass
 from aimbot_lab.curriculum.settings import Lesson, MixWeights
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
-from aimbot_lab.panel.server.messages import STRICT, Nothing, in_thread
+from aimbot_lab.panel.server.messages import STRICT, Chosen, Key, Nothing, in_thread
 from aimbot_lab.panel.server.parts.training import MAX_WEIGHTS, Drag, Dragged, Share, Target, drag
 from aimbot_lab.panel.server.trainings import OfferedCurriculum, Started
 from aimbot_lab.tracking.tracker import checked_run_name
 from aimbot_lab.worlds.registry import type_of
 
 Shares = Annotated[list[Share], Field(max_length=MAX_WEIGHTS)]
-Key = Annotated[str, Field(min_length=1, max_length=1000)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-
-
-@dataclass(frozen=True, config=STRICT)
-class ChosenCurriculum:
-    """A curriculum, by its key in the list."""
-
-    key: Key
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -73,7 +65,7 @@ async def offer(session: Session, _: Nothing) -> OfferedCurricula:
     return OfferedCurricula(choices, str(session.lab.here))
 
 
-async def sheet(session: Session, chosen: ChosenCurriculum) -> Sheet:
+async def sheet(session: Session, chosen: Chosen) -> Sheet:
     """What a curriculum says of what can be chosen before its training."""
     return await in_thread(sheet_of, chosen.key, session.lab.curricula.path(chosen.key))
 
@@ -158,7 +150,7 @@ START = PagePart(
     asks={
         "offer": Ask(Nothing, offer, OfferedCurricula),
         "leave": leaving("start"),
-        "sheet": Ask(ChosenCurriculum, sheet, Sheet),
+        "sheet": Ask(Chosen, sheet, Sheet),
         "drag": Ask(Drag, drag, Dragged),
         "begin": Ask(Sheet, begin, Holding),
     },

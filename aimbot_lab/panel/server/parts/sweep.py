@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.lab import Ask, PagePart, Session, leaving
-from aimbot_lab.panel.server.messages import STRICT, SWEEPS, Done, Feed, Nothing, in_thread
+from aimbot_lab.panel.server.messages import STRICT, SWEEPS, Done, Feed, Key, Nothing, in_thread
 from aimbot_lab.panel.server.parts.start import Holding
 from aimbot_lab.panel.server.run_list import SweepLine
 from aimbot_lab.panel.server.run_report import SHORT, command
@@ -44,7 +44,7 @@ class Offer:
 class Wanted:
     """A sweep that is to begin, or to go on where one of that name has begun."""
 
-    key: Annotated[str, Field(min_length=1, max_length=1000)]
+    key: Key
     name: Annotated[str, Field(min_length=1, max_length=200)]
     trials: Annotated[int, Field(ge=1, le=100_000)]
     workers: Annotated[int, Field(ge=1, le=1000)]
