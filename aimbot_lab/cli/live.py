@@ -95,10 +95,8 @@ def drawn(view: Drawn) -> Iterator[Drawn]:
 class LiveView(Drawing):
     """A training: stages and promotions as lines, and the present state, drawn below them."""
 
-    def __init__(self, name: str, console: Console | None = None) -> None:
-        super().__init__(name, console)
-        self._stage = "starting"
-        self._snapshot: TrainingSnapshot | None = None
+    _stage = "starting"
+    _snapshot: "TrainingSnapshot | None" = None
 
     def stage(self, text: str) -> None:
         """Show what begins."""
@@ -201,9 +199,7 @@ def _cell_row(cell: "CellReport") -> tuple[str, float | None, str, str]:
 class LiveSweepView(Drawing):
     """A sweep: the trials at work, the best ones, and what else there is to know."""
 
-    def __init__(self, name: str, console: Console | None = None) -> None:
-        super().__init__(name, console)
-        self._snapshot: SweepSnapshot | None = None
+    _snapshot: "SweepSnapshot | None" = None
 
     def progress(self, snapshot: "SweepSnapshot") -> None:
         """Draw where the sweep stands."""

@@ -188,7 +188,7 @@ def _newest_step(folder: DataFolder, key: str, resumed: str | None) -> int | Non
     from aimbot_lab.experiment.runs.run_record import CheckpointFolder
     from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME
 
-    run = _begun_run(folder, key)
+    run = begun_run(folder, key)
     run_id = resumed if run is None else run.run_id
     if run_id is None:
         return None
@@ -205,16 +205,11 @@ def is_one_of_several(place: "Rank") -> bool:
     return place.count > 1 or run_key() is not None
 
 
-def begun_run(folder: DataFolder) -> "ResumableRun | None":
-    """The run that this process's launcher has begun before, in other processes, if any."""
-    key = run_key()
-    return None if key is None else _begun_run(folder, key)
-
-
-def _begun_run(folder: DataFolder, key: str) -> "ResumableRun | None":
+def begun_run(folder: DataFolder, key: str | None) -> "ResumableRun | None":
+    """The run that was begun under `key` before, in other processes, if any."""
     from aimbot_lab.experiment.runs.run_record import resumable_runs
 
-    return next(iter(resumable_runs(folder, key=key)), None)
+    return None if key is None else next(iter(resumable_runs(folder, key=key)), None)
 
 
 def take_part(

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from math import exp, log
 
 import numpy as np
@@ -233,7 +234,7 @@ class _TrialRun:
             self.stopped = not self.pruned
             if self.pruned:
                 delete_checkpoints(trial_training)
-        elif self._queue.note(self._claim, score_key(self._index), score.as_attribute()):
+        elif self._queue.note(self._claim, score_key(self._index), asdict(score)):
             tracker.log(self._index, score)
         else:
             self._lost.set()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, with_overrides
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs, resumable_runs
@@ -59,10 +59,6 @@ class TrialScore:
     run_id: str | None = None
     state_sha256: str | None = None  # of all that was learned
 
-    def as_attribute(self) -> dict[str, Any]:
-        """Plain values for the storage."""
-        return {**asdict(self), "cells": dict(self.cells)}
-
 
 def delete_checkpoints(trial_training: TrialTraining) -> None:
     """Delete the checkpoints of `trial_training`, which will not be resumed."""
@@ -107,25 +103,16 @@ class WorkerContext:
     monitor: WorkerMonitor
 
 
+@dataclass(frozen=True)
 class TrialTracker:
     """One trial's run. A trial that is only confirmed has none: its trainings lie below the run
     of the trial whose values it has."""
 
-    def __init__(
-        self,
-        tracker: Tracker | None,
-        *,
-        parent: str | None,
-        name: str,
-        stage: Stage,
-        tags: Mapping[str, str],
-    ) -> None:
-        self._tracker = tracker
-        self._tags = tags
-        self._parent = parent
-        self._name = name
-        self._stage = stage
-        self._sweep = name.split(maxsplit=1)[0]
+    tracker: Tracker | None
+    parent: str | None  # the id of the run below which its trainings lie
+    name: str
+    stage: Stage
+    tags: Mapping[str, str]
 
     @classmethod
     @contextmanager
@@ -149,26 +136,27 @@ class TrialTracker:
 
     def named(self, trial_training: TrialTraining, index: int) -> TrialTraining:
         """`trial_training` with the name and tags of the trial's training `index`."""
-        tags = {**self._tags, "lab.sweep": self._sweep, "lab.sweep_stage": self._stage}
-        if self._parent is not None:
-            tags[PARENT_TAG] = self._parent
-        key = f"sweep {self._parent} {self._name} {self._stage} {index}"
-        return replace(trial_training, name=f"{self._name} seed {index}", tags=tags, key=key)
+        sweep = self.name.split(maxsplit=1)[0]
+        tags = {**self.tags, "lab.sweep": sweep, "lab.sweep_stage": self.stage}
+        if self.parent is not None:
+            tags[PARENT_TAG] = self.parent
+        key = f"sweep {self.parent} {self.name} {self.stage} {index}"
+        return replace(trial_training, name=f"{self.name} seed {index}", tags=tags, key=key)
 
     def log(self, index: int, score: TrialScore) -> None:
         """Keep what a training was worth."""
-        if self._tracker is not None:
+        if self.tracker is not None:
             rates = {f"{names.TEST_WIN_RATE}/{cell}": rate for cell, rate in score.cells.items()}
-            self._tracker.log_metrics(index, {TRAINING_VALUE: score.value, **rates})
+            self.tracker.log_metrics(index, {TRAINING_VALUE: score.value, **rates})
 
     def end(self, status: RunStatus, outcome: str, *, value: float | None = None) -> None:
         """End the trial's run."""
-        if self._tracker is None:
+        if self.tracker is None:
             return
         if value is not None:
-            self._tracker.log_metrics(0, {TRIAL_VALUE: value})
-        self._tracker.set_tags({"lab.outcome": outcome})
-        self._tracker.finish(status)
+            self.tracker.log_metrics(0, {TRIAL_VALUE: value})
+        self.tracker.set_tags({"lab.outcome": outcome})
+        self.tracker.finish(status)
 
 
 def _open(context: WorkerContext, queue: TrialQueue, claim: Claim, name: str) -> Tracker:

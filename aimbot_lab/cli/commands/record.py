@@ -195,6 +195,7 @@ def _played(
     against: str | None,
     **chosen: Any,
 ) -> tuple["TrackedAgent", "Sequence[Replay]"]:
+    from aimbot_lab.experiment.analysis import recording
     from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.worlds.registry import type_of
 
@@ -206,23 +207,11 @@ def _played(
             raise ConfigurationError("--target and --against: both say who plays against the agent")
         chosen.pop("max_steps")  # matches end by the rules
         return fetched, _matches(fetched, against or target, place, at_least=at_least, **chosen)
-    return fetched, _episodes(fetched, one=one, at_least=at_least, **chosen)
-
-
-def _episodes(
-    agent: "TrackedAgent", *, one: bool, at_least: int, episodes: int | None, **chosen: Any
-) -> "Sequence[Replay]":
-    from aimbot_lab.experiment.analysis.recording import (
-        RecordingRequest,
-        record_agent,
-        wanted_cells,
-    )
-
-    cells = wanted_cells(agent, chosen["target"], chosen["difficulty"])
-    count = episodes or (1 if one else max(len(cells), at_least))
-    request = RecordingRequest(episodes=count, **chosen)
+    cells = recording.wanted_cells(fetched, chosen["target"], chosen["difficulty"])
+    count = chosen.pop("episodes") or (1 if one else max(len(cells), at_least))
+    request = recording.RecordingRequest(episodes=count, **chosen)
     with progress("playing", count) as advance:
-        return record_agent(agent, request, on_episode=advance)
+        return fetched, recording.record_agent(fetched, request, on_episode=advance)
 
 
 def _matches(

@@ -179,7 +179,7 @@ def _joined(
     file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Rank"
 ) -> "tuple[RunRequest, str]":
     """What the process at `own`, one of several, is to train."""
-    if (begun := begun_run(given["place"].folder)) is not None:
+    if (begun := begun_run(given["place"].folder, run_key())) is not None:
         from aimbot_lab.experiment.runs.resume import check_resume
         from aimbot_lab.experiment.runs.run_record import RunRequest
 
