@@ -37,6 +37,11 @@ def ray_angles(world: Arena) -> np.ndarray:
     return np.arctan2(world.state.ray_sin[0, rays], world.state.ray_cos[0, rays])
 
 
+def greedy_in(world: Arena) -> GreedyAgent:
+    own = world.settings
+    return GreedyAgent(world.spec, rays=own.rays, turn_per_unit=own.mouse_factor)
+
+
 def told(scores: tuple[CellScore, ...]) -> str:
     return "\n".join(
         f"{score.target} {score.difficulty}: {score.win_rate:.3f} "
@@ -65,7 +70,7 @@ def test_settings_know_the_angles_of_an_episodes_rays(rays: dict[str, float]) ->
 def test_greedy_wins_less_the_harder_the_block(target: str) -> None:
     world = new_world()
     cells = [Cell(target, difficulty) for difficulty in range(1, 6)]
-    scores = evaluate(world, GreedyAgent(world.spec), cells, seed=7)
+    scores = evaluate(world, greedy_in(world), cells, seed=7)
     print(told(scores))  # noqa: T201
     rates = [score.win_rate for score in scores]
     assert all(easier > harder for easier, harder in pairwise(rates)), told(scores)
@@ -74,7 +79,7 @@ def test_greedy_wins_less_the_harder_the_block(target: str) -> None:
 
 def test_greedy_beats_random_on_every_target() -> None:
     world = new_world()
-    greedy = evaluate(world, GreedyAgent(world.spec), FIRST_CELLS, seed=7)
+    greedy = evaluate(world, greedy_in(world), FIRST_CELLS, seed=7)
     random = evaluate(world, RandomAgent(world.spec, 7), FIRST_CELLS, seed=7)
     for better, worse in zip(greedy, random, strict=True):
         assert better.lower > worse.upper, told((better, worse))
@@ -94,7 +99,7 @@ def test_random_plays_every_action_and_repeats_it_for_its_seed() -> None:
 
 def test_greedy_turns_the_shorter_way_to_the_fire_base_and_walks() -> None:
     world = new_world(1)
-    greedy = GreedyAgent(world.spec)
+    greedy = greedy_in(world)
     for x, z, mouse in [(30.0, 20.0, 5.0), (10.0, 20.0, -5.0), (21.0, 30.0, np.arctan(0.1) / 0.08)]:
         goal = {"target": GOTO, "fire_base_x": x, "fire_base_z": z, "fire_base_diameter": 4.0}
         action = greedy(seen(world, **goal))[0]
@@ -103,7 +108,7 @@ def test_greedy_turns_the_shorter_way_to_the_fire_base_and_walks() -> None:
 
 def test_greedy_shoots_when_the_gun_is_ready_and_its_line_meets_an_enemy() -> None:
     world = new_world(1)
-    greedy = GreedyAgent(world.spec)
+    greedy = greedy_in(world)
     shot = greedy(seen(world, target=ATTACK, ray_9_tag=1.0))[0]
     waiting = greedy(seen(world, target=ATTACK, ray_9_tag=1.0, gun_ready=0.0))[0]
     beside = greedy(seen(world, target=FREE, ray_8_tag=1.0))[0]

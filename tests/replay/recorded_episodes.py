@@ -38,7 +38,7 @@ def played(*targets: str, rows: int = 5, seed: int = 7, **settings: object) -> l
     arena.set_scenario(Scenario(dict.fromkeys(targets, 1.0)))
     buffers = new_step_buffers(rows, len(arena.spec.observation_names))
     arena.reset(seed, buffers.observations)
-    script = GreedyAgent(arena.spec, ray_angles=arena.settings.rays.angles)
+    script = GreedyAgent(arena.spec, rays=arena.settings.rays, turn_per_unit=0.08)
     recording, shown = [RowRecorder(arena, row) for row in range(rows)], [[] for _ in range(rows)]
     seen: dict[int, Seen] = {}
     while len(seen) < rows:

@@ -36,7 +36,7 @@ from aimbot_lab.worlds.arena.presets import (
     preset_count,
     presets_of,
 )
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 from aimbot_lab.worlds.arena.spec import (
     DECLARED,
     DIFFICULTIES,
@@ -56,7 +56,6 @@ STOP, FORWARD = 0, 1  # indices of the vertical branch
 VERTICAL, ATTACK, MOUSE = 0, 2, 3  # columns of an action
 NO_GOTO = -1  # where there is no such target
 SEARCH_TURN = 0.2  # rad a decision, where there is nothing to turn to
-TURN_PER_UNIT = 0.08  # rad a unit of the mouse action, as in Aimbot-ParallelEnv
 
 
 class Tag(NamedTuple):
@@ -76,35 +75,21 @@ class GreedyAgent:
     walks in a circle to search. It stands and shoots when the gun's line meets an enemy, and
     walks ahead otherwise. In Goto, where there is one, it ignores enemies.
 
-    `ray_angles` [R] are the rays' angles to the gun's line in rad, left to right. Without them
-    the turn grows evenly with the ray's rank, up to the mouse limit for the outermost one: that
-    comes nearer with every decision in all but very narrow views, but takes longer.
-    `turn_per_unit` is in rad per unit of the mouse action. `enemy` is how rays tag those it hunts.
+    It sees with `rays` and turns `turn_per_unit` rad by a unit of the mouse action. `enemy` is how
+    rays tag those it hunts.
     """
 
     def __init__(
-        self,
-        spec: WorldSpec,
-        *,
-        ray_angles: Sequence[float] | None = None,
-        turn_per_unit: float = TURN_PER_UNIT,
-        enemy: Tag = ENEMY,
+        self, spec: WorldSpec, *, rays: RaySettings, turn_per_unit: float, enemy: Tag = ENEMY
     ) -> None:
         self._column = {name: index for index, name in enumerate(spec.observation_names)}
-        ends = "_distance", "_fraction"
-        rays = sum(name.startswith("ray_") and name.endswith(ends) for name in self._column)
         tag = enemy.one_hot if f"ray_0_{enemy.one_hot}" in self._column else "tag"
         self._enemy_tag = enemy.label if tag == "tag" else 1.0
-        self._enemy_tags = [self._column[f"ray_{ray}_{tag}"] for ray in range(rays)]
+        self._enemy_tags = [self._column[f"ray_{ray}_{tag}"] for ray in range(rays.count)]
         self._goto = spec.targets.get("goto", NO_GOTO)
         self._limit = spec.continuous_limit
         self._turn_per_unit = turn_per_unit
-        middle = rays // 2
-        self._mouse_of_ray = (
-            self._limit * (np.arange(rays) - middle) / max(middle, 1)
-            if ray_angles is None
-            else np.array(ray_angles) / turn_per_unit
-        ).astype(np.float32)
+        self._mouse_of_ray = (np.array(rays.angles) / turn_per_unit).astype(np.float32)
 
     def __call__(
         self, observations: Observations, _starts: BoolArray | None = None
@@ -203,12 +188,10 @@ class ArenaType(KernelType):
 
     def baselines(self, settings: ArenaSettings) -> Mapping[str, MakePlayer]:
         """A random player and a greedy one."""
-        angles, turn = settings.rays.angles, settings.mouse_factor
+        rays, turn = settings.rays, settings.mouse_factor
         return {
             "random": lambda world, seed: RandomAgent(world.spec, seed),
-            "greedy": lambda world, _seed: GreedyAgent(
-                world.spec, ray_angles=angles, turn_per_unit=turn
-            ),
+            "greedy": lambda world, _seed: GreedyAgent(world.spec, rays=rays, turn_per_unit=turn),
         }
 
     def observation_size(self, settings: ArenaSettings) -> int:

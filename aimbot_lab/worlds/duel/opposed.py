@@ -53,7 +53,7 @@ class ScriptedOpponents:
         self._spec, matches = spec, settings.num_envs
         self._aimbot = Aimbot(spec, settings, 0)
         self._greedy = GreedyAgent(
-            spec, ray_angles=settings.rays.angles, turn_per_unit=settings.mouse_factor, enemy=PLAYER
+            spec, rays=settings.rays, turn_per_unit=settings.mouse_factor, enemy=PLAYER
         )
         self.memory = np.zeros((matches, MEMORY))
         self.keys = np.zeros(matches, np.uint64)

@@ -183,8 +183,8 @@ def make_players(settings: DuelSettings) -> Mapping[str, MakePlayer]:
     """Who makes each player of a duel with `settings`, from the weakest to the strongest."""
 
     def greedy(world: BatchWorld, _seed: int) -> Act:
-        angles, turn = settings.rays.angles, settings.mouse_factor
-        return GreedyAgent(world.spec, ray_angles=angles, turn_per_unit=turn, enemy=PLAYER)
+        rays, turn = settings.rays, settings.mouse_factor
+        return GreedyAgent(world.spec, rays=rays, turn_per_unit=turn, enemy=PLAYER)
 
     def aimbot(world: BatchWorld, seed: int) -> Act:
         own = [Aimbot(world.spec, settings, seed + 7 * k) for k in range(world.spec.agents)]
