@@ -113,12 +113,6 @@ def _action_faults(spec: WorldSpec) -> Iterator[str]:
         yield "environment_actions must have a start for each branch, a low and a high for the rest"
     if spec.action_names and len(spec.action_names) != width:
         yield f"action_names must have {width} names (got {len(spec.action_names)})"
-
-    yield from _bounds_faults(spec)
-
-
-def _bounds_faults(spec: WorldSpec) -> Iterator[str]:
-    """What is wrong with the bounds of continuous columns."""
     bounds = spec.continuous_bounds
     if spec.continuous and not 0 < spec.continuous_limit < inf:
         yield f"continuous_limit must be a finite number above 0 (got {spec.continuous_limit})"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -111,7 +111,7 @@ class MatchReplayRow:
         self.world: BatchWorld = make(settings)
         self.world.restore(start)
         self.world.keep_endings = True
-        self._duel = cast("HasDuel", self.world).duel
+        self._duel: Duel = cast(Any, self.world).duel
 
     def beginning(self) -> Scene:
         """The match before the first decision."""
@@ -122,15 +122,6 @@ class MatchReplayRow:
         batch = self.world.step(actions, buffers)
         state = (self._duel.ended_state if batch else None) or self._duel.state
         return _scene(state), batch
-
-
-class HasDuel(Protocol):
-    """A world that is a duel, or has one within."""
-
-    @property
-    def duel(self) -> "Duel":
-        """The duel."""
-        ...
 
 
 def _scene(state: DuelState) -> Scene:

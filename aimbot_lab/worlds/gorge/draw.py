@@ -133,28 +133,15 @@ def _marks(state: GorgeState, maps: MapTables, view: int) -> Marks:
 
 def _mark_things(marks: Marks, state: GorgeState, maps: MapTables) -> None:
     """Write start, end and treasures."""
-    at = int(state.map[0])
-    for cell, sign, colour in (
-        (int(state.start[0]), "S", START),
-        (int(maps.end[at]), "E", END),
-        *_treasures_left(state, maps),
-    ):
+    at, placed, left = int(state.map[0]), int(state.placed[0]), int(state.left[0])
+    things = [(int(state.start[0]), "S", START), (int(maps.end[at]), "E", END)]
+    for site in range(core.SITES):
+        if placed >> site & 1:
+            sign, colour = (str(site), TREASURE) if left >> site & 1 else ("x", TAKEN)
+            things.append((int(maps.sites[at, site]), sign, colour))
+    for cell, sign, colour in things:
         place = divmod(cell, core.SIDE)
         marks.signs[place], marks.colours[place] = sign, colour
-
-
-def _treasures_left(
-    state: GorgeState, maps: MapTables
-) -> list[tuple[int, str, tuple[int, int, int]]]:
-    """The cell, the sign and the colour of each treasure of the episode."""
-    at, placed, left = int(state.map[0]), int(state.placed[0]), int(state.left[0])
-    sites = [site for site in range(core.SITES) if placed >> site & 1]
-    return [
-        (int(maps.sites[at, site]), str(site), TREASURE)
-        if left >> site & 1
-        else (int(maps.sites[at, site]), "x", TAKEN)
-        for site in sites
-    ]
 
 
 def _mark_walk(marks: Marks, start: int, best: Optimum) -> None:

@@ -28,30 +28,6 @@ if TYPE_CHECKING:
 DERIVED = ("arrivals", "walked")  # large, and known at a beginning: one arrival where it starts
 
 
-def row_start(world: "Gorge", row: int) -> RowArrays:
-    """Copies of what the episode of `row` depends on, which is about to begin."""
-    of_rows = set(world.state._fields) - {"sampler_key", "clock"}
-    return {
-        name: (array[row : row + 1] if name in of_rows else array).copy()
-        for name, array in world.arrays().items()
-        if name not in DERIVED
-    }
-
-
-def restored(settings: GorgeSettings, start: RowArrays, make: MakeWorld) -> "Gorge":
-    """A world of one row in which the episode of `start` is about to begin.
-
-    Raises MisuseError where `start` is not of such a world.
-    """
-    world = cast("Gorge", make(settings))
-    empty = {name: np.zeros_like(getattr(world.state, name)) for name in DERIVED}
-    world.restore({**start, **empty})
-    x, z = int(world.state.x[0]), int(world.state.z[0])
-    world.state.arrivals[0, SIDE * x + z] = 1
-    world.state.walked[0, x + MAX_VIEW] = np.uint64(1) << np.uint64(z)
-    return world
-
-
 BUMPS, TREASURES = "bumps", "treasures"  # events
 HASHED = ("x", "z", "left", "score", "terms")
 
@@ -60,8 +36,13 @@ class GorgeReplayRow:
     """The game that goes on from `start`. Raises MisuseError where that is of no such world."""
 
     def __init__(self, settings: GorgeSettings, start: RowArrays, make: MakeWorld) -> None:
-        self.world = restored(settings, start, make)
-        self.world.keep_endings = True
+        self.world = world = cast("Gorge", make(settings))
+        empty = {name: np.zeros_like(getattr(world.state, name)) for name in DERIVED}
+        world.restore({**start, **empty})
+        x, z = int(world.state.x[0]), int(world.state.z[0])
+        world.state.arrivals[0, SIDE * x + z] = 1
+        world.state.walked[0, x + MAX_VIEW] = np.uint64(1) << np.uint64(z)
+        world.keep_endings = True
 
     def beginning(self) -> Scene:
         """The row before the first decision."""
@@ -123,7 +104,14 @@ class GorgeReplays(WorldReplays):
 
     def row_start(self, world: "Gorge", row: int) -> RowArrays | None:
         """The row's values, where it has made no step yet."""
-        return row_start(world, row) if world.state.steps[row] == 0 else None
+        if world.state.steps[row] > 0:
+            return None
+        of_rows = set(world.state._fields) - {"sampler_key", "clock"}
+        return {
+            name: (array[row : row + 1] if name in of_rows else array).copy()
+            for name, array in world.arrays().items()
+            if name not in DERIVED
+        }
 
     def replay_row(self, settings: GorgeSettings, start: RowArrays, make: MakeWorld) -> ReplayRow:
         """A world of one row. Raises MisuseError where `start` is not of one."""
