@@ -12,12 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world import (
-    BoolArray,
-    Float32Array,
-    Observations,
-    WorldSpec,
-)
+from aimbot_lab.foundation.world import BoolArray, Float32Array, Observations, WorldSpec
 from aimbot_lab.mlagents.base_env import ActionTuple, BehaviorSpec, DecisionSteps, TerminalSteps
 from aimbot_lab.mlagents.info_codec import ActionCodec, InfoCodec, behavior_spec, sensors_of
 from aimbot_lab.mlagents.messages import new_message, parsed, write_varint

@@ -3,19 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import ceil, floor, inf
-from typing import (
-    Any,
-    assert_never,
-    get_args,
-    get_type_hints,
-)
+from typing import Any, assert_never, get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt, Interval, Le, Lt
-from pydantic import (
-    TypeAdapter,
-)
+from pydantic import TypeAdapter
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import (

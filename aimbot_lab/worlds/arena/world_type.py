@@ -21,12 +21,7 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
     columns_of,
 )
-from aimbot_lab.foundation.world_type import (
-    Bounds,
-    KeptFiles,
-    MakePlayer,
-    RandomAgent,
-)
+from aimbot_lab.foundation.world_type import Bounds, KeptFiles, MakePlayer, RandomAgent
 from aimbot_lab.worlds.arena.display import ArenaReplays, ArenaScenes
 from aimbot_lab.worlds.arena.presets import (
     FORM,

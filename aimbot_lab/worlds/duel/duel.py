@@ -11,11 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.argument_checks import (
-    MisuseError,
-    action_fault,
-    checked_row,
-)
+from aimbot_lab.foundation.argument_checks import MisuseError, action_fault, checked_row
 from aimbot_lab.foundation.episodes import EpisodeBatch, cells_of
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.kernels.jit import Packed

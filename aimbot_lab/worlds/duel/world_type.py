@@ -25,12 +25,7 @@ from aimbot_lab.foundation.display import (
 from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, StepBuffers, WorldSpec
-from aimbot_lab.foundation.world_type import (
-    Bounds,
-    KeptFiles,
-    MakePlayer,
-    Opponents,
-)
+from aimbot_lab.foundation.world_type import Bounds, KeptFiles, MakePlayer, Opponents
 from aimbot_lab.worlds.arena.core import state as arena_core
 from aimbot_lab.worlds.arena.display import WalkerScenes, action_words, arrow_keys
 from aimbot_lab.worlds.arena.spec import FIRED, clock

@@ -24,13 +24,7 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
     columns_of,
 )
-from aimbot_lab.foundation.world_type import (
-    Bounds,
-    Content,
-    KeptFiles,
-    MakePlayer,
-    RandomAgent,
-)
+from aimbot_lab.foundation.world_type import Bounds, Content, KeptFiles, MakePlayer, RandomAgent
 from aimbot_lab.worlds.gorge.core.state import MOVES
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
 from aimbot_lab.worlds.gorge.maps import (

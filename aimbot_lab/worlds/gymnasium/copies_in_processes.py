@@ -35,13 +35,7 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
     closed_on_failure,
 )
-from aimbot_lab.worlds.gymnasium.copies import (
-    Beginnings,
-    Copies,
-    Ended,
-    Following,
-    RunningEpisode,
-)
+from aimbot_lab.worlds.gymnasium.copies import Beginnings, Copies, Ended, Following, RunningEpisode
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
 
 GONE = (EOFError, OSError)  # of a line whose other end is closed

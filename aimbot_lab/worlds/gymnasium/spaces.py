@@ -10,11 +10,7 @@ from gymnasium import spaces
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason
 from aimbot_lab.foundation.shown_text import one_line
-from aimbot_lab.foundation.world import (
-    BoolArray,
-    EnvironmentActions,
-    WorldSpec,
-)
+from aimbot_lab.foundation.world import BoolArray, EnvironmentActions, WorldSpec
 
 FARTHEST = np.float32(3.0e38)  # a bound beyond it is none
 ACTION = "action"  # the name of a whole one

@@ -9,23 +9,14 @@ import numpy as np
 from pydantic import ValidationError
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.display import (
-    MakeWorld,
-    ReplayRow,
-    RestoredRow,
-    RowArrays,
-    WorldReplays,
-)
+from aimbot_lab.foundation.display import MakeWorld, ReplayRow, RestoredRow, RowArrays, WorldReplays
 from aimbot_lab.foundation.episodes import WIN
 from aimbot_lab.foundation.errors import ConfigurationError, reason
 from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code, require_allowed
 from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.spec_document import spec_document, spec_from
 from aimbot_lab.foundation.world import BatchWorld, Observations, WorldSpec, step_buffers
-from aimbot_lab.foundation.world_type import (
-    AskedType,
-    LibraryObservations,
-)
+from aimbot_lab.foundation.world_type import AskedType, LibraryObservations
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 
 FRAME_SECONDS = 1 / 30  # of a film

@@ -6,13 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.world import (
-    BoolArray,
-    Float32Array,
-    Int64Array,
-    Observations,
-    WorldSpec,
-)
+from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array, Observations, WorldSpec
 from aimbot_lab.mlagents.base_env import ActionTuple, DecisionSteps, Int32Array, TerminalSteps
 from aimbot_lab.mlagents.builds import Behaviors, BuildLink
 from aimbot_lab.mlagents.exception import UnityObservationException, UnityTimeOutException
