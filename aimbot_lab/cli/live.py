@@ -16,8 +16,8 @@ from rich.text import Text
 from aimbot_lab.cli.stopping import quiet_keys
 from aimbot_lab.cli.text import (
     RETURN_HEAD,
+    confirmed_lines,
     duration,
-    fresh,
     measured_text,
     number,
     promotion_line,
@@ -211,7 +211,7 @@ class LiveSweepView(Drawing):
         parts: list[RenderableType] = [cut_line(f"{self._name}  {state_line(snapshot)}", "bold")]
         if snapshot.report.trials:
             parts.append(self._trials(snapshot))
-        parts += [cut_line(text) for text in _confirmed(snapshot)]
+        parts += [cut_line(text) for _, text in confirmed_lines(snapshot.report)]
         if snapshot.report.status == "confirming":
             report = snapshot.report
             at_work = [
@@ -253,10 +253,3 @@ def _trial_state(trial: "TrialReport", snapshot: "SweepSnapshot") -> RenderableT
     is_best = trial.number == snapshot.report.best
     elsewhere = f"on {trial.host}" if trial.state == "running" and trial.host else trial.state
     return Text("best so far" if is_best else elsewhere)
-
-
-def _confirmed(snapshot: "SweepSnapshot") -> Iterator[str]:
-    for one in snapshot.report.confirmed:
-        yield f"trial {one.label} on fresh seeds: {fresh(one)}"
-    for lost in snapshot.report.unconfirmed:
-        yield lost.line

@@ -110,17 +110,14 @@ def handled_signals(receive: Callable[[int, FrameType | None], None]) -> Iterato
     A SIGHUP that is ignored stays so: that is what `nohup` asks for. An ignored SIGINT does not:
     shells ignore it for a script's background jobs, and `kill -INT` must stop those too.
     """
-    numbers = [number for number in SIGNALS if not _is_under_nohup(number)]
+    under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    numbers = [number for number in SIGNALS if number != signal.SIGHUP or not under_nohup]
     before = {number: signal.signal(number, receive) for number in numbers}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _is_under_nohup(number: signal.Signals) -> bool:
-    return number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
 
 
 @contextmanager

@@ -447,17 +447,13 @@ def view_command(tracking_uri: str, data_dir: Path | None) -> str:
 
 
 def _command(arguments: Sequence[str], data_dir: Path | None) -> str:
-    program = "aimbot-lab" if shutil.which("aimbot-lab") else _this_program()
+    program, called = "aimbot-lab", Path(sys.argv[0])
+    if shutil.which(program) is None:  # as this command line was called
+        program = shlex.quote(str(called))
+        if called.suffix == ".py":  # this package, or the training of a command with several
+            program = f"{shlex.quote(sys.executable)} -m aimbot_lab"
     where = [] if data_dir is None else ["--data-dir", str(data_dir)]
     return f"{program} {shlex.join([*arguments, *where])}"
-
-
-def _this_program() -> str:
-    """How this command line was called, where its folder is not on the search path."""
-    called = Path(sys.argv[0])
-    if called.suffix == ".py":  # this package, or the training of a command with several
-        return f"{shlex.quote(sys.executable)} -m aimbot_lab"
-    return shlex.quote(str(called))
 
 
 def summary(result: "RunResult", width: int | None) -> str:
@@ -578,9 +574,13 @@ def shown(value: float | None, lower: float | None, upper: float | None) -> str:
     return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def fresh(one: "Confirmed") -> str:
-    """What values are worth on fresh seeds, and what they gain over the defaults."""
-    return _again(one) + ("" if one.gain is None else f"  over defaults {gain(one)}")
+def confirmed_lines(report: "SweepReport") -> Iterator[tuple[str, str]]:
+    """The label of each set of values that was to be confirmed, and what came of it."""
+    for one in report.confirmed:
+        gained = "" if one.gain is None else f"  over defaults {gain(one)}"
+        yield one.label, f"trial {one.label} on fresh seeds: {_again(one)}{gained}"
+    for lost in report.unconfirmed:
+        yield lost.label, lost.line
 
 
 def _again(one: "Confirmed") -> str:

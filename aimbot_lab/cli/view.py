@@ -1,5 +1,6 @@
 """What a person sees while work goes on: a live table on a terminal, or plain lines in a log."""
 
+import itertools
 import os
 import sys
 import time
@@ -9,7 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aimbot_lab.cli.text import fresh, params_text, progress_line, promotion_line, state_line, value
+from aimbot_lab.cli.text import (
+    confirmed_lines,
+    params_text,
+    progress_line,
+    promotion_line,
+    state_line,
+    value,
+)
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 
 if TYPE_CHECKING:
@@ -71,7 +79,7 @@ class PlainLines:
     def _say(self, text: str) -> None:
         click.echo(f"{_clock()} {terminal_lines(text)}", err=True)
 
-    def _is_due(self) -> bool:
+    def is_due(self) -> bool:
         """Whether it is time for a line on where the work stands."""
         is_due = time.monotonic() - self._last >= self._seconds
         if is_due:
@@ -95,7 +103,7 @@ class PlainView(PlainLines):
 
     def progress(self, snapshot: "TrainingSnapshot") -> None:
         """Say where the training stands, unless that was said a moment ago."""
-        if self._is_due():
+        if self.is_due():
             self._say(one_line(progress_line(snapshot)))
 
     def glance(self, snapshot: "TrainingSnapshot") -> None:
@@ -118,13 +126,10 @@ class PlainSweepView(PlainLines):
                 why = f" ({trial.reason})" if trial.reason else ""
                 text = f"{value(trial)}  {params_text(trial.params)}"
                 self._say(f"trial {trial.number} {trial.state}{why}: {text}")
-        for one in report.confirmed:
-            if self._is_news("c", one.label):
-                self._say(f"trial {one.label} on fresh seeds: {fresh(one)}")
-        for lost in report.unconfirmed:
-            if self._is_news("c", lost.label):
-                self._say(lost.line)
-        if self._is_due():
+        for label, line in confirmed_lines(report):
+            if self._is_news("c", label):
+                self._say(line)
+        if self.is_due():
             self._say(state_line(snapshot))
 
     def _is_news(self, stage: str, label: int | str) -> bool:
@@ -142,7 +147,7 @@ class ShareView(PlainLines):
 
     def share(self, share: float) -> None:
         """Say it, unless that was done a moment ago."""
-        if self._is_due():
+        if self.is_due():
             self._say(f"{self._name}: {100 * share:.0f} %")
 
 
@@ -150,7 +155,14 @@ class ShareView(PlainLines):
 def progress(title: str, total: int) -> Iterator[Advance]:
     """Call what is given with a few words after each of `total` parts of the work."""
     if wants_plain_lines():
-        yield _plain(title, total)
+        numbers, lines = itertools.count(1), PlainLines(SECONDS_BETWEEN_LINES)
+
+        def advance(words: str) -> None:
+            done = next(numbers)
+            if lines.is_due():
+                click.echo(f"{title}: {words}, {done} of {total} done", err=True)
+
+        yield advance
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -158,20 +170,6 @@ def progress(title: str, total: int) -> Iterator[Advance]:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda words: bar.update(task, advance=1, description=f"{title}: {words}")
-
-
-def _plain(title: str, total: int) -> Advance:
-    done = 0
-    last = time.monotonic()
-
-    def advance(words: str) -> None:
-        nonlocal done, last
-        done += 1
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            click.echo(f"{title}: {words}, {done} of {total} done", err=True)
-
-    return advance
 
 
 def _clock() -> str:

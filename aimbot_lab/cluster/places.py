@@ -91,9 +91,7 @@ class ProcessActor:
         self._wait(seconds)
         code = self._worker.code  # before the last look at what it wrote
         said = self._read()
-        if code is None:
-            return ProcessStatus(said, None)
-        return ProcessStatus(said, self._worker.ended)
+        return ProcessStatus(said, None if code is None else self._worker.ended)
 
     def send_signal(self, number: int) -> None:
         """Send the process a signal, if it still runs."""

@@ -94,7 +94,10 @@ class RayWorkers:
             for task in ended:
                 self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:
-            raise _told(error) from error
+            if isinstance(error.cause, LabError):
+                raise error.cause from error
+            what = without_password(f"a worker failed: {error.cause!r}")
+            raise StoreError(what) from error
         # A worker ends when all trials have: those that wait for a machine have nothing to do.
         self._stopping = self._stopping or bool(ended)
         self.at_work, notices = self._ray.get(self._board.hear.remote(stop=self._stopping))
@@ -110,13 +113,3 @@ class RayWorkers:
         for task in self._tasks:
             self._ray.cancel(task, force=True)
         self._tasks = []
-
-
-def _told(error: Any) -> LabError:
-    """What ended a worker, in one line."""
-    cause = error.cause
-    return (
-        cause
-        if isinstance(cause, LabError)
-        else StoreError(without_password(f"a worker failed: {cause!r}"))
-    )

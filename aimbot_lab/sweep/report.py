@@ -428,7 +428,6 @@ def found_share(
     comparisons: int,
     limit: float = float("inf"),
     rounds: int = 1000,
-    seed: int = 1,
 ) -> float:
     """How often a confirmation detects values that change each training by `factor`.
 
@@ -437,7 +436,7 @@ def found_share(
     in which the interval of the gain excludes 0; with a factor of 1 it is the share of false
     findings.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     drawn = rng.choice(np.asarray(measured, np.float64), size=(2, rounds, seeds))
     pairs = np.minimum(drawn[0] * factor, limit) - np.minimum(drawn[1], limit)
     half = _errors(seeds, comparisons) * pairs.std(axis=1, ddof=1)

@@ -160,11 +160,6 @@ class WorkerPool:
         """Whether all have gone."""
         return not self._workers
 
-    @property
-    def pids(self) -> list[int]:
-        """The processes' numbers."""
-        return [worker.process.pid or 0 for worker in self._workers]
-
     def listen(self, seconds: float) -> None:
         """Take in what the workers say for at most `seconds`; replace those that died.
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -198,8 +199,6 @@ def _document(explanation: "Explanation", *, every: bool) -> dict[str, Any]:
 def _lesson_document(
     explanation: "Explanation", replayed: "Replayed", *, every: bool
 ) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from aimbot_lab.curriculum.reports import lesson_report, missing
 
     attempt, own, other, refused = replayed

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -466,8 +466,6 @@ def _cell(cell: "PlannedCell") -> str:
 def _parameter(value: Any) -> str:
     if isinstance(value, int | float):
         return f"{value:g}"
-    from dataclasses import asdict
-
     document = asdict(value)
     given = document["sampler_parameters"].items()
     pairs = (f"{key} {one}" for key, one in given if one is not None)
