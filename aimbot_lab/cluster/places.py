@@ -305,8 +305,7 @@ class Places:
         """Machine and address of each of the actors. Raises Ray's errors where they do not come."""
         try:
             machines: list[tuple[str, str]] = self._ray.get(
-                [actor.machine.remote(self._folder) for actor in actors],
-                timeout=SECONDS_TO_ANSWER,
+                [actor.machine.remote(self._folder) for actor in actors], timeout=SECONDS_TO_ANSWER
             )
         except self._ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, LabError):

@@ -146,12 +146,7 @@ class _Launch:
         missing = self._asked.span[1] - len(places)
         growth = Growth(self._places.room, missing, self._told.progress)
         return Life(
-            self._ray,
-            places,
-            self._told,
-            signals=self._signals,
-            growth=growth,
-            head=self._head,
+            self._ray, places, self._told, signals=self._signals, growth=growth, head=self._head
         )
 
 

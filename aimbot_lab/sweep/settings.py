@@ -36,10 +36,7 @@ class Objective:
 
 WIN_RATE = Objective(name="win_rate", pruners=frozenset({"wilcoxon", "halving"}))
 STEPS_TO_GOAL = Objective(
-    name="steps_to_goal",
-    pruners=frozenset({"halving", "race"}),
-    maximizes=False,
-    counts_steps=True,
+    name="steps_to_goal", pruners=frozenset({"halving", "race"}), maximizes=False, counts_steps=True
 )
 RETURN = Objective(name="return", pruners=frozenset({"wilcoxon", "halving"}))
 PLANTED = Objective(name="planted", pruners=frozenset({"wilcoxon"}), trains=False)

@@ -188,12 +188,7 @@ def _found(check: "Check", replay: "RuleReplay") -> tuple[str, str]:
 
 def _document(explanation: "Explanation", *, every: bool) -> dict[str, Any]:
     lessons = [_lesson_document(explanation, one, every=every) for one in explanation.replayed]
-    return {
-        "schema": 1,
-        "run_id": explanation.run_id,
-        "name": explanation.name,
-        "lessons": lessons,
-    }
+    return {"schema": 1, "run_id": explanation.run_id, "name": explanation.name, "lessons": lessons}
 
 
 def _lesson_document(

@@ -56,11 +56,7 @@ DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return [95 %]"
 @options.trust
 @options.place
 def evaluate(
-    run: str,
-    agent: str,
-    as_json: bool,
-    place: options.StorePlace,
-    **request: Any,
+    run: str, agent: str, as_json: bool, place: options.StorePlace, **request: Any
 ) -> None:
     """Evaluate the agent of RUN on new seeds: its id, the beginning of it, or "latest".
 
@@ -280,11 +276,7 @@ def compare(
 def _compared(
     runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.StorePlace
 ) -> "Comparison":
-    from aimbot_lab.experiment.analysis.comparison import (
-        common_task,
-        compare_agents,
-        direct_plans,
-    )
+    from aimbot_lab.experiment.analysis.comparison import common_task, compare_agents, direct_plans
     from aimbot_lab.experiment.analysis.learning_curve import read_curves
     from aimbot_lab.experiment.runs.agents import fetch_agent
 

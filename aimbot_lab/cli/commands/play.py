@@ -60,12 +60,7 @@ HELP = ("arrows, m fog", "r again, n new, q ends")
 @options.print_document("Print the raw data of each step, one line each.")
 @click.option("--save", type=click.Path(path_type=Path), help="Keep the game as a replay.")
 def play(
-    world: str | None,
-    seed: int,
-    fog: bool,
-    commands: Path | None,
-    save: Path | None,
-    **given: Any,
+    world: str | None, seed: int, fog: bool, commands: Path | None, save: Path | None, **given: Any
 ) -> None:
     """Play a world yourself: arrow keys or WASD move, r plays the same game again, n a new one, m
     lifts the fog, q quits.

@@ -275,11 +275,7 @@ def _started(
     source, lesson = given["init_from"], given["start_lesson"]
     if source is None and lesson == 1:
         return curriculum, None
-    from aimbot_lab.experiment.runs.agents import (
-        check_compatible,
-        find_initial_agent,
-        from_lesson,
-    )
+    from aimbot_lab.experiment.runs.agents import check_compatible, find_initial_agent, from_lesson
 
     curriculum = from_lesson(curriculum, lesson)
     if source is None:
@@ -347,12 +343,7 @@ def resume(
 
 
 def _prepared(
-    run: str,
-    overrides: tuple[str, ...],
-    *,
-    take_over: bool,
-    place: options.StorePlace,
-    own: "Rank",
+    run: str, overrides: tuple[str, ...], *, take_over: bool, place: options.StorePlace, own: "Rank"
 ) -> "tuple[RunRequest, str]":
     """The resumption, for the process at the place `own`."""
     from aimbot_lab.experiment.runs.resume import check_resume, find_resumable

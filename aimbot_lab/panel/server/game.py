@@ -58,12 +58,7 @@ class Game:
     """
 
     def __init__(
-        self,
-        actor: GameActor,
-        scenario: Scenario,
-        *,
-        seed: int,
-        rival: MatchPlayer | None = None,
+        self, actor: GameActor, scenario: Scenario, *, seed: int, rival: MatchPlayer | None = None
     ) -> None:
         self.actor, self.scenes = actor, scenes_of(actor.settings)
         self.world: Any = make_world(actor.settings)
