@@ -24,15 +24,16 @@ from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, common_
 from aimbot_lab.experiment.analysis.matches import (
     MatchPlan,
     MatchScore,
-    direct_plan,
+    as_match_player,
     play_matches,
+    unlike_settings,
 )
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name, settings_that_differ
 from aimbot_lab.foundation.episodes import Cell, difference_of_means, mean_interval
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BoolArray
-from aimbot_lab.worlds.registry import spec_of, with_shape_of
+from aimbot_lab.worlds.registry import spec_of, type_of, with_shape_of
 
 LEVEL = 0.05  # of a test; intervals hold 1 - LEVEL
 POWER = 0.8  # with which a further comparison should find what there is
@@ -63,7 +64,7 @@ class Pairs(NamedTuple):
         """Win rate of the second player less that of the first."""
         return (self.second_only - self.first_only) / self.episodes
 
-    def interval(self, *, level: float = LEVEL) -> Interval:
+    def interval(self) -> Interval:
         """The interval of the difference, adjusted Wald.
 
         With a pair of each kind added, half of its weight to each side: also where no pair differs
@@ -72,7 +73,7 @@ class Pairs(NamedTuple):
         n = self.episodes + 2
         first, second = (self.first_only + 1) / n, (self.second_only + 1) / n
         middle = second - first
-        z = NormalDist().inv_cdf(1 - level / 2)
+        z = NormalDist().inv_cdf(1 - LEVEL / 2)
         half = z * math.sqrt((first + second - middle**2) / n)
         return max(-1.0, middle - half), min(1.0, middle + half)
 
@@ -100,8 +101,8 @@ class Pairs(NamedTuple):
         larger, at = self.tails
         return larger + at / 2
 
-    def episodes_to_find(self, *, level: float = LEVEL, power: float = POWER) -> int | None:
-        """Episodes with which a difference as large as the one seen is found with `power`.
+    def episodes_to_find(self, *, level: float = LEVEL) -> int | None:
+        """Episodes with which a difference as large as the one seen is found with POWER.
 
         None where none was seen. Source: Connor 1987, doi:10.2307/2531961.
         """
@@ -110,19 +111,17 @@ class Pairs(NamedTuple):
             return None
         differing = (self.first_only + self.second_only) / self.episodes
         z = NormalDist().inv_cdf(1 - level / 2) * math.sqrt(differing)
-        z += NormalDist().inv_cdf(power) * math.sqrt(differing - d * d)
+        z += NormalDist().inv_cdf(POWER) * math.sqrt(differing - d * d)
         return math.ceil((z / d) ** 2)
 
-    def episodes_to_rule_out(
-        self, margin: float, *, level: float = LEVEL, power: float = POWER
-    ) -> int:
-        """Episodes with which the interval lies within plus or minus `margin`, with `power`.
+    def episodes_to_rule_out(self, margin: float) -> int:
+        """Episodes with which the interval lies within plus or minus `margin`, with POWER.
 
         That is if the players are as good, and differ in as many pairs as they do here. Source: the
         two one-sided tests of Schuirmann 1987, with the variance of a paired difference.
         """
         differing = (self.first_only + self.second_only + 2) / (self.episodes + 2)
-        z = NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf((1 + power) / 2)
+        z = NormalDist().inv_cdf(1 - LEVEL / 2) + NormalDist().inv_cdf((1 + POWER) / 2)
         return math.ceil(differing * (z / margin) ** 2)
 
 
@@ -153,13 +152,13 @@ class Wins(NamedTuple):
         n = self.episodes + 2
         return (self.first + 1) / n, (self.second + 1) / n
 
-    def interval(self, *, level: float = LEVEL) -> Interval:
+    def interval(self) -> Interval:
         """The interval of the difference, adjusted Wald: with one win and one loss more of each.
 
         Source: Agresti and Caffo 2000, doi:10.1080/00031305.2000.10474560.
         """
         first, second = self._adjusted()
-        z = NormalDist().inv_cdf(1 - level / 2)
+        z = NormalDist().inv_cdf(1 - LEVEL / 2)
         half = z * math.sqrt(_variance(first, second) / (self.episodes + 2))
         return max(-1.0, second - first - half), min(1.0, second - first + half)
 
@@ -176,8 +175,8 @@ class Wins(NamedTuple):
         larger = 2 * sum(_drawn(n, total, smaller) for smaller in range(max(total - n, 0), k))
         return min(larger + _drawn(n, total, k) * (0.5 if 2 * k == total else 1.0), 1.0)
 
-    def episodes_to_find(self, *, level: float = LEVEL, power: float = POWER) -> int | None:
-        """Episodes of each player with which a difference as large as this is found with `power`.
+    def episodes_to_find(self, *, level: float = LEVEL) -> int | None:
+        """Episodes of each player with which a difference as large as this is found with POWER.
 
         None where none was seen. Source: Fleiss 1981, Statistical Methods for Rates and
         Proportions.
@@ -188,26 +187,23 @@ class Wins(NamedTuple):
         first, second = self.first / self.episodes, self.second / self.episodes
         mean = (first + second) / 2
         z = NormalDist().inv_cdf(1 - level / 2) * math.sqrt(_variance(mean, mean))
-        z += NormalDist().inv_cdf(power) * math.sqrt(_variance(first, second))
+        z += NormalDist().inv_cdf(POWER) * math.sqrt(_variance(first, second))
         return math.ceil((z / d) ** 2)
 
-    def episodes_to_rule_out(
-        self, margin: float, *, level: float = LEVEL, power: float = POWER
-    ) -> int:
-        """Episodes of each with which the interval lies within +- `margin`, with `power`.
+    def episodes_to_rule_out(self, margin: float) -> int:
+        """Episodes of each with which the interval lies within +- `margin`, with POWER.
 
         That is if the players are as good and win as many in all as they do here; see
         `Pairs.episodes_to_rule_out`.
         """
         mean = sum(self._adjusted()) / 2
-        z = NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf((1 + power) / 2)
+        z = NormalDist().inv_cdf(1 - LEVEL / 2) + NormalDist().inv_cdf((1 + POWER) / 2)
         return math.ceil(_variance(mean, mean) * (z / margin) ** 2)
 
 
 def _coin(n: int, k: int) -> float:
     """The chance of k heads in n tosses of a fair coin."""
-    log = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
-    return math.exp(log)
+    return math.exp(_log_choose(n, k) - n * math.log(2))
 
 
 def _variance(first: float, second: float) -> float:
@@ -504,8 +500,21 @@ def compare_agents(
     return Comparison(
         request=request,
         runs=tuple(
-            _compared_run(*one, steps=steps)
-            for one in zip(agents, played, curves, temperatures, strict=True)
+            ComparedRun(
+                run_id=agent.run.run_id,
+                name=agent.run.name,
+                status=agent.run.status,
+                seed=agent.config.seed,
+                agent=agent.which,
+                step=agent.step,
+                temperature=temperature,
+                scores=PlayerScores(score_all(own), tuple(map(score_cell, own))),
+                curve=curve,
+                mean_win_rate=None if steps is None else mean_win_rate(curve, *steps),
+            )
+            for agent, own, curve, temperature in zip(
+                agents, played, curves, temperatures, strict=True
+            )
         ),
         differences=rows,
         common_steps=steps,
@@ -558,13 +567,22 @@ def _left_out(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> tup
 def direct_plans(
     agents: Sequence[TrackedAgent], request: ComparisonRequest
 ) -> tuple[MatchPlan, ...]:
-    """The matches of `agents[1:]` against the first; none in a world without two sides."""
-    episodes, seed, temperature = request.episodes, request.seed, request.temperature
-    plans = (
-        direct_plan(agent, agents[0], episodes=episodes, seed=seed, temperature=temperature)
-        for agent in agents[1:]
-    )
-    return tuple(plan for plan in plans if plan is not None)
+    """The matches of `agents[1:]` against the first; none in a world without two sides.
+
+    Without opponents, and with the reason, where the two were not trained in the same world.
+    """
+    first, plans = agents[0], []
+    for agent in agents[1:]:
+        env = agent.config.env
+        if not type_of(env).self_play_targets:
+            continue
+        if differing := unlike_settings(env, first.config.env):
+            reason = f"they were trained with another {', '.join(differing)}"
+            plans.append(MatchPlan(env, (), request.episodes, request.seed, (reason,)))
+        else:
+            opponents = (as_match_player(first, request.temperature),)
+            plans.append(MatchPlan(env, opponents, request.episodes, request.seed))
+    return tuple(plans)
 
 
 def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> EvaluationTask:
@@ -609,26 +627,4 @@ def play_run(
         replace(task, env=seen),
         player_at(agent.saved.agent, temperature),
         on_cell=lambda cell: on_cell(agent.run.run_id[:8], cell_name(*cell)),
-    )
-
-
-def _compared_run(
-    agent: TrackedAgent,
-    played: Sequence[CellEpisodes],
-    curve: LearningCurve,
-    temperature: Temperature,
-    *,
-    steps: tuple[int, int] | None,
-) -> ComparedRun:
-    return ComparedRun(
-        run_id=agent.run.run_id,
-        name=agent.run.name,
-        status=agent.run.status,
-        seed=agent.config.seed,
-        agent=agent.which,
-        step=agent.step,
-        temperature=temperature,
-        scores=PlayerScores(score_all(played), tuple(map(score_cell, played))),
-        curve=curve,
-        mean_win_rate=None if steps is None else mean_win_rate(curve, *steps),
     )

@@ -148,14 +148,12 @@ def lesson_rows(found: Comparison) -> Rows:
     most = max(len(run.curve.lessons) for run in found.runs)
     if not most:
         return []
-    rows = [tuple(_lesson_row(found, number)) for number in range(shared)]
+    rows: Rows = []
+    for number in range(shared):
+        at = [run.curve.lessons[number] for run in found.runs]
+        names = " / ".join(dict.fromkeys(lesson.name for lesson in at))
+        rows.append((f"{number + 1} {names}", *map(_passed, at)))
     return [head, *rows, *([tuple(_lacking_row(found, shared, most))] if most > shared else [])]
-
-
-def _lesson_row(found: Comparison, number: int) -> Iterator[str]:
-    at = [run.curve.lessons[number] for run in found.runs]
-    yield f"{number + 1} {' / '.join(dict.fromkeys(lesson.name for lesson in at))}"
-    yield from map(_passed, at)
 
 
 def _lacking_row(found: Comparison, shared: int, most: int) -> Iterator[str]:
@@ -244,6 +242,8 @@ _CLEAR = ("better", "worse")
 
 def comparison_page(found: Comparison) -> str:
     """The whole page, in one text."""
+    lessons, head = lesson_rows(found), ("setting", *(label(run) for run in found.runs))
+    settings = [(key, *values) for key, values in found.settings.items()]
     return page(
         "Comparison of " + ", ".join(label(run) for run in found.runs),
         [
@@ -253,18 +253,16 @@ def comparison_page(found: Comparison) -> str:
             html_table(RUN_HEAD, run_rows(found)),
             *_against_the_first(found),
             *(
-                [
-                    part
-                    for text, rows in match_parts(found)
-                    for part in (heading(text), *([html_table(MATCH_HEAD, rows)] if rows else ()))
-                ]
+                part
+                for text, rows in match_parts(found)
+                for part in (heading(text), *([html_table(MATCH_HEAD, rows)] if rows else ()))
             ),
             heading(f"{'Win rate' if found.has_wins else 'Mean return'} while learning"),
             curve_chart(_curves(found), is_rate=found.has_wins),
             paragraph(curve_note(found), quiet=True),
-            *_lessons(found),
+            *([heading("Lessons"), html_table(lessons[0], lessons[1:])] if lessons else ()),
             heading("Settings that differ"),
-            *_settings(found),
+            html_table(head, settings) if settings else paragraph("None."),
         ],
     )
 
@@ -302,15 +300,3 @@ def _curves(found: Comparison) -> list[StepCurve]:
         )
         for run, colour in zip(found.runs, cycle(COLOURS), strict=False)
     ]
-
-
-def _lessons(found: Comparison) -> list[str]:
-    rows = lesson_rows(found)
-    return [heading("Lessons"), html_table(rows[0], rows[1:])] if rows else []
-
-
-def _settings(found: Comparison) -> list[str]:
-    if not found.settings:
-        return [paragraph("None.")]
-    rows = [(key, *values) for key, values in found.settings.items()]
-    return [html_table(("setting", *(label(run) for run in found.runs)), rows)]

@@ -118,15 +118,13 @@ class ComparedConfigurations:
         document = {"schema": 1, **asdict(self)}
         for one in document["configurations"]:
             for key in ("mean", "iqm", "improvement", "difference"):
-                one[key] = one[key] and _interval_json(one[key])
+                if one[key] is not None:
+                    numbers = one[key]._asdict()
+                    one[key] = {k: v if isfinite(v) else None for k, v in numbers.items()}
             for run in one["runs"]:
                 if not self.has_wins:
                     drop_win_rates(run["scores"])
         return document
-
-
-def _interval_json(found: Estimate) -> dict[str, float | None]:
-    return {key: v if isfinite(v) else None for key, v in found._asdict().items()}
 
 
 def by_configuration(agents: Sequence[TrackedAgent]) -> dict[str, list[TrackedAgent]]:
@@ -163,7 +161,12 @@ def compare_configurations(
     runs = {key: tuple(islice(scored, len(group))) for key, group in groups.items()}
     has_wins = spec_of(task.env).has_wins
     first = _scores(next(iter(runs.values())), has_wins)
-    labels = _labels(groups)
+    labels = configuration_names(
+        {
+            key: [NamedRun(one.run.name, one.config.seed, one.config.name) for one in group]
+            for key, group in groups.items()
+        }
+    )
     found = tuple(
         _configuration(labels[key], key, of_key, first=first if number else None, has_wins=has_wins)
         for number, (key, of_key) in enumerate(runs.items())
@@ -231,15 +234,6 @@ def _mean_win_rate(runs: Sequence[SeedRun], scores: Scores) -> Estimate:
     return Estimate(found.value, rate.lower, rate.upper)
 
 
-def _labels(groups: Mapping[str, Sequence[TrackedAgent]]) -> dict[str, str]:
-    return configuration_names(
-        {
-            key: [NamedRun(one.run.name, one.config.seed, one.config.name) for one in group]
-            for key, group in groups.items()
-        }
-    )
-
-
 def shown(found: Estimate | None, *, is_rate: bool = True) -> str:
     """A value with its interval over runs, where there is one."""
     if found is None:
@@ -250,7 +244,7 @@ def shown(found: Estimate | None, *, is_rate: bool = True) -> str:
     return shown_rate(found.value, *ends) if ends else percent(found.value)
 
 
-def seed_row(run: SeedRun, *, has_wins: bool = True) -> tuple[str, ...]:
+def seed_row(run: SeedRun, *, has_wins: bool) -> tuple[str, ...]:
     """One run, under SEED_HEAD."""
     return (
         str(run.seed),
@@ -259,18 +253,6 @@ def seed_row(run: SeedRun, *, has_wins: bool = True) -> tuple[str, ...]:
         f"{run.step:,}",
         "-" if run.seconds is None else f"{run.seconds:,.0f}",
         shown_score(run.scores.overall, has_wins=has_wins),
-    )
-
-
-def configuration_row(one: Configuration, *, has_wins: bool = True) -> tuple[str, ...]:
-    """One configuration, under HEAD."""
-    return (
-        one.label,
-        str(len(one.runs)),
-        shown(one.mean, is_rate=has_wins),
-        shown(one.iqm, is_rate=has_wins),
-        shown(one.improvement),
-        _shown_difference(one.difference, has_wins=has_wins),
     )
 
 
@@ -283,12 +265,23 @@ def _shown_difference(found: Estimate | None, *, has_wins: bool) -> str:
 
 def configuration_rows(found: ComparedConfigurations) -> list[tuple[str, ...]]:
     """All configurations, under HEAD."""
-    return [configuration_row(one, has_wins=found.has_wins) for one in found.configurations]
+    return [
+        (
+            one.label,
+            str(len(one.runs)),
+            shown(one.mean, is_rate=found.has_wins),
+            shown(one.iqm, is_rate=found.has_wins),
+            shown(one.improvement),
+            _shown_difference(one.difference, has_wins=found.has_wins),
+        )
+        for one in found.configurations
+    ]
 
 
 def method(found: ComparedConfigurations) -> str:
     """How the numbers came about."""
     request = found.request
+    drawn = [run.temperature.label for one in found.configurations for run in one.runs]
     few = min(len(one.runs) for one in found.configurations)
     worth = "win rate" if found.has_wins else "mean return"
     warning = " Bootstrap intervals over fewer than five runs are too short." if few < 5 else ""
@@ -297,9 +290,9 @@ def method(found: ComparedConfigurations) -> str:
     )
     return (
         f"{request.episodes:,} episodes of each of {', '.join(found.cells)}, seed {request.seed} "
-        f"({_ways(found)}); {met}. Scores are {worth}s. A run's interval is "
-        "over its episodes; those of a configuration are over runs (Student's for the mean, "
-        "a bootstrap of whole runs for the others; where these are all alike, the mean's is "
+        f"(actions: {', '.join(dict.fromkeys(drawn))}); {met}. Scores are {worth}s. A run's "
+        "interval is over its episodes; those of a configuration are over runs (Student's for the "
+        "mean, a bootstrap of whole runs for the others; where these are all alike, the mean's is "
         "over their episodes and the others have none). The interquartile mean is that of the "
         "middle half of all scores. "
         "'Beats the first' is how probable it is that a run of this configuration has a "
@@ -312,7 +305,8 @@ def configuration_page(found: ComparedConfigurations) -> str:
     """The whole page, in one text."""
     settings = [(key, *values) for key, values in found.settings.items()]
     labels = [one.label for one in found.configurations]
-    intervals, low, high = _intervals(found), 0.0, 1.0
+    pairs, low, high = zip(found.configurations, cycle(COLOURS), strict=False), 0.0, 1.0
+    intervals = [_interval(one.label, one.iqm, colour) for one, colour in pairs]
     if not found.has_wins:
         low, high = min(one.lower for one in intervals), max(one.upper for one in intervals)
         low, high = low - 0.05 * (high - low), high + 0.05 * (high - low)
@@ -351,20 +345,9 @@ def _better(found: ComparedConfigurations) -> list[str]:
     return [heading(title), interval_chart(intervals, low=0.0, high=1.0, zero=0.5)]
 
 
-def _intervals(found: ComparedConfigurations) -> list[Interval]:
-    pairs = zip(found.configurations, cycle(COLOURS), strict=False)
-    return [_interval(one.label, one.iqm, colour) for one, colour in pairs]
-
-
 def _interval(label: str, found: Estimate, colour: str) -> Interval:
     """One run has no interval: its bar has no length."""
     lower, upper = (
         (found.lower, found.upper) if isfinite(found.lower) else (found.value, found.value)
     )
     return Interval(label, found.value, lower, upper, colour)
-
-
-def _ways(found: ComparedConfigurations) -> str:
-    """How the agents drew their actions."""
-    labels = (run.temperature.label for one in found.configurations for run in one.runs)
-    return "actions: " + ", ".join(dict.fromkeys(labels))

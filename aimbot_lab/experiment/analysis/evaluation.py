@@ -307,12 +307,17 @@ def evaluation_record(evaluated: Evaluated, note: str) -> Addition:
             for score in first.cells
         },
     }
-    worth = {name: _worth(scores.overall, evaluated) for name, scores in others}
+    drawn = {names.TEST_DRAW_RATE: first.overall.draws / first.overall.episodes}
+    for score in first.cells:
+        cell = Cell(score.target, score.difficulty)
+        drawn[names.of_cell(names.TEST_DRAW_RATE, cell)] = score.draws / score.episodes
+    compared_by = "win_rate" if evaluated.has_wins else "mean_return"
+    worth = {name: getattr(scores.overall, compared_by) for name, scores in others}
     known = {
         **(won if evaluated.has_wins else {}),
         names.TEST_RETURN: first.overall.mean_return,
         names.TEST_TEMPERATURE: evaluated.temperature,
-        **_draw_rates(evaluated, first),
+        **(drawn if evaluated.has_draws else {}),
         **{names.player_win_rate(name): value for name, value in worth.items()},
         **{names.test_measure(name): value for name, value in first.overall.measures.items()},
     }
@@ -322,25 +327,6 @@ def evaluation_record(evaluated: Evaluated, note: str) -> Addition:
         tags={NOTE_TAG: with_section(note, "Evaluation", _section(evaluated))},
         texts={f"{FOLDER}/{evaluated.agent}.json": document},
     )
-
-
-def _worth(score: Score, evaluated: Evaluated) -> float | None:
-    """What players are compared by: the win rate, or the return where there are no wins."""
-    return score.win_rate if evaluated.has_wins else score.mean_return
-
-
-def _draw_rates(evaluated: Evaluated, player: PlayerScores) -> dict[str, float]:
-    """Shares of drawn episodes, of all cells and of each, where the world has draws."""
-    if not evaluated.has_draws:
-        return {}
-    cells = {Cell(one.target, one.difficulty): one for one in player.cells}
-    return {
-        names.TEST_DRAW_RATE: player.overall.draws / player.overall.episodes,
-        **{
-            names.of_cell(names.TEST_DRAW_RATE, cell): score.draws / score.episodes
-            for cell, score in cells.items()
-        },
-    }
 
 
 def _section(evaluated: Evaluated) -> str:
@@ -354,24 +340,19 @@ def _section(evaluated: Evaluated) -> str:
     ]
     if len(rows) > 1:
         rows.append(("**all**", *(_shown(player.overall, evaluated) for player in columns)))
-    run = evaluated.run_id
+    run, matches = evaluated.run_id, ""
+    if evaluated.matches:
+        matches = "\n\nMatches:\n\n" + markdown_table(HEAD, match_rows(evaluated.matches))
     return (
         f"{evaluated.agent.capitalize()} agent, saved at step {evaluated.step:,}; "
         f"{evaluated.episodes:,} episodes of each cell; "
         f"{'win rate' if evaluated.has_wins else 'mean return'} with its 95 % interval.\n\n"
         + markdown_table(("cell", *evaluated.players), rows)
-        + _matches(evaluated)
+        + matches
         + f"\n\nAgain: `aimbot-lab evaluate {run} --agent {evaluated.agent} "
         f"--episodes {evaluated.episodes} --seed {evaluated.seed} "
         f"--temperature {evaluated.temperature:g}`"
     )
-
-
-def _matches(evaluated: Evaluated) -> str:
-    """Scores in matches, where there are any."""
-    if not evaluated.matches:
-        return ""
-    return "\n\nMatches:\n\n" + markdown_table(HEAD, match_rows(evaluated.matches))
 
 
 def _shown(score: Score, evaluated: Evaluated) -> str:

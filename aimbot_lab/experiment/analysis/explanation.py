@@ -19,6 +19,8 @@ from aimbot_lab.tracking.journal import growing_file
 from aimbot_lab.tracking.tracker import RunSummary
 from aimbot_lab.worlds.registry import seats_in, spec_of
 
+MAX_CHECKS = 12  # of a lesson that are shown
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -68,16 +70,14 @@ def explain_run(
 
 def _record(run: RunSummary, run_folder: Path, fetch: Callable[[str], Path]) -> KeptRecord:
     texts = [_text(name, run_folder, fetch) for name in (EPISODES_NAME, EVENTS_NAME)]
-    if not any(texts):
-        raise LabError(_without_episodes(run))
-    return read_record(*texts)
-
-
-def _without_episodes(run: RunSummary) -> str:
+    if any(texts):
+        return read_record(*texts)
     subject = f"run {run.run_id[:8]} ({run.name})"
     if run.status == "RUNNING":
-        return f"{subject} has counted no episode so far: explain it once the first ones have ended"
-    return (
+        raise LabError(
+            f"{subject} has counted no episode so far: explain it once the first ones have ended"
+        )
+    raise LabError(
         f"{subject} ended before an episode was counted: no evidence why a lesson ended "
         "or did not; a lesson counts the episodes that begin and end in it"
     )
@@ -93,14 +93,14 @@ def _text(name: str, run_folder: Path, fetch: Callable[[str], Path]) -> str:
         return ""
 
 
-def informative_checks(replay: RuleReplay, *, most: int = 12) -> tuple[Check, ...]:
-    """About `most` of the checks at most: those that show how a lesson went.
+def informative_checks(replay: RuleReplay) -> tuple[Check, ...]:
+    """About MAX_CHECKS of the checks at most: those that show how a lesson went.
 
     The first and the last, those on both sides of each crossing of the bound (the first and the
     last few, where there are many), and some between, evenly.
     """
     checks = replay.checks
-    if len(checks) <= most:
+    if len(checks) <= MAX_CHECKS:
         return checks
     crossings = [
         place
@@ -108,7 +108,7 @@ def informative_checks(replay: RuleReplay, *, most: int = 12) -> tuple[Check, ..
         if replay.reached(checks[place]) != replay.reached(checks[place - 1])
     ]
     near = {place - back for place in (*crossings[:2], *crossings[-1:]) for back in (0, 1)}
-    spread = max(most - len(near) - 2, 0)
+    spread = max(MAX_CHECKS - len(near) - 2, 0)
     evenly = {len(checks) * part // (spread + 1) for part in range(1, spread + 1)}
     return tuple(checks[place] for place in sorted({0, len(checks) - 1, *near, *evenly}))
 

@@ -232,7 +232,7 @@ def probability_of_improvement(scores: Scores, others: Scores) -> float:
     return float(np.mean((np.sign(pairs) + 1) / 2))
 
 
-def estimate(statistic: Statistic, *groups: Scores, seed: int = 0) -> Estimate:
+def estimate(statistic: Statistic, *groups: Scores) -> Estimate:
     """`statistic` of the groups [R, C], with its bootstrap percentile interval at 95 %.
 
     Each of RESAMPLES draws as many runs of each group as it has, with replacement. A
@@ -242,7 +242,7 @@ def estimate(statistic: Statistic, *groups: Scores, seed: int = 0) -> Estimate:
     value = statistic(*groups)
     if all(len(scores) < 2 for scores in groups):
         return Estimate(value, nan, nan)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     drawn = [
         statistic(*(scores[rng.integers(len(scores), size=len(scores))] for scores in groups))
         for _ in range(RESAMPLES)
@@ -391,17 +391,12 @@ def mean_curve(
     if low >= high:
         return None
     steps = np.linspace(low, high, points)
-    rates = np.array([_at(curve, steps) for curve in known])
+    lines = (np.array(curve.points, np.float64) for curve in known)
+    rates = np.array([np.interp(steps, line[:, 0], line[:, 1]) for line in lines])
     middle, lower, upper = np.array([mean(rates[:, [point]]) for point in range(points)]).T
     if known[0].measure in MEASURES:
         lower, upper = np.maximum(lower, 0.0), np.minimum(upper, 1.0)
     return steps, middle, lower, upper
-
-
-def _at(curve: LearningCurve, steps: Values) -> Values:
-    """The win rates of `curve` at `steps` [P]."""
-    points = np.array(curve.points, np.float64)
-    return np.asarray(np.interp(steps, points[:, 0], points[:, 1]), np.float64)
 
 
 def draw_curves(groups: Mapping[str, Sequence[LearningCurve]], output: Path) -> None:
@@ -409,10 +404,7 @@ def draw_curves(groups: Mapping[str, Sequence[LearningCurve]], output: Path) -> 
 
     Raises OSError where it can't be written.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = _new_figure(4.5)
     for number, (label, curves) in enumerate(groups.items()):
         found, colour = mean_curve(curves), COLOURS[number % len(COLOURS)]
         if found is None:
@@ -422,7 +414,7 @@ def draw_curves(groups: Mapping[str, Sequence[LearningCurve]], output: Path) -> 
         axes.plot(steps, middle, color=colour, label=f"{plain_label(label)}{seeds}")
         axes.fill_between(steps, lower, upper, color=colour, alpha=0.2, lw=0)
     measure = next(curve.measure for curves in groups.values() for curve in curves)
-    axes.set(xlabel="environment steps", ylabel=AXIS[measure])
+    axes.set(xlabel=STEPS_NAME, ylabel=AXIS[measure])
     if measure in MEASURES:
         axes.set_ylim(0, 1.02)
     axes.xaxis.set_major_formatter("{x:,.0f}")

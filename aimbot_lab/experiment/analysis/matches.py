@@ -1,6 +1,6 @@
 """Matches of tracked agents: snapshots read back, and a score for each opponent and difficulty."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -161,28 +161,6 @@ def opponents_of(
     return MatchPlan(env, tuple(players), episodes, seed, tuple(left_out))
 
 
-def direct_plan(
-    agent: TrackedAgent,
-    other: TrackedAgent,
-    *,
-    episodes: int,
-    seed: int,
-    temperature: Temperature | None,
-) -> MatchPlan | None:
-    """The match of `agent` against `other`; None where their world does not have two sides.
-
-    Without opponents, and with the reason, where they were not trained in the same world.
-    """
-    env = agent.config.env
-    if not type_of(env).self_play_targets:
-        return None
-    differing = unlike_settings(env, other.config.env)
-    if differing:
-        reason = f"they were trained with another {', '.join(differing)}"
-        return MatchPlan(env, (), episodes, seed, (reason,))
-    return MatchPlan(env, (as_match_player(other, temperature),), episodes, seed)
-
-
 def as_match_player(agent: TrackedAgent, temperature: Temperature | None = None) -> MatchPlayer:
     """`agent` as a player, by the beginning of its run and its own name."""
     run = agent.run.run_id
@@ -213,7 +191,12 @@ def play_matches(
             games = wins + draws + losses
             own.append(_score(opponent.name, cell.difficulty, games=games, wins=wins, draws=draws))
             on_cell(f"against {opponent.name}", cell_name(*cell))
-        found += [*own, *_over_all(own)]
+        found += own
+        if len(own) > 1:
+            games, wins, draws = (
+                sum(getattr(one, name) for one in own) for name in ("games", "wins", "draws")
+            )
+            found.append(_score(opponent.name, 0, games=games, wins=wins, draws=draws))
     return tuple(found)
 
 
@@ -221,15 +204,6 @@ def _score(opponent: str, difficulty: int, *, games: int, wins: int, draws: int)
     known = wilson(wins + 0.5 * draws, games)
     mean = (wins + 0.5 * draws) / games
     return MatchScore(opponent, difficulty, games, wins, draws, mean, known.lower, known.upper)
-
-
-def _over_all(scores: Sequence[MatchScore]) -> Iterator[MatchScore]:
-    """All difficulties together, where there are several."""
-    if len(scores) > 1:
-        games, wins, draws = (
-            sum(getattr(one, name) for one in scores) for name in ("games", "wins", "draws")
-        )
-        yield _score(scores[0].opponent, 0, games=games, wins=wins, draws=draws)
 
 
 def unlike_settings(one: WorldSettings, other: WorldSettings) -> list[str]:

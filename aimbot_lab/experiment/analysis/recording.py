@@ -78,7 +78,6 @@ def record_agent(
             f"the world {env.world} has no replays: its episodes can't be recorded or filmed"
             f"{way_out if type_of(env).replays else ''}"
         )
-
     columns = []
     cells = wanted_cells(agent, request.target, request.difficulty)
     for cell, count in turns(cells, request.episodes):
@@ -247,19 +246,13 @@ def film_record(
     """
     name = f"{FOLDER}/{_ODD.sub('-', film.name)}"
     link = f"[{Path(name).name}]({page_of_artifact(agent.run, name)})"
-    lines = [*_others(section_of(note, TITLE), link), f"- {link}: {_described(replays, agent)}"]
-    tags = {NOTE_TAG: with_section(note, TITLE, "\n".join(lines[-MAX_FILMS:]))}
-    return Addition(files={name: film}, tags=tags)
-
-
-def _others(section: str, link: str) -> Iterator[str]:
-    return (line for line in section.splitlines() if not line.startswith(f"- {link}:"))
-
-
-def _described(replays: Sequence[Replay], agent: TrackedAgent) -> str:
+    kept = section_of(note, TITLE).splitlines()
     won = sum(replay.episode.result.won for replay in replays)
     ways = " and ".join(sorted({str(replay.about["player"]) for replay in replays}))
-    return (
-        f"{agent.which} agent, saved at step {agent.step:,}; "
-        f"won {won} of {len(replays)} episodes, {ways}"
-    )
+    lines = [
+        *(line for line in kept if not line.startswith(f"- {link}:")),
+        f"- {link}: {agent.which} agent, saved at step {agent.step:,}; "
+        f"won {won} of {len(replays)} episodes, {ways}",
+    ]
+    tags = {NOTE_TAG: with_section(note, TITLE, "\n".join(lines[-MAX_FILMS:]))}
+    return Addition(files={name: film}, tags=tags)
