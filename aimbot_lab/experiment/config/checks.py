@@ -109,7 +109,9 @@ def validate(
         if code is not None and may_run(code):
             allow(code)
     world = named_type(data.get("env"))
-    between = list(world_diagnostics(env))
+    between: list[Diagnostic] = []
+    if env is not None and knows_spec(env):
+        between += _refusals(("env", "world"), partial(spec_of, env))
     if between or (env is not None and not knows_spec(env)):
         env = world = None
     if unlearned := list(learner_diagnostics(train)):
@@ -174,8 +176,10 @@ def learning_diagnostics(
     yield from (Diagnostic(("train", *key), what) for key, what in callback_faults(train))
     if env is not None and not knows(_NETWORK):
         yield from network_diagnostics(env, train)
-    if env is not None and not knows(_ALGORITHM):
-        yield from table_diagnostics(env, train)
+    if env is not None and not knows(_ALGORITHM) and algorithm_of(train).table is not None:
+        lacking = type_of(env).states_fault(env)
+        if lacking is not None:
+            yield Diagnostic(("train", "algo"), f"{train.algo} needs {lacking}")
 
 
 def _sections(
@@ -258,12 +262,6 @@ def _up_to_whole(path: KeyPath) -> KeyPath:
         return path[: length + 1]
     lists = (place for place, key in enumerate(path) if isinstance(key, int) and place != 1)
     return path[: next(lists, len(path))]
-
-
-def world_diagnostics(env: WorldSettings | None) -> Iterator[Diagnostic]:
-    """Why no world can be made of `env`, as far as that may be asked here."""
-    if env is not None and knows_spec(env):
-        yield from _refusals(("env", "world"), partial(spec_of, env))
 
 
 def _refusals(path: KeyPath, ask: Callable[[], object]) -> Iterator[Diagnostic]:
@@ -519,15 +517,6 @@ def network_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Di
             yield Diagnostic(("train", "network", key), rest)
         else:
             yield Diagnostic(("train", "network"), fault)
-
-
-def table_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
-    """What a table of the world's states needs."""
-    if algorithm_of(train).table is None:
-        return
-    what = type_of(env).states_fault(env)
-    if what is not None:
-        yield Diagnostic(("train", "algo"), f"{train.algo} needs {what}")
 
 
 def _mix_diagnostics(

@@ -118,14 +118,6 @@ def refuse_undrawable(config: CurriculumFile, origins: Origins) -> None:
         raise ConfigurationError(*origins.lines(faults))
 
 
-def own_files(config: CurriculumFile) -> dict[str, str]:
-    """The text of its own files by the name under which it is kept; empty where it has none."""
-    files = type_of(config.env).files
-    if files is None:
-        return {}
-    return {files.form.kept_name(text): text for text in _entries(config) if "\n" in text}
-
-
 def plain_settings(config: CurriculumFile) -> dict[str, Any]:
     """`config` as plain data, with names in the place of texts of own files.
 
@@ -255,7 +247,10 @@ class LoadedCurriculum:
     @property
     def files(self) -> dict[str, str]:
         """The texts that `resolved_text` refers to, by the names of files beside it."""
-        return own_files(self.config)
+        files = type_of(self.config.env).files
+        if files is None:
+            return {}
+        return {files.form.kept_name(text): text for text in _entries(self.config) if "\n" in text}
 
 
 def load_curriculum(

@@ -89,20 +89,17 @@ def _plain(node: Any) -> Any:
         return [_plain(item) for item in node]
     if not isinstance(node, dict):
         return node
-    plain: Schema = {
-        _BOUNDS.get(key, key): _plain_properties(value) if key == "properties" else _plain(value)
-        for key, value in node.items()
-        if key not in _NOISE
-    }
+    plain: Schema = {}
+    for key, value in node.items():
+        if key == "properties":  # whose names are no words of a schema
+            plain[key] = {name: _plain(kind) for name, kind in value.items()}
+        elif key not in _NOISE:
+            plain[_BOUNDS.get(key, key)] = _plain(value)
     items = plain.pop("prefixItems", None)
     if items:
         assert all(item == items[0] for item in items), "a tuple of several kinds"
         plain["items"] = items[0]
     return plain
-
-
-def _plain_properties(properties: Schema) -> Schema:
-    return {name: _plain(kind) for name, kind in properties.items()}
 
 
 def _close(definitions: Schema, root: Schema) -> None:
@@ -299,26 +296,27 @@ def section_diagnostics(refusal: ValidationError, root: type) -> Iterator[Diagno
         elif error["type"] == BROKEN:
             path = without_tags(root, error["loc"])
             yield Diagnostic((*path, error["ctx"]["key"]), error["ctx"]["what"])
-        elif not _is_echo(error):
+        elif error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
+            continue  # a list is called so only because its items are wrong
+        else:
             for fault in _diagnostics(error, root):
                 yield fault._replace(path=without_tags(root, fault.path))
 
 
-def _is_echo(error: ErrorDetails) -> bool:
-    """Whether a list is called too short only because its items are wrong."""
-    is_short = error["type"] == "too_short"
-    return is_short and bool(len(error["input"]) >= error["ctx"]["min_length"])
-
-
 def _kind_diagnostics(error: ErrorDetails, root: type) -> Iterator[Diagnostic]:
     """The faults of a mapping that may be of several kinds and does not say which it is."""
-    path = without_tags(root, error["loc"])
+    path, context = without_tags(root, error["loc"]), error["ctx"]
     valid = keys_at(root, error["loc"])
-    key, what = describe_tag(error)
+    key = context["discriminator"].strip("'").removesuffix("()")
+    what = "is missing"
+    if error["type"] != "union_tag_not_found":
+        allowed = " or ".join(context["expected_tags"].rsplit(", ", 1))
+        what = f"must be {allowed} (got {shown_value(error['input'][key])})"
     yield Diagnostic((*path, key), what)
-    open_ended = packages_add_to(root, error["loc"])
+    if _by_name(_at(root, error["loc"])) is not None:  # packages extend it
+        return
     for other in error["input"]:
-        if other not in valid and not open_ended:  # whose keys they are is not known
+        if other not in valid:  # whose keys they are is not known
             yield Diagnostic(
                 (*path, other), f"unknown key ({advice(other, valid)})", about_key=True
             )
@@ -352,40 +350,19 @@ def describe(error: ErrorDetails) -> str:
     value = error["input"]
     if error["type"] == "literal_error" and isinstance(value, str) and value in _RENAMED:
         return f"{value} is called {_RENAMED[value]} now"
-    sentence = _SENTENCES.get(_kind(error))
+    # A list with some values, but fewer than it takes, is not empty.
+    lacks_several = error["type"] == "too_short" and error["ctx"]["min_length"] > 1
+    sentence = _SENTENCES.get("too_few" if lacks_several else error["type"])
     if sentence is None:
         return f"{error['msg'].lower()} (got {shown_value(error['input'])})"
-    known = {name: _as_written(value) for name, value in error.get("ctx", {}).items()}
+    known = {  # bounds as a person writes them: 0 and not 0.0
+        name: int(bound) if isinstance(bound, float) and bound.is_integer() else bound
+        for name, bound in error.get("ctx", {}).items()
+    }
     if error["type"] == "literal_error" and isinstance(value, str):
         listed = str(known["expected"])
         known["expected"] = allowed_names(value, re.findall("'(.*?)'", listed), listed)
     return sentence.format(got=shown_value(error["input"]), **known)
-
-
-def _as_written(value: object) -> object:
-    """A bound as a person writes it: 0 and not 0.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _kind(error: ErrorDetails) -> str:
-    """The kind of `error`; a list with some values, but fewer than it takes, is not empty."""
-    lacks_several = error["type"] == "too_short" and error["ctx"]["min_length"] > 1
-    return "too_few" if lacks_several else error["type"]
-
-
-def describe_tag(error: ErrorDetails) -> tuple[str, str]:
-    """The key that discriminates the kinds of mapping, and what is wrong with it."""
-    context = error["ctx"]
-    key = context["discriminator"].strip("'").removesuffix("()")
-    if error["type"] == "union_tag_not_found":
-        return key, "is missing"
-    allowed = " or ".join(context["expected_tags"].rsplit(", ", 1))
-    return key, f"must be {allowed} (got {shown_value(error['input'][key])})"
-
-
-def packages_add_to(root: type, path: KeyPath) -> bool:
-    """Whether installed packages can extend the mapping at `path` below `root`."""
-    return _by_name(_at(root, path)) is not None
 
 
 def names_a_kind(root: type, path: KeyPath) -> bool:
@@ -448,7 +425,9 @@ def _child(kind: Any, part: str | int) -> Any:
         return next((member for member in members if _is_tagged(member, part)), kind)
     kind = _unannotated(kind)
     if isinstance(kind, type) and is_dataclass(kind):
-        return _without_none(_hints(kind).get(str(part)))
+        hint = _hints(kind).get(str(part))
+        some = [member for member in _members(hint) if member is not NoneType]
+        return some[0] if len(some) == 1 else hint
     arguments = get_args(kind)
     if get_origin(kind) is tuple:
         return arguments[0]
@@ -471,11 +450,6 @@ def _by_name(kind: Any) -> SettingsByName | None:
 def _unannotated(kind: Any) -> Any:
     """`kind` without what it is annotated with."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
-
-
-def _without_none(kind: Any) -> Any:
-    members = [member for member in _members(kind) if member is not NoneType]
-    return members[0] if len(members) == 1 else kind
 
 
 def _members(kind: Any) -> tuple[Any, ...]:

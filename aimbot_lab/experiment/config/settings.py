@@ -60,17 +60,16 @@ from aimbot_lab.worlds.registry import (
 SECTION = "environment_parameters"
 
 
-def _measure(value: object) -> object:
-    return "elo" if value == "Elo" else value
-
-
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ParameterCriteria:
     """What ends a parameter's lesson, in ML-Agents' words."""
 
     behavior: Name
     """ML-Agents: whose rewards and steps count. Here there is one agent, whatever its name."""
-    measure: Annotated[Literal["reward", "progress", "elo"], BeforeValidator(_measure)] = "reward"
+    measure: Annotated[
+        Literal["reward", "progress", "elo"],
+        BeforeValidator(lambda value: "elo" if value == "Elo" else value),
+    ] = "reward"
     """The mean reward of an episode, the share of all training steps that are taken, or, as `Elo`
     in ML-Agents' documentation, the running rating in self-play."""
     threshold: Float = 0.0

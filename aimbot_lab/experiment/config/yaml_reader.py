@@ -65,11 +65,8 @@ class Origins:
         text = f"{shown_path(fault.path)}: {fault.what}" if fault.path else fault.what
         number = None if fault.position else self._override(fault.path)
         if number is not None:
-            return (
-                1,
-                number,
-                0,
-            ), f"--set {shortened(self.overrides[number][1], MAX_OVERRIDE)}: {text}"
+            override = shortened(self.overrides[number][1], MAX_OVERRIDE)
+            return (1, number, 0), f"--set {override}: {text}"
         position = fault.position or self._position(fault)
         return (0, *position), f"{self.file}:{position.line}:{position.column}: {text}"
 
@@ -378,7 +375,9 @@ class Interpolator:
         data = self.data
         values = [(_path(leaf, data), value) for leaf, value in _leaves(parts, document.data)]
         for path, value in values:
-            self._forget(path)
+            for known in [known for known in self._references if starts_with(known, path)]:
+                del self._references[known]
+            self.faults = [fault for fault in self.faults if not starts_with(fault.path, path)]
             try:
                 self._set(path, self._aside(value, path))
             except _REFUSALS as error:
@@ -428,21 +427,21 @@ class Interpolator:
             self._diagnostic(path, f"must not hold {shown_value(value)}; {rule}")
         return _UNKNOWN
 
-    def _forget(self, path: KeyPath) -> None:
-        for known in [known for known in self._references if known[: len(path)] == path]:
-            del self._references[known]
-        self.faults = [fault for fault in self.faults if fault.path[: len(path)] != path]
-
     def _diagnostic(self, path: KeyPath, what: str) -> None:
         del self._references[path]
         self.faults.append(Diagnostic(path, what))
 
     def _resolve(self, path: KeyPath, text: str) -> bool:
         """Whether the reference in `text` is done with: resolved, or found to be wrong."""
-        section, key = self._section(path), path[-1]
+        section: Any = self._config
+        *sections, key = path
+        for one in sections:
+            section = section[one]
         try:
             section[key] = text
-            value = _plain(section[key])
+            value = section[key]
+            if OmegaConf.is_config(value):
+                value = OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
         except (InterpolationToMissingValueError, MissingMandatoryValue):
             section[key] = _UNKNOWN
             return False
@@ -458,12 +457,6 @@ class Interpolator:
             self._diagnostic(path, "can't be resolved: its value is too large")
         return True
 
-    def _section(self, path: KeyPath) -> Any:
-        section: Any = self._config
-        for key in path[:-1]:
-            section = section[key]
-        return section
-
     def _fits(self, value: Any) -> bool:
         if isinstance(value, str):
             return len(value) <= MAX_CHARACTERS and not _is_special(value)
@@ -473,12 +466,6 @@ class Interpolator:
 
 def _is_special(text: str) -> bool:
     return "${" in text or text == _UNKNOWN
-
-
-def _plain(value: Any) -> Any:
-    if OmegaConf.is_config(value):
-        return OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
-    return value
 
 
 def _first_line(error: Exception) -> str:
