@@ -23,7 +23,7 @@ from aimbot_lab.experiment.runs.run_record import (
 )
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.foundation.named_code import MayRun
-from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder, FilesHeldError, NoArtifactError
 from aimbot_lab.tracking.history import MAX_RUNS, download_artifact, find_run, list_runs
@@ -227,8 +227,14 @@ def _incompatibilities(start: InitialAgent, config: CurriculumFile) -> Iterator[
         if key.startswith((*MUST_AGREE, *shape)) and theirs.get(key) != ours.get(key):
             yield f"{key} is {theirs.get(key)} there, {ours.get(key)} here; both must agree"
     spec = spec_of(config.env)
-    yield from _other_ranges(start.saved.agent.spec, spec)
-    yield from _other_bounds(start.saved.agent.spec, spec)
+    trained = start.saved.agent.spec
+    # Observations are scaled by their ranges: another range is another observation.
+    names = [f"observation {name}" for name in spec.observation_names]
+    ranges = [(one.observation_low, one.observation_high) for one in (trained, spec)]
+    yield from _other_bounds(names, *ranges)
+    # Continuous actions are cut at their bounds: others are other actions.
+    names = [f"continuous action {number}" for number in range(spec.continuous)]
+    yield from _other_bounds(names, trained.action_bounds, spec.action_bounds)
     try:
         policy_of(start.files[WEIGHTS], config.train, spec)
     except FAULTS as error:
@@ -239,30 +245,15 @@ def _flat(env: Any, train: Any) -> dict[str, str]:
     return dict(flat_settings({"env": asdict(env), "train": asdict(train)}))
 
 
-def _other_ranges(there: WorldSpec, here: WorldSpec) -> Iterator[str]:
-    """Observations are scaled by their ranges: another range is another observation."""
-    columns = zip(
-        here.observation_names,
-        *(there.observation_low, there.observation_high),
-        *(here.observation_low, here.observation_high),
-        strict=True,
-    )
-    for name, *(low, high, new_low, new_high) in columns:
+def _other_bounds(
+    names: Sequence[str],
+    there: tuple[Float32Array, Float32Array],
+    here: tuple[Float32Array, Float32Array],
+) -> Iterator[str]:
+    for name, low, high, new_low, new_high in zip(names, *there, *here, strict=True):
         if (low, high) != (new_low, new_high):
             yield (
-                f"observation {name} goes from {low:g} to {high:g} there, "
-                f"from {new_low:g} to {new_high:g} here"
-            )
-
-
-def _other_bounds(there: WorldSpec, here: WorldSpec) -> Iterator[str]:
-    """Continuous actions are cut at their bounds: others are other actions."""
-    columns = zip(*there.action_bounds, *here.action_bounds, strict=True)
-    for number, (low, high, new_low, new_high) in enumerate(columns):
-        if (low, high) != (new_low, new_high):
-            yield (
-                f"continuous action {number} goes from {low:g} to {high:g} there, "
-                f"from {new_low:g} to {new_high:g} here"
+                f"{name} goes from {low:g} to {high:g} there, from {new_low:g} to {new_high:g} here"
             )
 
 

@@ -121,8 +121,14 @@ class Crew:
 
     def order(self, order: Order = READY) -> None:
         """Have all processes do that; for the leader. Raises OtherFailedError."""
-        if self.is_shared:
-            self._round({"learn": order.learn, **_packed(order)})
+        if not self.is_shared:
+            return
+        said: dict[str, Any] = {"learn": order.learn}
+        if order.state is not None:
+            parts = (order.parts or {}).items()
+            said["state"] = np.frombuffer(order.state, np.uint8)
+            said["parts"] = {name: np.frombuffer(part, np.uint8) for name, part in parts}
+        self._round(said)
 
     def hear(self) -> Order:
         """What the leader orders; for the others. Raises OtherFailedError."""
@@ -163,22 +169,10 @@ class Crew:
         return [unpack(one) for one in self.exchange.gather(pack(said))]
 
 
-def _packed(order: Order) -> dict[str, Any]:
-    if order.state is None:
-        return {}
-    parts = order.parts or {}
-    return {
-        "state": np.frombuffer(order.state, np.uint8),
-        "parts": {name: np.frombuffer(part, np.uint8) for name, part in parts.items()},
-    }
-
-
 def about_request(request: RunRequest) -> dict[str, str]:
     """What must be the same in all processes, by what a person calls it."""
     curriculum = request.curriculum
-    start = None if request.start is None else request.start.ref
-    if request.resume is not None:  # the leader may know alone that a run goes on
-        start = request.resume.record.start
+    start = request.start_ref  # the leader may know alone that a run goes on
     text = hashlib.sha256(curriculum.resolved_text.encode()).hexdigest()
     return {
         **_version(),
@@ -275,28 +269,25 @@ def follow_run(
 
 def as_document(request: RunRequest) -> dict[str, Any]:
     """The curriculum of `request`, and the agent that it begins with, as plain values."""
-    curriculum, start = request.curriculum, start_of(request)
+    curriculum, given = request.curriculum, None
+    if (start := start_of(request)) is not None:
+        files = {name: np.frombuffer(data, np.uint8) for name, data in start.files.items()}
+        given = {"source": start.ref.source, "files": files}
     return {
         "curriculum": curriculum.resolved_text,
         "files": dict(curriculum.files),
-        "start": None if start is None else _start_document(start),
+        "start": given,
     }
 
 
 def request_from(document: Mapping[str, Any], data_folder: DataFolder) -> RunRequest:
     """What was handed over, in which no run is resumed: the leader does that."""
-    files, start = document["files"], document["start"]
-    curriculum = parse_curriculum(document["curriculum"], AT, find=files.__getitem__)
-    return RunRequest(curriculum, data_folder, start=None if start is None else _start_from(start))
-
-
-def _start_document(start: InitialAgent) -> dict[str, Any]:
-    files = {name: np.frombuffer(data, np.uint8) for name, data in start.files.items()}
-    return {"source": start.ref.source, "files": files}
-
-
-def _start_from(document: Mapping[str, Any]) -> InitialAgent:
+    find, given = document["files"].__getitem__, document["start"]
+    curriculum = parse_curriculum(document["curriculum"], AT, find=find)
+    if given is None:
+        return RunRequest(curriculum, data_folder)
     with tempfile.TemporaryDirectory("-start") as folder:
-        for name, data in document["files"].items():
+        for name, data in given["files"].items():
             (Path(folder) / name).write_bytes(data.tobytes())
-        return read_initial_agent(Path(folder), source=document["source"])
+        start = read_initial_agent(Path(folder), source=given["source"])
+    return RunRequest(curriculum, data_folder, start=start)

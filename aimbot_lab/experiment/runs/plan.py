@@ -194,6 +194,7 @@ class CurriculumPlan:
     def as_json(self) -> dict[str, Any]:
         """The plan as one document, with the whole configuration in `resolved`."""
         config = self.curriculum.config
+        parts = [part._asdict() for part in self.network]
         return {
             "schema": 1,
             "name": config.name,
@@ -204,7 +205,7 @@ class CurriculumPlan:
             "epoch_samples": self.epoch_samples,
             "lessons": [_lesson_json(planned) for planned in self.lessons],
             "scaling": self.scaling,
-            **self._network_json(),
+            **({"network": parts, "engine": self.engine} if parts else {}),
             **({} if self.sharing is None else {"sharing": asdict(self.sharing)}),
             **({} if self.speed is None else {"steps_per_second": self.speed}),
             "warnings": list(self.warnings),
@@ -248,10 +249,6 @@ class CurriculumPlan:
             return told
         is_default = ("train", "network", "scaling") in left_open
         return f"observations {SCALINGS[scaling]}{default if is_default else ''}, {told}"
-
-    def _network_json(self) -> dict[str, Any]:
-        parts = [part._asdict() for part in self.network]
-        return {"network": parts, "engine": self.engine} if parts else {}
 
 
 def plan_curriculum(

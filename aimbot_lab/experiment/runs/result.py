@@ -130,19 +130,27 @@ def outcome(result: RunResult) -> str:
 
 def note(result: RunResult) -> str:
     """Outcome, lessons, cells, and how to run it again."""
+    began, resumes, start = [], [], ""
+    if result.init_from:
+        began = [f"Began with the agent of {markdown_text(result.init_from)}."]
+        start = " --init-from start"
+    if result.resumes_at is not None:
+        more = " --set train.total_steps=N" if result.spent_steps else ""
+        resumes = [f"`aimbot-lab resume {result.run_id}{more}` resumes it."]
     return "\n\n".join(
         [
             f"**{markdown_text(outcome(result))}** {result.steps:,} steps in "
             f"{result.seconds:.0f} s of training ({result.steps_per_second:,.0f} a second), "
             f"seed {result.seed}.",
-            *_start(result),
-            *_resume_hint(result),
+            *began,
+            *resumes,
             "### Lessons",
             *(_of_wins(result) if result.has_wins else _of_returns(result)),
             "`episodes.csv` has every counted episode; `aimbot-lab explain` shows from it why each "
             "lesson ended or did not.",
             "`curriculum.yaml` is the file as written; `resolved.yaml` has every override and "
-            f"default worked in, and `{_again(result)}` runs exactly this again.",
+            f"default worked in, and `aimbot-lab run resolved.yaml{start}` runs exactly this "
+            "again.",
         ]
     )
 
@@ -151,7 +159,16 @@ def _of_wins(result: RunResult) -> Iterator[str]:
     """Lessons and cells by their win rates, and what these are."""
     yield markdown_table(LESSON_HEAD, list(_lesson_rows(result)))
     yield "### Last lesson by target and difficulty"
-    yield markdown_table(CELL_HEAD, list(_cell_rows(result)))
+    cells = [
+        (
+            cell_name(cell.target, cell.difficulty),
+            f"{cell.episodes:,}",
+            percent(cell.win_rate),
+            percent_interval(cell.lower, cell.upper) if cell.episodes else "-",
+        )
+        for cell in result.cells
+    ]
+    yield markdown_table(CELL_HEAD, cells)
     if result.regressions:
         yield "### Lost and regained"
         yield "\n".join(f"- {markdown_text(regression.line)}" for regression in result.regressions)
@@ -197,23 +214,6 @@ def section_of(note: str, title: str) -> str:
     return next(parts, "").removeprefix(head).strip()
 
 
-def _start(result: RunResult) -> Iterator[str]:
-    if result.init_from:
-        yield f"Began with the agent of {markdown_text(result.init_from)}."
-
-
-def _resume_hint(result: RunResult) -> Iterator[str]:
-    if result.resumes_at is not None:
-        more = " --set train.total_steps=N" if result.spent_steps else ""
-        yield f"`aimbot-lab resume {result.run_id}{more}` resumes it."
-
-
-def _again(result: RunResult) -> str:
-    """The command that repeats the run, given its artifacts."""
-    start = " --init-from start" if result.init_from else ""
-    return f"aimbot-lab run resolved.yaml{start}"
-
-
 def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
     for number, lesson in enumerate(result.lessons, start=1):
         yield (
@@ -226,16 +226,6 @@ def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
             percent(lesson.win_rate),
             percent_interval(lesson.lower, lesson.upper) + lesson.level if lesson.window else "-",
             f"{lesson.window:,}" if lesson.window else "-",
-        )
-
-
-def _cell_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
-    for cell in result.cells:
-        yield (
-            cell_name(cell.target, cell.difficulty),
-            f"{cell.episodes:,}",
-            percent(cell.win_rate),
-            percent_interval(cell.lower, cell.upper) if cell.episodes else "-",
         )
 
 

@@ -163,20 +163,16 @@ def newest_resumable(
     One with the same configuration comes before all others, one with steps left before the rest.
     """
     file, config = str(curriculum.path.absolute()), curriculum.config
+    began_with = None if start is None else start.ref.sha256
     suiting = [
         (_match(run, config), run)
         for run in resumable_runs(data_folder)
         if file == run.record.file or config.name == run.record.curriculum
-        if _began_with(run, start)
+        if (run.record.start and run.record.start.sha256) == began_with
     ]
     found = [(suits, run) for suits, run in suiting if suits is not None]
     best = max(found, key=lambda pair: pair[0], default=None)  # the first of equals
     return None if best is None else best[1]
-
-
-def _began_with(run: ResumableRun, start: "InitialAgent | None") -> bool:
-    ref = run.record.start
-    return (ref and ref.sha256) == (start and start.ref.sha256)
 
 
 def _match(run: ResumableRun, config: CurriculumFile) -> tuple[bool, bool] | None:

@@ -24,7 +24,6 @@ from aimbot_lab.experiment.runs.run_record import (
     SOURCE_NAME,
     SPEC_NAME,
     CheckpointFolder,
-    InitialAgentRef,
     RunRecord,
     RunRequest,
     close_orphan_runs,
@@ -79,7 +78,9 @@ def run_curriculum(
     checkpoints = restored.folder if restored else _new_checkpoints(request, tracker, on_outage)
     agent = "was not saved"
     try:
-        links = _begin_all(crew, request, tracker, restored, checkpoints)
+        with crew.telling():
+            links = _begin(request, tracker, restored, checkpoints)
+        crew.order(Order(learn=True))
         observer.stage("training")
         ended = training.learn(tracker, observer, _while_owned(tracker, should_stop), links=links)
         if after_training is not None and not ended.stopped:
@@ -94,7 +95,9 @@ def run_curriculum(
         return _conclude(result, tracker, checkpoints, rescued=rescued)
     except KeyboardInterrupt as abort:
         what = f"aborted: {_close(tracker)}, its agent {agent}"
-        raise AbortedError(what + _resume_hint(tracker, checkpoints)) from abort
+        if _resumes_at(checkpoints) is not None:
+            what += f"; to resume it: aimbot-lab resume {tracker.run_id}"
+        raise AbortedError(what) from abort
     except BaseException as error:
         _end_by(error, tracker)
         raise
@@ -116,7 +119,10 @@ def _end_by(error: BaseException, tracker: Tracker) -> None:
     if isinstance(error, LostError):
         tracker.finish("KILLED", wait_seconds=ABORT_SECONDS)
         return
-    keep_traceback(error, tracker)
+    if isinstance(error, Exception) and not isinstance(error, RunLostError):
+        text = "".join(traceback.format_exception(error))
+        with suppress(RuntimeError, RunLostError, OSError):  # ended, taken over, no room
+            tracker.log_text(without_password(text), TRACEBACK_NAME)
     tracker.finish("FAILED")
 
 
@@ -131,12 +137,20 @@ def _opened(
             crew.order()
             note_code(request.data_folder, request.curriculum.config)
             observer.stage("opening the tracking store (made once, then kept)")
-            if request.resume is None:
-                return training, None, _open(request, on_outage=on_outage)
-            run = request.resume
-            return training, *resume_run(
-                request, run, training, crew=crew, observer=observer, notify=on_outage
+            if request.resume is not None:
+                run = request.resume
+                return training, *resume_run(
+                    request, run, training, crew=crew, observer=observer, notify=on_outage
+                )
+            told = request.public_curriculum
+            tracker = open_run(
+                request.data_folder,
+                request.curriculum.config.tracking,
+                describe_run(told, request.name, request.tags, start=request.start_ref),
+                tracking_uri=request.tracking_uri,
+                on_outage=on_outage,
             )
+            return training, None, tracker
 
 
 def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[[], bool]:
@@ -147,17 +161,6 @@ def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[
         return should_stop()
 
     return asked
-
-
-def _open(request: RunRequest, *, on_outage: Notify) -> Tracker:
-    curriculum = request.public_curriculum
-    return open_run(
-        request.data_folder,
-        request.curriculum.config.tracking,
-        describe_run(curriculum, request.name, request.tags, start=_began_with(request)),
-        tracking_uri=request.tracking_uri,
-        on_outage=on_outage,
-    )
 
 
 def _new_checkpoints(request: RunRequest, tracker: Tracker, notify: Notify) -> CheckpointFolder:
@@ -185,20 +188,6 @@ def _new_checkpoints(request: RunRequest, tracker: Tracker, notify: Notify) -> C
         check_owner=tracker.check_owner,
         notify=notify,
     )
-
-
-def _begin_all(
-    crew: Crew,
-    request: RunRequest,
-    tracker: Tracker,
-    restored: RestoredRun | None,
-    checkpoints: CheckpointFolder,
-) -> RunLinks:
-    """Begin the run here, then the training in all processes."""
-    with crew.telling():
-        links = _begin(request, tracker, restored, checkpoints)
-    crew.order(Order(learn=True))
-    return links
 
 
 def _begin(
@@ -246,12 +235,6 @@ def _close(tracker: Tracker) -> str:
     return f"{run} is closed as {report.status}"
 
 
-def _resume_hint(tracker: Tracker, checkpoints: CheckpointFolder) -> str:
-    if _resumes_at(checkpoints) is None:
-        return ""
-    return f"; to resume it: aimbot-lab resume {tracker.run_id}"
-
-
 def _resumes_at(checkpoints: CheckpointFolder) -> int | None:
     """The step from which a run that did not finish can go on."""
     if read_record(checkpoints.path) is None:
@@ -290,10 +273,11 @@ def _result(
     request: RunRequest, training: Training, tracker: Tracker, ended: TrainingOutcome
 ) -> RunResult:
     progress = training.progress
+    status: RunStatus = "FINISHED" if progress.goal_reached else "FAILED"
     return RunResult(
         run_id=tracker.run_id,
         name=request.run_name,
-        status=_status(ended, goal_reached=progress.goal_reached),
+        status="KILLED" if ended.stopped else status,
         tracking_uri=tracker.tracking_uri,
         experiment_id=tracker.experiment_id,
         seed=request.curriculum.config.seed,
@@ -308,25 +292,5 @@ def _result(
         has_wins=training.env.world.spec.has_wins,
         regressions=tuple(progress.regressions),
         entries_waiting=0,
-        init_from=ref.source if (ref := _began_with(request)) else None,
+        init_from=request.start_ref and request.start_ref.source,
     )
-
-
-def _began_with(request: RunRequest) -> InitialAgentRef | None:
-    """Which agent the run began with, if any."""
-    if request.resume is not None:
-        return request.resume.record.start
-    return None if request.start is None else request.start.ref
-
-
-def _status(ended: TrainingOutcome, *, goal_reached: bool) -> RunStatus:
-    return "KILLED" if ended.stopped else "FINISHED" if goal_reached else "FAILED"
-
-
-def keep_traceback(error: BaseException, tracker: Tracker) -> None:
-    """Log the traceback of `error`, and of what it came from, if the run still can be logged to."""
-    if not isinstance(error, Exception) or isinstance(error, RunLostError):
-        return
-    text = "".join(traceback.format_exception(error))
-    with suppress(RuntimeError, RunLostError, OSError):  # ended, taken over, no room
-        tracker.log_text(without_password(text), TRACEBACK_NAME)

@@ -264,15 +264,12 @@ class ResumableRun:
 
 def resumable_runs(data_folder: DataFolder, *, key: str | None = None) -> list[ResumableRun]:
     """All of them, those begun last first; with `key`, those whose request had it."""
-    found = [run for run in _all(data_folder) if key is None or run.record.key == key]
-    return sorted(found, key=lambda run: run.record.begun_ms, reverse=True)
-
-
-def _all(data_folder: DataFolder) -> Iterator[ResumableRun]:
+    found = []
     for folder in run_folders(data_folder):
-        record = read_record(folder.checkpoints)
-        if record is not None and folder.run_id is not None:
-            yield ResumableRun(folder.run_id, record, folder, data_folder)
+        record, run_id = read_record(folder.checkpoints), folder.run_id
+        if record is not None and run_id is not None and key in (None, record.key):
+            found.append(ResumableRun(run_id, record, folder, data_folder))
+    return sorted(found, key=lambda run: run.record.begun_ms, reverse=True)
 
 
 def close_orphan_runs(
@@ -315,13 +312,19 @@ class RunRequest:
         return self.name or self.curriculum.name
 
     @property
+    def start_ref(self) -> InitialAgentRef | None:
+        """Which agent the run begins with; of one that is resumed, began with."""
+        if self.resume is not None:
+            return self.resume.record.start
+        return None if self.start is None else self.start.ref
+
+    @property
     def public_curriculum(self) -> LoadedCurriculum:
         """The curriculum with texts that everyone who sees the run may read."""
-        return LoadedCurriculum(
-            config=self.curriculum.config,
+        return replace(
+            self.curriculum,
             source_text=without_password(self.curriculum.source_text),
             resolved_text=without_password(self.curriculum.resolved_text),
-            path=self.curriculum.path,
         )
 
 
@@ -408,19 +411,17 @@ class CheckpointFolder:
                 return
             self._write(checkpoint)
         except OSError as error:
+            point = "until a later one is kept it can't be resumed"
+            if self.path.is_dir():
+                step = self.newest_step
+                begins = "the beginning" if step is None else f"step {step:,}"
+                point = f"it could be resumed from {begins}"
             self._disk.begin(
                 f"{self.path}: no checkpoint: {error.strerror or error}",
-                consequence=f"the training continues; {self._resume_point()}",
+                consequence=f"the training continues; {point}",
             )
         else:
             self._disk.end("checkpoints are kept again")
-
-    def _resume_point(self) -> str:
-        """From where the run could be resumed now."""
-        if not self.path.is_dir():
-            return "until a later one is kept it can't be resumed"
-        step = self.newest_step
-        return f"it could be resumed from {'the beginning' if step is None else f'step {step:,}'}"
 
     def newest(self) -> KeptCheckpoint | None:
         """The newest checkpoint that is whole; None if there is none."""
