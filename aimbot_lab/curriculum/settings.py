@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 Key = str | int
+"""A difficulty of a target, from 1 on, or a target of a lesson."""
 Weight = Annotated[Float, Ge(0), Le(1e6)]
 
 
@@ -188,7 +189,6 @@ def scenario_cells(scenario: Scenario) -> tuple[Cell, ...]:
 
 
 SLACK = 1e-9  # that rounding may leave between a sum and 1
-"""A difficulty of a target, from 1 on, or a target of a lesson."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,14 +205,15 @@ class MixWeights:
     locked: tuple[bool, ...]
 
     def __post_init__(self) -> None:
+        name = _name_of(self.keys)
         for values in (self.weights, self.locked):
             if len(values) != len(self.keys):
                 raise ConfigurationError(
-                    f"{self._name}: there must be {len(self.keys)} (got {len(values)})"
+                    f"{name}: there must be {len(self.keys)} (got {len(values)})"
                 )
-        _refuse_unfit(self.weights, self._name)
+        _refuse_unfit(self.weights, name)
         if abs(sum(self.weights) - 1) > SLACK:
-            raise ConfigurationError(f"{self._name}: must sum to 1 (got {sum(self.weights):g})")
+            raise ConfigurationError(f"{name}: must sum to 1 (got {sum(self.weights):g})")
 
     @classmethod
     def normalised(cls, weights: Mapping[Any, float]) -> "MixWeights":
@@ -302,10 +303,6 @@ class MixWeights:
         for key in lock:
             weights = weights.lock(key)
         return weights
-
-    @property
-    def _name(self) -> str:
-        return _name_of(self.keys)
 
     def _kept(self) -> float:
         """The sum of the locked weights."""

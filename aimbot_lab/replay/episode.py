@@ -170,10 +170,9 @@ class RowRecorder:
         self._actions.append(self._replays.row_actions(self._world, self._row, actions).ravel())
         if not ended or self._row not in ended.row:
             return None
-        place = int(np.flatnonzero((ended.row == self._row) & (ended.agent == 0))[0])
         episode = None
         if self._start is not None:
-            line = result_line(ended, place, self._world.spec.result_columns)
+            line = _line(self._world.spec, ended, self._row)
             actions_made = np.stack(self._actions)
             episode = RecordedEpisode(self._settings, self._start, actions_made, line, self._first)
         self.begin()
@@ -252,14 +251,15 @@ def _steps(row: ReplayRow, actions: Float32Array) -> Iterator[ReplayStep]:
             observations=buffers.final_observations if batch else buffers.observations,
             rewards=buffers.rewards.copy(),
             earned=scene.terms - before,
-            line=_line(world.spec, batch) if batch else None,
+            line=_line(world.spec, batch, 0) if batch else None,
             world=world,
         )
 
 
-def _line(spec: WorldSpec, batch: EpisodeBatch) -> str:
-    """The result line of the first agent in `batch`, which is of a single row."""
-    return result_line(batch, int(np.flatnonzero(batch.agent == 0)[0]), spec.result_columns)
+def _line(spec: WorldSpec, batch: EpisodeBatch, row: int) -> str:
+    """The result line of the first agent of `row`, whose episode is in `batch`."""
+    place = int(np.flatnonzero((batch.row == row) & (batch.agent == 0))[0])
+    return result_line(batch, place, spec.result_columns)
 
 
 def trajectory_sha256(

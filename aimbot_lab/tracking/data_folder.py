@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import MappingProxyType
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError, file_reason
 
@@ -292,7 +292,11 @@ def _with_password(uri: str) -> str:
 
 def checked_uri(uri: str) -> str:
     """`uri` with a relative SQLite path made absolute. Raises ValueError where it can't be used."""
-    parts = _split(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError as error:
+        reason = without_login(str(error))
+        raise ValueError(f"the tracking address is not an address: {reason}") from None
     kind = parts.scheme.partition("+")[0]
     if kind not in _SERVERS + _DATABASES:
         allowed = ", ".join(f"{scheme}://" for scheme in _SERVERS + _DATABASES)
@@ -317,14 +321,6 @@ def checked_uri(uri: str) -> str:
             "password must be written as %2F or %23)"
         ) from None
     return uri
-
-
-def _split(uri: str) -> SplitResult:
-    try:
-        return urlsplit(uri)
-    except ValueError as error:
-        reason = without_login(str(error))
-        raise ValueError(f"the tracking address is not an address: {reason}") from None
 
 
 _OTHER_SCHEMA = ("out-of-date database schema", "Can't locate revision")
