@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import EpisodeBatch, Measure
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.metric_names import EVAL_RETURN
 from aimbot_lab.foundation.settings import ParameterValue
 
@@ -445,18 +446,60 @@ def columns_of(observations: Observations) -> Float32Array:
 def as_observations(given: Any, spec: WorldSpec) -> Observations:
     """`given` as a world of `spec` shows it: so already, or its blocks [N, ...] by name.
 
-    A picture that is all there is may come alone. Raises KeyError for a block that is missing.
+    Of an environment of a user's own also a batch of what it shows itself: an array of N
+    observations, or a Dict or Tuple of arrays [N, ...]. A picture that is all there is may come
+    alone. Raises ConfigurationError for another shape.
     """
-    if not spec.pictures or (isinstance(given, np.ndarray) and given.dtype.names is not None):
-        return np.asarray(given)
-    parts = given if isinstance(given, Mapping) else {spec.pictures[0].name: given}
-    rows = len(next(iter(parts.values())))
-    found = np.zeros(rows, spec.observation_dtype)
-    for block in spec.pictures:
-        found[block.name] = parts[block.name]
-    for block, columns in spec.columns_by_block:
-        columns_of(found)[:, columns] = np.reshape(parts[block.name], (rows, -1))
+    if isinstance(given, np.ndarray) and given.dtype.names is not None:
+        return given
+    if not spec.pictures and not isinstance(given, Mapping | tuple):
+        given = np.asarray(given)
+        if given.ndim == 2 and given.shape[1] == len(spec.observation_names):
+            return given
+    parts = [_part_of(given, block) for block in spec.observation_blocks]
+    if len({*map(len, parts)}) != 1:
+        raise ConfigurationError("observations: their entries are not equally many")
+    found, first = np.zeros(len(parts[0]), spec.observation_dtype), 0
+    for block, part in zip(spec.observation_blocks, parts, strict=True):
+        if block.kind == "image":
+            found[block.name] = part
+        else:
+            columns_of(found)[:, first : first + block.columns] = part
+            first += block.columns
     return found
+
+
+def _part_of(given: Any, block: ObservationBlock) -> npt.NDArray[Any]:
+    """What a batch holds of `block`: [N, its columns], or [N, H, W, C] of a picture."""
+    try:
+        if isinstance(given, Mapping) and block.name in given:
+            given = given[block.name]
+        else:
+            for key in block.path:
+                given = given[key]
+        found = np.asarray(given)
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise ConfigurationError(f"observations: there is no {block.name}") from None
+    shape, own = (block.shape if block.kind == "image" else (block.columns,)), block.own
+    rows = len(found) if found.ndim else 0
+    if own is not None and found.shape == (rows, *own.shape):
+        if own.choices:
+            flat = found.reshape(rows, len(own.choices))
+            pairs = zip(flat.T, own.choices, strict=True)
+            return np.concatenate(
+                [part[:, None] == np.arange(least, least + size) for part, (least, size) in pairs],
+                axis=1,
+            )
+        if own.shades is not None:
+            low, high = own.shades
+            found = np.rint(((found - np.float64(low)) * (255.0 / (high - low))).clip(0.0, 255.0))
+        return (np.moveaxis(found, 1, 3) if block.channels_first else found).reshape(rows, *shape)
+    if found.shape[1:] != shape and (block.kind == "image" or found.size != rows * block.columns):
+        wanted = ", ".join(map(str, ("N", *(shape if own is None else own.shape))))
+        raise ConfigurationError(
+            f"observations: {block.name} must be [{wanted}] (got {list(found.shape)})"
+        )
+    return found.reshape(rows, *shape)
 
 
 def observation_bytes(observations: Observations) -> bytes:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch as th
 from gymnasium import spaces
+from gymnasium.vector.utils import batch_space, iterate
 
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
@@ -30,7 +31,7 @@ from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
 from aimbot_lab.worlds.gymnasium.settings import ObservationParts
-from tests.training.any_spaces import EPISODE, unlearned
+from tests.training.any_spaces import EPISODE, NUMBERS, unlearned
 from tests.training.tiny_training import Sink, plan
 
 Agents = Callable[[str, dict[str, Any]], SavedAgent]
@@ -281,6 +282,31 @@ HYBRID = spaces.Dict(
         "keys": spaces.MultiBinary(2),
     }
 )
+SHOWN = [
+    *(PARTS, spaces.Discrete(5, start=-2), spaces.MultiDiscrete([[3, 4], [2, 2]])),
+    *(spaces.Box(0, 255, (3, 20, 24), np.uint8), spaces.Box(-1, 1, (2, 3)), spaces.MultiBinary(4)),
+    *(spaces.Box(-1, 1, ()), spaces.Tuple([spaces.Discrete(3), spaces.Box(-1, 1, (2,))])),
+]
+
+
+@pytest.mark.parametrize("seen", SHOWN, ids=str)
+def test_an_agent_acts_on_a_batch_of_what_its_environment_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: spaces.Space[Any]
+) -> None:
+    agent = unlearned(tmp_path, "ppo", NUMBERS, monkeypatch, seen=seen).agent
+    batched = batch_space(seen, 9)
+    batched.seed(1)
+    shown, reader = batched.sample(), ObservationReader(seen, ObservationParts())
+    raw = [reader.read(one, agent.spec.observation_dtype) for one in iterate(batched, shown)]
+    wanted = agent.act(np.stack(raw), temperature=LIKELIEST)
+    assert len(np.unique(wanted, axis=0)) > 1
+    np.testing.assert_array_equal(agent.act(shown, temperature=LIKELIEST), wanted)
+    wrongs: list[Any] = [np.zeros((2, 99), np.float32), np.float32(1), {}]
+    for wrong in wrongs:
+        with pytest.raises(ConfigurationError, match=r"^observations: .*\w"):
+            agent.act(wrong)
+
+
 PLAYED: list[tuple[str, spaces.Space[Any], spaces.Space[Any], dict[str, Any]]] = [
     ("ppo", spaces.Discrete(5), spaces.MultiDiscrete([3, 2], start=[1, -1]), {}),
     ("hybrid_ppo", PARTS, HYBRID, {"aim": "hybrid"}),

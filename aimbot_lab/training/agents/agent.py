@@ -178,11 +178,12 @@ class Agent:
     ) -> npt.NDArray[Any] | list[Any]:
         """What each of B environments takes, for their raw observations [B, D].
 
-        Where the agent sees pictures, these are its blocks [B, ...] by name, or a picture alone.
-        Of a Gymnasium environment these are elements of its action_space, a list where that is a
-        Dict or a Tuple; of other worlds their columns [B, branches + continuous]. Random numbers
-        are torch's. Nothing is masked, and every observation is taken for the first of its episode;
-        see `player` for an agent that learned otherwise.
+        Where the agent sees pictures, these are its blocks [B, ...] by name, or a picture alone; a
+        batch of a Gymnasium environment's own observations will do, too. Of such an environment
+        actions are elements of its action_space, a list where that is a Dict or a Tuple; of other
+        worlds their columns [B, branches + continuous]. Random numbers are torch's. Nothing is
+        masked, and every observation is taken for the first of its episode; see `player` for an
+        agent that learned otherwise. Raises ConfigurationError for observations of another shape.
         """
         seen = as_observations(observations, self.spec)
         actions = self.choose(seen, temperature=temperature)[0]
