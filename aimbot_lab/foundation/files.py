@@ -22,6 +22,14 @@ def is_of_the_kernel(path: Path) -> bool:
     )
 
 
+def is_there(path: Path) -> bool:
+    """Whether anything is at `path`; nothing is at a name that no file can have."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long a name, or one that holds a NUL
+        return False
+
+
 def open_file(path: Path) -> BinaryIO:
     """The file at `path`, to be read. Raises OSError for a pipe and a device, which never end."""
     found = path.stat()

@@ -33,7 +33,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
     starts_with,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.files import is_of_the_kernel
+from aimbot_lab.foundation.files import is_of_the_kernel, is_there
 from aimbot_lab.foundation.named_code import MayRun, NamedCode, is_allowed, never
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world_type import KeptFiles
@@ -66,10 +66,10 @@ def with_located_file(
     if not isinstance(entry, str) or not files.is_own(entry):
         return data, []
     folder = Path(file).parent
-    if (find is not None and files.form.is_kept_name(entry)) or _is_there(folder / entry):
+    if (find is not None and files.form.is_kept_name(entry)) or is_there(folder / entry):
         found = str(_source(entry, folder, find, files))
         return {**data, "env": {**env, files.key: found}}, []
-    if isabs(entry) or not _is_there(Path(entry)):
+    if isabs(entry) or not is_there(Path(entry)):
         return data, []
     what = f"there is no file {_shown(normpath(folder / entry))}; {ELSEWHERE}"
     return data, [Diagnostic(("env", files.key), what)]
@@ -171,13 +171,6 @@ def _source(entry: str, folder: Path, find: Find | None, files: KeptFiles) -> Pa
         with suppress(KeyError):
             return find(entry)
     return folder / entry
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # too long a name, or one that holds a NUL
-        return False
 
 
 def _shown(path: str) -> str:

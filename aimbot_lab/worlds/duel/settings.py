@@ -26,7 +26,7 @@ from aimbot_lab.foundation.settings import (
 )
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import Bounds
-from aimbot_lab.worlds.arena.settings import Paths, RaySettings
+from aimbot_lab.worlds.arena.settings import Paths, RaySettings, Reach, Reward
 from aimbot_lab.worlds.duel.core.state import (
     AWAY,
     KINDS,
@@ -47,8 +47,6 @@ from aimbot_lab.worlds.parameters import (
 )
 
 MAX_LOADOUTS = 64
-Reward = Annotated[Float, Ge(-1e9), Le(1e9)]
-Reach = Annotated[Float, Gt(0), Le(10_000)]
 Weight = Annotated[Float, Ge(0), Le(1e9)]
 Loadout = Annotated[Mapping[str, Float], MinLen(1)]
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.files import is_there
 from aimbot_lab.foundation.world_type import FileTable
 from aimbot_lab.foundation.yaml_files import (
     START,
@@ -149,7 +150,7 @@ def load_map(entry: str | Path) -> GorgeMap:
     there is no such map without a place.
     """
     source: Source = FOLDER / f"{entry}.yaml" if str(entry) in SHIPPED else FORM.source(entry)
-    if not isinstance(source, FileText) and not (str(entry) and _exists(source)):
+    if not isinstance(source, FileText) and not (str(entry) and is_there(source)):
         name = str(entry)[:200]
         name = name if name.isprintable() and name else ascii(name)
         known = ", ".join(SHIPPED)
@@ -159,13 +160,6 @@ def load_map(entry: str | Path) -> GorgeMap:
     if grid is None:
         raise ConfigurationError(*faults)
     return grid
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # too long a name, or one that holds a NUL
-        return False
 
 
 class _MapReader(FileReader):

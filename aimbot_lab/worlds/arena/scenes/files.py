@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import degrees, radians
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from yaml.nodes import Node, ScalarNode
 
@@ -39,12 +39,7 @@ from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import NAMES
 
-if TYPE_CHECKING:
-    from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
-
 ENEMY, FREE_MODE, STAY_MODE, CLEAR = "enemy", "free", "stay", "clear"
-
-
 BUTTONS = (
     SceneButton(FREE_MODE, "FreeMode", "The target is Free: shoot every enemy. Without one: Stay."),
     SceneButton(STAY_MODE, "StayMode", "The target is Stay: nothing to do, no end."),
@@ -170,7 +165,7 @@ class ArenaScene(NamedTuple):
     block: int | None  # that the target is about
 
 
-def scene_of(editor: "RowEditor", row: int) -> ArenaScene:
+def scene_of(editor: RowEditor, row: int) -> ArenaScene:
     """What stands in `row`; the enemies that are down are left out but for those of blocks."""
     record, state, presets = editor.record(row), editor.arena.state, editor.arena.presets
     x, z = state.position[row].tolist()
@@ -192,7 +187,7 @@ def scene_of(editor: "RowEditor", row: int) -> ArenaScene:
     )
 
 
-def scene_text(editor: "RowEditor", row: int, name: str) -> str:
+def scene_text(editor: RowEditor, row: int, name: str) -> str:
     """What stands in `row` as a YAML file; `name` is that of its block as a preset."""
     scene, lines = scene_of(editor, row), [HEAD]
     if len(scene.blocks) == 1:
@@ -210,7 +205,7 @@ def scene_text(editor: "RowEditor", row: int, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def scene_preset(editor: "RowEditor", row: int, name: str) -> Preset:
+def scene_preset(editor: RowEditor, row: int, name: str) -> Preset:
     """The only block of `row` as a preset of that name, with the enemies in its FireBase.
 
     Where those would be against the rules of presets, only with its own.
@@ -236,7 +231,7 @@ def read_scene(text: str, name: str = "scene.yaml") -> ArenaScene:
     return scene
 
 
-def load_scene(editor: "RowEditor", row: int, text: str) -> None:
+def load_scene(editor: RowEditor, row: int, text: str) -> None:
     """Make `row` what `text` says.
 
     Raises ConfigurationError for faults of the text and MisuseError where something does not fit;
@@ -250,7 +245,7 @@ def load_scene(editor: "RowEditor", row: int, text: str) -> None:
         raise MisuseError(f"scene: {error}") from error
 
 
-def _build(editor: "RowEditor", row: int, scene: ArenaScene) -> None:
+def _build(editor: RowEditor, row: int, scene: ArenaScene) -> None:
     editor.clear(row)
     if scene.agent is not None:
         x, z, yaw = scene.agent
@@ -263,7 +258,7 @@ def _build(editor: "RowEditor", row: int, scene: ArenaScene) -> None:
     editor.assign(row, scene.target, block=scene.block)
 
 
-def _loose(editor: "RowEditor", row: int) -> Iterator[tuple[float, float]]:
+def _loose(editor: RowEditor, row: int) -> Iterator[tuple[float, float]]:
     """The living enemies of `row` that came with no block."""
     state = editor.arena.state
     for k, owner in enumerate(editor.record(row).owners):
