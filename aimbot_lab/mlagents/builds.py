@@ -290,14 +290,12 @@ class Behaviors:
         if message.initialization:
             self._actions |= action_specs(message.initialization)
         for name in sorted(message.infos.keys() - self.known.keys()):
-            self._learn(name, message.infos[name])
+            sensors = observation_specs(message.infos[name])
+            if sensors is None:  # no agent yet
+                continue
+            if name not in self._actions:
+                what = f"behavior {name!a:.60} has agents, but the build never described it"
+                raise WireError(what)
+            spec = BehaviorSpec(sensors, self._actions[name])
+            self.known[name] = Behavior(spec, InfoCodec(spec), ActionCodec(spec.action_spec))
         return self.known
-
-    def _learn(self, name: str, infos: bytes) -> None:
-        sensors = observation_specs(infos)
-        if sensors is None:  # no agent yet
-            return
-        if name not in self._actions:
-            raise WireError(f"behavior {name!a:.60} has agents, but the build never described it")
-        spec = BehaviorSpec(sensors, self._actions[name])
-        self.known[name] = Behavior(spec, InfoCodec(spec), ActionCodec(spec.action_spec))

@@ -73,14 +73,6 @@ def row_view(
     )
 
 
-def events(before: SceneView, after: SceneView, action: Float32Array) -> tuple[bool, int]:
-    """Whether `action` [4] fired, and which body it hit; -1: none."""
-    fired = before.ready and bool(action[ATTACK_COLUMN] > 0)
-    pairs = zip(before.bodies, after.bodies, strict=False)
-    hits = [k for k, (old, new) in enumerate(pairs) if new.hits_left < old.hits_left]
-    return fired, hits[0] if fired and hits else -1
-
-
 def _short(number: float) -> float:
     return round(number, DIGITS)
 
@@ -183,8 +175,10 @@ class ArenaScenes(WalkerScenes):
         shown = row_view(state, row, rays=world.settings.rays.count, record=record)
         if before is None or action is None:
             return shown
-        fired, hit = events(before, shown, action)
-        return replace(shown, fired=fired, hit=hit)
+        fired = before.ready and bool(action[ATTACK_COLUMN] > 0)
+        pairs = zip(before.bodies, shown.bodies, strict=False)
+        hits = [k for k, (old, new) in enumerate(pairs) if new.hits_left < old.hits_left]
+        return replace(shown, fired=fired, hit=hits[0] if fired and hits else -1)
 
     def replayed(self, settings: ArenaSettings, state: Any) -> SceneView:
         """The row that a renderer is given; its hit enemy, as it was before the shot."""

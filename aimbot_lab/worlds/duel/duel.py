@@ -150,7 +150,8 @@ class Duel(KernelWorld):
     def _seed_rows(self, seed: int) -> None:
         own, seats = self.state.streams, self.state.seats.streams
         home, away = seats[: self.num_envs], seats[self.num_envs :]
-        for streams, number in zip((own, home, away), stream_seeds(seed), strict=True):
+        seeds = seed % 2**64, derive_seed(seed, "home"), derive_seed(seed, "away")
+        for streams, number in zip((own, home, away), seeds, strict=True):
             seed_streams(streams, np.uint64(number), self._tables.rows.first)
 
     def action_masks(self, masks: BoolArray) -> None:
@@ -357,11 +358,6 @@ def _new_seats(settings: DuelSettings, tables: ArenaTables, boxes: int) -> arena
     state.enemy_count[:] = 1
     state.enemy_is_target[:] = True
     return state
-
-
-def stream_seeds(seed: int) -> tuple[int, int, int]:
-    """Seeds of the streams of matches, home seats and away seats, which depend on `seed`."""
-    return seed % 2**64, derive_seed(seed, "home"), derive_seed(seed, "away")
 
 
 def new_log(matches: int) -> MatchLog:

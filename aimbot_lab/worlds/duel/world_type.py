@@ -6,8 +6,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from aimbot_lab.foundation.display import (
     Colour,
     Control,
@@ -78,23 +76,6 @@ if TYPE_CHECKING:
 OF_ALL = ("sampler_key", "clock")  # arrays that no match has one of its own in
 
 
-def match_start(arrays: Mapping[str, np.ndarray], row: int, matches: int) -> dict[str, np.ndarray]:
-    """Copies of what match `row` of `matches` depends on, of the arrays of a snapshot of a duel."""
-    # With a world, which is compiled, there is more to load than this module alone needs.
-    from aimbot_lab.worlds.kernel_world import FITS, OF_SCENARIO
-
-    both = [row, row + matches]
-    found = {}
-    for name, array in arrays.items():
-        if name == FITS or name.startswith(OF_SCENARIO) or name.rpartition(".")[2] in OF_ALL:
-            found[name] = array.copy()
-        elif name.startswith(IN_SEATS) or len(array) == 2 * matches:
-            found[name] = array[both]
-        else:
-            found[name] = array[row : row + 1].copy()
-    return found
-
-
 HASHED = ("health", "terms", "shot")
 HASHED_OF_SEATS = ("position", "yaw", "gun_ticks")
 
@@ -157,12 +138,21 @@ class DuelReplays(WorldReplays):
 
         None for the away rows of mirrored matches: the home rows are of the same ones.
         """
-        from aimbot_lab.worlds.kernel_world import FITS
+        # With a world, which is compiled, there is more to load than this module alone needs.
+        from aimbot_lab.worlds.kernel_world import FITS, OF_SCENARIO
 
         duel: Duel = world.duel
-        if row >= duel.num_envs or duel.state.seats.decisions[row] > 0:
+        matches = duel.num_envs
+        if row >= matches or duel.state.seats.decisions[row] > 0:
             return None
-        start = match_start(duel.arrays(), row, duel.num_envs)
+        start = {}
+        for name, array in duel.arrays().items():
+            if name == FITS or name.startswith(OF_SCENARIO) or name.rpartition(".")[2] in OF_ALL:
+                start[name] = array.copy()
+            elif name.startswith(IN_SEATS) or len(array) == 2 * matches:
+                start[name] = array[[row, row + matches]]
+            else:
+                start[name] = array[row : row + 1].copy()
         start[FITS] = getattr(world, "match_fits", start[FITS]).copy()
         if row < getattr(world, "mirrored", 0):
             start["kind"][:] = KINDS.index(SELF)  # as its result says
