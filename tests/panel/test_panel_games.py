@@ -110,7 +110,7 @@ def test_what_is_refused_is_no_edit_to_undo() -> None:
 
 def test_the_persons_mouse_is_bounded_as_the_agents_and_what_is_too_much_is_lost() -> None:
     test = SceneGame(actor("person"))
-    limit, radians = test.game.mouse_limits
+    limit, radians = test.game.mouse.limit, test.game.mouse.radians
     test.game.keys = Keys(ahead=1, right=-1, attack=False, mouse=100.0)
     test.decide()
     assert test.game.view.yaw == pytest.approx(limit * radians, abs=1e-4)

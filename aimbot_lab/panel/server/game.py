@@ -71,7 +71,7 @@ class Game:
         seats = len(self.buffers.rewards)
         self._masks = np.ones((seats, sum(self.world.spec.branches)), np.bool_)
         self._starts = np.ones(seats, np.bool_)
-        self._mouse = self.scenes.mouse(actor.settings)
+        self.mouse = self.scenes.mouse(actor.settings)
         self._mouse_taken = 0.0
         self._number = 0
         self._names = self.world.spec.action_names
@@ -85,11 +85,6 @@ class Game:
     def seconds(self) -> float:
         """Between two decisions."""
         return float(self.world.spec.decision_seconds)
-
-    @property
-    def mouse_limits(self) -> tuple[float, float]:
-        """Bound of the mouse's column, and rad turned by one unit of it."""
-        return self._mouse.limit, self._mouse.radians
 
     def decide(self) -> EpisodeBatch:
         """What ended with one more decision."""
@@ -137,7 +132,7 @@ class Game:
             first: Float32Array = actions[0].copy()
             return first
         moved, self._mouse_taken = self.keys.mouse - self._mouse_taken, self.keys.mouse
-        limit = self._mouse.limit
+        limit = self.mouse.limit
         return self.scenes.action(
             right=self.keys.right,
             ahead=self.keys.ahead,

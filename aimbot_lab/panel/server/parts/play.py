@@ -146,7 +146,6 @@ async def begin(session: Session, wanted: WantedEpisode) -> Begun:
     opened = _opened_match if is_match else _opened_episode
     game = await opened(play, chosen, wanted.beside, lines)
     play.begin(game)
-    limit, radians = game.game.mouse_limits
     actors = rival_lines(lines) if is_match else actor_lines(lines)
     return Begun(
         target=target,
@@ -155,8 +154,8 @@ async def begin(session: Session, wanted: WantedEpisode) -> Begun:
         actors=[one for one in actors if one.key != PERSON],
         names=[YOU, play.label] if is_match else [],
         seconds=game.game.seconds,
-        mouse_limit=limit,
-        mouse_radians=radians,
+        mouse_limit=game.game.mouse.limit,
+        mouse_radians=game.game.mouse.radians,
         frame=game.game.frame(),
     )
 

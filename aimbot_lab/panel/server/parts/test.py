@@ -144,7 +144,6 @@ async def choose(session: Session, chosen: ChosenActor) -> Opened:
     opened.time.pause(paused)
     session.state[NAME] = opened
     session.go_on(NAME, opened.time.run())
-    limit, radians = game.game.mouse_limits
     return Opened(
         actor=actor.key,
         step=actor.step,
@@ -152,8 +151,8 @@ async def choose(session: Session, chosen: ChosenActor) -> Opened:
         menu=[asdict(entry) for entry in game.editor.menu],
         buttons=[asdict(button) for button in game.editor.buttons],
         seconds=game.game.seconds,
-        mouse_limit=limit,
-        mouse_radians=radians,
+        mouse_limit=game.game.mouse.limit,
+        mouse_radians=game.game.mouse.radians,
         paused=opened.time.paused,
         frame=asdict(game.game.frame()),
     )
