@@ -5,7 +5,7 @@ A shell asks at each press of Tab, so nothing heavy is imported: names are read 
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import wraps
 from math import isnan
@@ -95,19 +95,14 @@ def complete_runs(context: click.Context, _parameter: Any, begun: str) -> list[C
     """Ids of runs in the data folder, newest first, and `latest`."""
     found: list[str] = []
     with suppress(LabError, OSError):
-        found = [*_run_ids(context.params.get("data_dir"))]
+        folder, held = locate_data_folder(context.params.get("data_dir")), dict[str, float]()
+        for place in (folder.artifacts, folder.runs):
+            with suppress(OSError), os.scandir(place) as entries:
+                held.update((one.name, one.stat().st_mtime) for one in entries)
+        found = sorted(filter(_RUN_ID.fullmatch, held), key=lambda name: (-held[name], name))
     words = ["latest", *(run_id[:SHORT_ID] for run_id in found[:MAX_COMPLETIONS])]
     longer = [run_id for run_id in found if len(begun) > SHORT_ID]
     return [CompletionItem(word) for word in [*words, *longer] if word.startswith(begun)]
-
-
-def _run_ids(data_dir: Path | None) -> Iterator[str]:
-    folder = locate_data_folder(data_dir)
-    held: dict[str, float] = {}
-    for place in (folder.artifacts, folder.runs):
-        with suppress(OSError), os.scandir(place) as entries:
-            held.update((one.name, one.stat().st_mtime) for one in entries)
-    yield from sorted(filter(_RUN_ID.fullmatch, held), key=lambda name: (-held[name], name))
 
 
 Result = TypeVar("Result")
