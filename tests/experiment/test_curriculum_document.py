@@ -120,7 +120,7 @@ def test_what_hangs_together_is_checked_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = list[str]()
-    for name in ("lesson", "environment", "rollout", "cost", "network", "world", "learner"):
+    for name in ("lesson", "environment", "rollout", "cost", "network", "learner"):
         check = getattr(checks, f"{name}_diagnostics")
 
         def noted(*given: Any, name: str = name, check: Any = check, **named: Any) -> Any:
@@ -130,7 +130,7 @@ def test_what_hangs_together_is_checked_once(
         monkeypatch.setattr(checks, f"{name}_diagnostics", noted)
     loaded(tmp_path, f"name: g{LESSONS}", "seed=3")
     assert sorted(asked) == sorted(set(asked))
-    assert len(asked) == 7
+    assert len(asked) == 6
 
 
 def test_an_override_of_what_was_read_is_refused_at_the_lines_of_its_file(tmp_path: Path) -> None:
