@@ -29,15 +29,6 @@ from aimbot_lab.foundation.settings import (
 )
 from aimbot_lab.foundation.world import Scenario
 
-__all__ = [
-    "CompletionCriteria",
-    "ForgettingSettings",
-    "Lesson",
-    "Name",
-    "chain_faults",
-    "checked_chain",
-]
-
 Key = str | int
 """A difficulty of a target, from 1 on, or a target of a lesson."""
 Weight = Annotated[Float, Ge(0), Le(1e6)]

@@ -138,14 +138,12 @@ def _chosen(explicit: Path | None) -> Path:
     if from_environment := os.environ.get(FOLDER_VARIABLE):
         return Path(from_environment)
     here = Path.cwd()
-    upwards = (folder for folder in (here, *here.parents) if _is_home(folder))
-    return next(upwards, here) / FOLDER_NAME
-
-
-def _is_home(folder: Path) -> bool:
-    return os.path.isdir(folder / FOLDER_NAME) or any(
-        os.path.exists(folder / mark) for mark in _PROJECT_MARKS
-    )
+    for folder in (here, *here.parents):
+        if os.path.isdir(folder / FOLDER_NAME) or any(
+            os.path.exists(folder / mark) for mark in _PROJECT_MARKS
+        ):
+            return folder / FOLDER_NAME
+    return here / FOLDER_NAME
 
 
 def _nearest_existing(path: Path) -> Path:

@@ -67,7 +67,11 @@ class Origins:
         if number is not None:
             override = shortened(self.overrides[number][1], MAX_OVERRIDE)
             return (1, number, 0), f"--set {override}: {text}"
-        position = fault.position or self._position(fault)
+        position = fault.position or (self.keys.get(fault.path) if fault.about_key else None)
+        if position is None:
+            ancestors = (fault.path[:length] for length in range(len(fault.path), -1, -1))
+            known = (self.values[path] for path in ancestors if path in self.values)
+            position = next(known, Position(1, 1))
         return (0, *position), f"{self.file}:{position.line}:{position.column}: {text}"
 
     def _override(self, path: KeyPath) -> int | None:
@@ -75,14 +79,6 @@ class Origins:
         above = (i for i in numbers if starts_with(path, self.overrides[i][0]))
         below = (i for i in numbers if starts_with(self.overrides[i][0], path))
         return next(above, next(below, None) if path else None)
-
-    def _position(self, fault: Diagnostic) -> Position:
-        if fault.about_key and fault.path in self.keys:
-            return self.keys[fault.path]
-        ancestors = (fault.path[:length] for length in range(len(fault.path), -1, -1))
-        return next(
-            (self.values[path] for path in ancestors if path in self.values), Position(1, 1)
-        )
 
 
 def shown_path(path: KeyPath) -> str:
@@ -284,7 +280,11 @@ class _Reader:
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
         text = node.value
         if node.tag == dialect.STR:
-            return self._text(text, node=node, path=path)
+            if is_seen(text):
+                return text
+            what = f"must be one line of visible text (got {shown_value(text)})"
+            self._broken(node, path, what)
+            return None
         if node.tag == dialect.NULL:
             return None
         if node.tag == dialect.BOOL and text.lower() in _BOOLS:
@@ -292,12 +292,6 @@ class _Reader:
         if node.tag in (dialect.INT, dialect.FLOAT):
             return self._number(text.replace("_", ""), node=node, path=path)
         self._broken(node, path, f"must not carry the tag {node.tag}")
-        return None
-
-    def _text(self, text: str, *, node: yaml.ScalarNode, path: KeyPath) -> str | None:
-        if is_seen(text):
-            return text
-        self._broken(node, path, f"must be one line of visible text (got {shown_value(text)})")
         return None
 
     def _number(self, text: str, *, node: yaml.ScalarNode, path: KeyPath) -> int | float | None:
