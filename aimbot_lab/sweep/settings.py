@@ -172,9 +172,10 @@ class PrunerSettings:
 
     kind: Literal["none", "wilcoxon", "halving", "race"] = "none"
     """wilcoxon: after a training, if the trial is worse than the best one on the same seeds,
-    targets and difficulties. halving: during a training, if its win rate lags behind others' after
-    the same steps (asynchronous successive halving, as in Hyperband). race: at any moment, if the
-    trial exceeds the best one's steps to the goal by a margin."""
+    targets and difficulties. halving: during a training, if it lags behind others after the same
+    steps, by lessons passed, then by win rate or return in the present one (asynchronous successive
+    halving, as in Hyperband). race: at any moment, if the trial exceeds the best one's steps to the
+    goal by a margin."""
     p_threshold: Annotated[Float, Gt(0), Le(0.5)] = 0.1
     """wilcoxon: the p value below which a trial counts as worse."""
     first_steps: Annotated[Int, Ge(1)] = 100_000

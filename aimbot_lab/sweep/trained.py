@@ -1,8 +1,10 @@
 """Trainings that are scored: by evaluation episodes that no reward weight touches, or by steps."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from aimbot_lab.curriculum.reports import CurriculumView
 from aimbot_lab.evaluation.episodes import CellScore, score_cell
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
 from aimbot_lab.experiment.analysis.evaluation import last_lesson, play_task, player_at
@@ -89,9 +91,20 @@ class _Observer(SilentObserver):
 
     def progress(self, snapshot: TrainingSnapshot) -> None:
         """Pass it on."""
-        view = snapshot.view
-        value = view.mean_return if self._by_return else view.win_rate.win_rate
+        value = standing(snapshot.view, by_return=self._by_return)
         self._monitor.at(snapshot.step, snapshot.total_steps, value)
+
+
+def standing(view: CurriculumView, *, by_return: bool) -> float | None:
+    """How well a training stands, None where the present lesson has had no episodes yet.
+
+    Of several lessons the number of those passed comes first, because later ones are harder: it is
+    added to the win rate, or to the mean return mapped from 0 to 1.
+    """
+    value = view.mean_return if by_return else view.win_rate.win_rate
+    if value is None or view.lessons == 1:
+        return value
+    return view.lesson + (0.5 + math.atan(value) / math.pi if by_return else value)
 
 
 def _trained(

@@ -2,13 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from sweep_files import RACE, SWEEP, changed, loaded, params
 
 from aimbot_lab.experiment.runs.run_record import resumable_runs
+from aimbot_lab.foundation.episodes import WinRate
 from aimbot_lab.sweep.document import LoadedSweep
 from aimbot_lab.sweep.space import Params
+from aimbot_lab.sweep.trained import standing
 from aimbot_lab.sweep.trial import delete_checkpoints, measure
 from aimbot_lab.sweep.trial_runs import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -114,3 +118,20 @@ def test_a_training_that_is_given_up_leaves_no_checkpoints(
     assert resumable_runs(task.data_folder)
     delete_checkpoints(task)
     assert not resumable_runs(task.data_folder)
+
+
+def test_a_training_in_a_later_lesson_stands_better_whatever_it_wins_there() -> None:
+    """Else halving would prune what learns fastest, because harder lessons are won less often."""
+
+    def stands(lesson: int, value: float | None, *, by_return: bool, lessons: int = 3) -> Any:
+        stage: Any = SimpleNamespace(
+            lesson=lesson, lessons=lessons, mean_return=value, win_rate=WinRate(value, 0.0, 1.0)
+        )
+        return standing(stage, by_return=by_return)
+
+    for by_return, values in ((False, (0.0, 0.4, 1.0)), (True, (-5e5, -1.0, 0.0, 2.0, 1e6))):
+        ranked = [stands(n, value, by_return=by_return) for n in range(3) for value in values]
+        assert ranked == sorted(ranked)
+        assert stands(2, None, by_return=by_return) is None
+        alone = [stands(0, value, by_return=by_return, lessons=1) for value in values]
+        assert alone == list(values)
