@@ -1,5 +1,6 @@
 """Sweep files: found by name, read, checked against their curriculum; nothing is created."""
 
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from aimbot_lab.curriculum.settings import lesson_cells
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.config.schema import section_diagnostics
 from aimbot_lab.experiment.config.yaml_reader import (
@@ -23,6 +25,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import MayRun, never
 from aimbot_lab.shipped.named_files import SWEEP, find_file, is_path
+from aimbot_lab.sweep.schedules import MIN_PAIRS
 from aimbot_lab.sweep.settings import WIN_RATE, SweepFile, sweep_diagnostics
 from aimbot_lab.sweep.space import (
     NEVER_SEARCHED,
@@ -64,7 +67,8 @@ def load_sweep(
         raise ConfigurationError(*_lines(origins, faults))
     base = _load_base(config, Path(file).parent, origins, may_run)
     faults = [*search_diagnostics(config.search, base), *_rung_diagnostics(config, base)]
-    faults += [*_goal_diagnostics(config, base), *also_diagnostics(config, base)]
+    faults += [*_pair_diagnostics(config, base), *_goal_diagnostics(config, base)]
+    faults += also_diagnostics(config, base)
     if faults:
         raise ConfigurationError(*origins.lines(faults))
     return LoadedSweep(config, base, text)
@@ -78,6 +82,25 @@ def _rung_diagnostics(config: SweepFile, base: LoadedCurriculum) -> Iterator[Dia
         got = config.pruner.first_steps
         what = f"must be less than the steps of a trial's trainings, {steps} (got {got})"
         yield Diagnostic(("pruner", "first_steps"), what)
+
+
+def _pair_diagnostics(config: SweepFile, base: LoadedCurriculum) -> Iterator[Diagnostic]:
+    """A test of pairs that never has enough of them before a trial's last training."""
+    env, cells = base.config.env, 1
+    if config.pruner.kind != "wilcoxon":
+        return
+    if config.measure.trains:
+        lesson = base.config.lessons[-1]
+        known = knows_spec(env)
+        cells = len(lesson_cells(lesson, spec_of(env).difficulties)) if known else MIN_PAIRS
+    needed = 1 + math.ceil(MIN_PAIRS / cells)
+    if config.seeds < needed:
+        yield Diagnostic(
+            ("pruner", "kind"),
+            f"must not be wilcoxon where seeds is less than {needed} (got {config.seeds}): it "
+            f"compares {MIN_PAIRS} results or more, of all trainings but the last, with {cells} "
+            f"result{'s' * (cells > 1)} each",
+        )
 
 
 def _goal_diagnostics(config: SweepFile, base: LoadedCurriculum) -> Iterator[Diagnostic]:

@@ -44,7 +44,10 @@ CASES = [
     (("trials: 3", "trials: 3\npruner: {kind: halving, first_steps: 2048}"), "pruner.first_steps: "
      "must be less than the steps of a trial's trainings, 2048 (got 2048)"),
     (("seeds: 2\nlease", "seeds: 1\npruner: {kind: wilcoxon}\nlease"), "pruner.kind: must not be "
-     "wilcoxon where seeds is 1"),
+     "wilcoxon where seeds is less than 3 (got 1)"),
+    (("seeds: 2\nlease", "seeds: 2\npruner: {kind: wilcoxon}\nlease"), "pruner.kind: must not be "
+     "wilcoxon where seeds is less than 3 (got 2): it compares 4 results or more, of all trainings "
+     "but the last, with 2 results each"),
     (("10}\ntrials", "10, optimum: {env.rewards.in_area: 3}}\ntrials"), "optimum: must be "
      "left out unless objective.measure is planted"),
     (("measure: win_rate", "measure: planted, optimum: {env.rewards.in_area: 0, "
