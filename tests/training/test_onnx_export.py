@@ -149,6 +149,26 @@ def test_onnxruntime_plays_as_torch_and_a_file_that_plays_otherwise_is_not_writt
     assert not [*tmp_path.iterdir()]
 
 
+def test_choices_that_last_bits_decide_keep_no_file_from_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an agent that takes away what it has added, so that its scores are exact to 1 % only."""
+    pytest.importorskip("onnxruntime")
+    taken, seen = spaces.MultiBinary(2), spaces.Box(-1, 1, (3,))
+    saved = unlearned(tmp_path / "agent", "ppo", taken, monkeypatch, seen=seen)
+    policy: Any = saved.agent.policy
+    with th.no_grad():
+        layer, last = policy.mlp_extractor.policy_net[0], policy.action_net
+        layer.weight[1], layer.bias[1] = layer.weight[0] * (1 + 1e-6), layer.bias[0]
+        last.weight.zero_()
+        last.bias.zero_()
+        last.weight[:, 0], last.weight[:, 1] = 1e5, -1e5
+    path = tmp_path / "agent.onnx"
+    check = export_onnx(saved, path, temperature=LIKELIEST, observations=2_000)
+    assert 0 < check.other_choices <= check.moved_choices < 2_000
+    assert path.is_file()
+
+
 @pytest.mark.parametrize(
     ("algo", "train"), [kind for kind in KINDS if not ALGORITHMS[kind[0]].ranks_actions], ids=str
 )

@@ -144,6 +144,8 @@ def export(
 def shown_differences(check: "OnnxCheck") -> str:
     """How far the two were apart."""
     apart = f"{check.other_choices} other choices"
+    if check.other_choices:
+        apart += ", as many as single precision itself moves"
     if check.largest:
         apart += f", numbers within {check.largest:.1g} of their range"
     if check.rounding:
