@@ -13,7 +13,7 @@ from aimbot_lab.foundation.episodes import MeanInterval, are_alike, student_erro
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import SweepRecord, Unconfirmed, counted, ranked
 from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate
-from aimbot_lab.sweep.space import outside_space
+from aimbot_lab.sweep.space import outside_space, scored_with
 from aimbot_lab.sweep.storage import damage_reported, is_worked_at
 from aimbot_lab.sweep.trial import MEAN, score_key
 from aimbot_lab.sweep.trial_queue import DEATHS, LEASE, REASON
@@ -340,6 +340,8 @@ def search_cost(record: SweepRecord, *, left: int) -> str:
     if config.measure.trains:
         steps = left * config.seeds * record.base.config.train.total_steps
         text += f", {steps:,} steps at most"
+        own = [] if config.measure.counts_steps else scored_with(config.search, record.base)
+        text += f"; each trial is scored with its own {', '.join(own)}" if own else ""
     if not config.confirm.best:
         return text
     outside = outside_space(config.search, record.base)

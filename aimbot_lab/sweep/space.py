@@ -29,6 +29,7 @@ from aimbot_lab.experiment.config.yaml_reader import Diagnostic
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.settings import Choices, Dimension, FloatRange, IntRange, SweepFile
+from aimbot_lab.worlds.registry import type_of
 
 NEVER_SEARCHED = ("name", "seed", "tracking", "env.threads", "train.torch_threads")
 Params = Mapping[str, Any]  # the values of a trial by their keys, as Optuna keeps them
@@ -65,6 +66,15 @@ def outside_space(search: Mapping[str, Dimension], base: LoadedCurriculum) -> li
     own = {key: _kept(one, _at(values, key)) for key, one in search.items()}
     outside = [key for key, one in search.items() if not _holds(_distribution(one), own[key])]
     return [f"{key} ({'not set' if own[key] is None else own[key]})" for key in outside]
+
+
+def scored_with(search: Mapping[str, Dimension], base: LoadedCurriculum) -> list[str]:
+    """The keys searched that a trained agent keeps in the episodes that score it.
+
+    They say what it sees and does; those of an environment of a user's own may set rewards, too.
+    """
+    kept = {f"env.{key}" for key in type_of(base.config.env).shape_keys}
+    return [key for key in search if ".".join(key.split(".")[:2]) in kept]
 
 
 def search_diagnostics(

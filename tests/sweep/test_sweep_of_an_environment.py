@@ -1,6 +1,7 @@
 """Sweeps and several seeds in worlds that have no threads and no snapshots: Gymnasium's."""
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,12 @@ from test_trained import Watch, task_of
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
+from aimbot_lab.sweep.record import begin
+from aimbot_lab.sweep.report import search_cost
+from aimbot_lab.sweep.settings import ObjectiveSettings
+from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import measure
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 
 CURRICULUM = """
@@ -141,3 +147,18 @@ def test_options_of_an_algorithm_can_be_searched(tmp_path: Path) -> None:
 def test_an_environment_in_which_nothing_is_won_is_swept_by_returns_alone(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"must not be win_rate: .* make it return"):
         swept(tmp_path, FREE, RATES.replace("measure: return", "measure: win_rate"))
+
+
+def test_keys_that_an_agent_keeps_as_it_is_scored_are_named_as_a_sweep_begins(
+    tmp_path: Path,
+) -> None:
+    """Rewards searched there by returns would score themselves."""
+    rewards = "{type: categorical, choices: [true, false]}"
+    searched = f"search: {{env.kwargs.sutton_barto_reward: {rewards}, "
+    loaded = swept(tmp_path, FREE, RATES.replace("search: {", searched))
+    storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "rates", None))
+    record = begin(storage, loaded, resume=False)
+    line = search_cost(record, left=1)
+    assert "; each trial is scored with its own env.kwargs.sutton_barto_reward;" in line
+    by_steps = replace(record.config, objective=ObjectiveSettings(measure="steps_to_goal"))
+    assert "its own" not in search_cost(replace(record, config=by_steps), left=1)
