@@ -157,7 +157,9 @@ def _probes(dimension: Dimension) -> list[tuple[tuple[str | int, ...], Any]]:
         (("high",), dimension.high),
     ]
     if isinstance(dimension, IntRange):
-        return ends
+        # Both ends may divide a rollout, as a batch must, and hardly a number between them.
+        steps = (dimension.high - dimension.low) // dimension.step
+        return [*ends, ((), dimension.low + (3 * steps + 7) // 8 * dimension.step)]
     # Both ends may be whole numbers, which a key for whole numbers takes.
     return [*ends, (("type",), dimension.low + (dimension.high - dimension.low) / math.e)]
 

@@ -36,6 +36,8 @@ CASES = [
      "differ from each other (1, 1.0 and true do not)"),
     ((FACING, "train.n_epochs: {type: float, low: 1, high: 4}"), "search.train.n_epochs.type: "
      "must be a whole number (got 2.1"),
+    ((FACING, "train.batch_size: {type: int, low: 64, high: 512, log: true}"), "6:21: search."
+     "train.batch_size: must divide env.num_envs * train.n_steps = 512 (got 232"),
     ((FACING, "train.network.layers: {type: categorical, choices: [[8], [4]]}\n"
      "  train.network.layers.0: {type: int, low: 2, high: 8}"), "7:3: search.train.network.layers."
      "0: lies within train.network.layers, which is searched too"),
