@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import sb3_contrib
@@ -40,6 +41,7 @@ PARTS = spaces.Dict(
     }
 )
 BESIDE = spaces.Dict({"image": PICTURE, "tile": spaces.Discrete(4)})
+PLAIN = NetworkSettings(layers=(8,), scaling="none")
 Case = tuple[str, spaces.Space[Any], spaces.Space[Any], dict[str, Any]]
 CHOICES = spaces.Discrete(3)
 TINY = spaces.Box(0, 255, (7, 7, 3), np.uint8)
@@ -155,6 +157,18 @@ def test_an_agent_that_the_library_has_no_class_for_is_refused_in_a_line(
     with pytest.raises(ConfigurationError, match=f"^[^\n]*{what}[^\n]*$"):
         export_zip(saved, tmp_path / "a.zip")
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+def test_an_agent_of_another_version_of_its_environment_is_refused_by_what_both_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = unlearned(tmp_path / "agent", "ppo", CHOICES, monkeypatch, network=PLAIN)
+    newer = gymnasium.spec(registered(monkeypatch, spaces.Box(-1, 1, (4,)), CHOICES))
+    monkeypatch.setitem(gymnasium.registry, saved.env.id, newer)  # type: ignore[attr-defined]
+    what = r"^env.id: \S+ shows obs \(4,\) here; the agent learned from obs \(3,\)$"
+    with pytest.raises(ConfigurationError, match=what):
+        export_zip(saved, tmp_path / "agent.zip")
+    assert not (tmp_path / "agent.zip").exists()
 
 
 def test_a_small_picture_that_is_flattened_as_the_line_says_fits_a_file(

@@ -138,16 +138,25 @@ class GymnasiumType(AskedType):
     def library_observations(self, settings: GymnasiumSettings) -> LibraryObservations:
         """The space of its environments, one of which is made for it, and elements drawn from it.
 
-        Raises ConfigurationError where none can be made.
+        Raises ConfigurationError where none can be made or it shows other entries than in `spec`.
         """
         from aimbot_lab.worlds.gymnasium.observations import ObservationReader
         from aimbot_lab.worlds.gymnasium.wrapping import seen_parts, space_of, tried_environment
 
         require_allowed(self.code(settings))
-        kind = self.spec(settings).observation_dtype
+        spec = self.spec(settings)
+        kind = spec.observation_dtype
         with tried_environment(settings) as env:
             space = space_of(env, "observation_space")
             reader = ObservationReader(space, seen_parts(env, settings.observation))
+        here, own = (
+            ", ".join(f"{one.name} {tuple(one.shape)}" for one in blocks)
+            for blocks in (reader.blocks, spec.blocks)
+        )
+        if spec.blocks and here != own:  # older agents say nothing of theirs
+            raise ConfigurationError(
+                f"env.id: {settings.id} shows {here} here; the agent learned from {own}"
+            )
 
         def drawn(rows: int, seed: int) -> tuple[Any, Observations]:
             space.seed(seed)
