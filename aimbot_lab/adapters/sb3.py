@@ -352,7 +352,7 @@ class WorldVecEnv(VecEnv):
 
 def joined_states(env: WorldVecEnv, states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What `env.state()` would be with all rows, from the `states` of all parts in their order."""
-    world: Any = env.world  # a worlds.snapshots.PartWorld
+    world: Any = env.world  # a worlds.kernel_world.PartWorld
     rewards = [state["rewards"] for state in states]
     return {
         **_joined(states),

@@ -453,9 +453,9 @@ def as_observations(given: Any, spec: WorldSpec) -> Observations:
     if isinstance(given, np.ndarray) and given.dtype.names is not None:
         return given
     if not spec.pictures and not isinstance(given, Mapping | tuple):
-        given = np.asarray(given)
-        if given.ndim == 2 and given.shape[1] == len(spec.observation_names):
-            return given
+        plain: Observations = np.asarray(given)
+        if plain.ndim == 2 and plain.shape[1] == len(spec.observation_names):
+            return plain
     parts = [_part_of(given, block) for block in spec.observation_blocks]
     if len({*map(len, parts)}) != 1:
         raise ConfigurationError("observations: their entries are not equally many")

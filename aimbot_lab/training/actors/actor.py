@@ -93,7 +93,7 @@ class Recorder(BaseCallback):
         self.ended, self.unread = [], []
         self._rewards, self._ends, self._cuts = [], [], []
         if self._settled is None:
-            world: Any = self._env.world  # a worlds.snapshots.PartWorld
+            world: Any = self._env.world  # a worlds.kernel_world.PartWorld
             order_by_row, scenario_by_row = world.running()
             self.running = oldest(order_by_row, scenario_by_row, order.first)
         else:

@@ -516,7 +516,7 @@ class LessonCallback(BaseCallback):
             self._begun = True
         self._weights.answer(self._links.requests, report.asked)
         if self._agreement.is_shared:
-            world: Any = self._env.world  # a worlds.snapshots.PartWorld
+            world: Any = self._env.world  # a worlds.kernel_world.PartWorld
             order, scenario = world.running()
             self._running = oldest(order, scenario, self._progress.counts_from)
 
