@@ -50,7 +50,8 @@ def show(report: "Report", *, as_json: bool, markdown: bool = False) -> None:
             click.echo(part if markdown else wrapped(part, most=WIDTH))
             continue
         rows = part.cells()
-        head, body = [*rows[0]], [[*row.values()] for row in rows]
+        head = list(dict.fromkeys(key for row in rows for key in row))
+        body = [[row.get(key, cell(None)) for key in head] for row in rows]
         if markdown:
             lines = (head, ["---"] * len(head), *body)
             click.echo(f"{part.title}:\n")

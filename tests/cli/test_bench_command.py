@@ -19,8 +19,8 @@ from aimbot_lab.bench.train import (
     of_networks,
     of_self_play,
 )
-from aimbot_lab.bench.turns import Report
-from aimbot_lab.cli.bench import bench
+from aimbot_lab.bench.turns import Report, Table
+from aimbot_lab.cli.bench import bench, show
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.registry import world_types
 
@@ -169,3 +169,15 @@ def test_two_benchmarks_at_once_are_refused() -> None:
     result = CliRunner().invoke(bench, ["train", "--world", "duel", "--network", "all"])
     assert result.exit_code == 2
     assert "give one of them" in result.output
+
+
+@pytest.mark.parametrize("markdown", [True, False])
+def test_a_row_without_a_column_of_another_has_a_gap_there(
+    capsys: pytest.CaptureFixture[str], markdown: bool
+) -> None:
+    rows = [{"row": "td3", "time": 1.25}, {"row": "ppo", "hybrid": 3.5, "time": 1.5}]
+    show(Report({}, [Table("Rows", rows)]), as_json=False, markdown=markdown)
+    lines = [line.replace("|", " ").split() for line in capsys.readouterr().out.splitlines()]
+    assert ["row", "time", "hybrid"] in lines
+    assert ["td3", "1.25", "-"] in lines
+    assert ["ppo", "1.50", "3.50"] in lines
