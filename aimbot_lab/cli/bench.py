@@ -219,9 +219,9 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
 def zoo(rows: tuple[str, ...], seeds: int, data_dir: Path | None) -> "Report":
     """Train with rl-zoo3's hyper-parameters, by us and by plain scripts of the libraries.
 
-    Environments from CartPole to Pong; a row needs its package (gymnasium[box2d], 'mujoco<4', minigrid,
-    ale-py). Prints the mean return of the last episodes, and the ratio of CPU time. All rows take
-    hours: results are kept in the data folder, and finished rows are not trained again.
+    Environments from CartPole to Pong; a row needs its package (gymnasium[box2d], 'mujoco<4',
+    minigrid, ale-py). Prints the mean return of the last episodes, and the ratio of CPU time. All
+    rows take hours: results are kept in the data folder, and finished rows are not trained again.
 
     \b
     Example:
