@@ -226,9 +226,9 @@ class WorldType(ABC):
         del settings
         return None
 
-    def library_observations(self, settings: Any) -> LibraryObservations | None:
-        """How its environments show themselves to others; None: as the spec says."""
-        del settings
+    def library_observations(self, settings: Any, spec: WorldSpec) -> LibraryObservations | None:
+        """How its environments, of `spec`, show themselves to others; None: as that says."""
+        del settings, spec
         return None
 
     def evaluated(self, settings: Any) -> Any:

@@ -127,7 +127,7 @@ def library_agent(
         )
     if (fault := _fault(train, agent)) is not None:
         raise ConfigurationError(f"no file of {kind.__name__} holds such an agent: {fault}")
-    asked = type_of(env).library_observations(env)
+    asked = type_of(env).library_observations(env, spec)
     observations = _own_observations(agent) if asked is None else asked
     arguments = algorithm.model_arguments(train, observations.space, 1)
     for name in (REPLAY, HER_ARGUMENTS):  # without which it is loaded without an environment

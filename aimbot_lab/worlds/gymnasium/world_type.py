@@ -135,16 +135,17 @@ class GymnasiumType(AskedType):
         with self._tried(settings) as env:
             return environment_shape(env, settings)
 
-    def library_observations(self, settings: GymnasiumSettings) -> LibraryObservations:
+    def library_observations(
+        self, settings: GymnasiumSettings, spec: WorldSpec
+    ) -> LibraryObservations:
         """The space of its environments, one of which is made for it, and elements drawn from it.
 
-        Raises ConfigurationError where none can be made or it shows other entries than in `spec`.
+        Raises ConfigurationError where none can be made or it shows other entries than `spec` has.
         """
         from aimbot_lab.worlds.gymnasium.observations import ObservationReader
         from aimbot_lab.worlds.gymnasium.wrapping import seen_parts, space_of, tried_environment
 
         require_allowed(self.code(settings))
-        spec = self.spec(settings)
         kind = spec.observation_dtype
         with tried_environment(settings) as env:
             space = space_of(env, "observation_space")
