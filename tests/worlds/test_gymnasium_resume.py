@@ -34,6 +34,7 @@ from aimbot_lab.replay.episode import (
     summarize,
     verify,
 )
+from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium import copies
@@ -186,7 +187,10 @@ def test_an_episode_that_is_too_long_begins_anew_and_its_actions_are_not_kept(
 
 
 @pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo"])
-def test_a_resumed_training_ends_in_the_bits_of_an_unbroken_one(tmp_path: Path, algo: str) -> None:
+def test_a_resumed_training_ends_in_the_bits_of_an_unbroken_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algo: str
+) -> None:
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # a checkpoint at every rollout
     plan = planned(tmp_path / "c.yaml", algo)
     keeper, whole = Keeper(), Training(plan)
     ended = whole.learn(Sink(), SilentObserver(), lambda: False, links=keeper.links)
