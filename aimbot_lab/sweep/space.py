@@ -130,12 +130,16 @@ def _key_refusal(key: str, search: Mapping[str, Dimension]) -> str | None:
     """What is wrong with `key` as such, None where nothing is."""
     if re.fullmatch(r"[^\s=]+", key) is None:
         return "must be a key such as train.learning_rate or lessons.0.name"
-    if key.startswith(NEVER_SEARCHED):
+    if any(_is_within(key, never) for never in NEVER_SEARCHED):
         return "can't be searched"
-    if key.startswith("env.presets"):
+    if _is_within(key, "env.presets"):
         return "can't be searched: a sweep keeps one set of target blocks for all its trials"
-    outer = next((other for other in search if key.startswith(f"{other}.")), None)
+    outer = next((other for other in search if other != key and _is_within(key, other)), None)
     return None if outer is None else f"lies within {outer}, which is searched too"
+
+
+def _is_within(key: str, outer: str) -> bool:
+    return f"{key}.".startswith(f"{outer}.")
 
 
 def _refusal(override: str, base: LoadedCurriculum) -> str | None:

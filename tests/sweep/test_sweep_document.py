@@ -24,6 +24,8 @@ CASES = [
     (("low: 0.1", "low: 0"), "search.env.rewards.spin_penalty.low: must be greater than 0 where "
      "log is true (got 0)"),
     ((FACING, "seed: {type: int, low: 1, high: 9}"), "search.seed: can't be searched"),
+    ((FACING, "names: {type: int, low: 1, high: 9}"), "search.names: unknown key (nearest valid "
+     "key: name)"),
     ((FACING, "train.n_epochs: {type: int, low: 1, high: 4, step: 2}"), "step: must divide"),
     (("base: tiny.yaml", "base: tini.yaml"), "base: there is no file"),
     (("trials: 3", "trials: 3\noverrides: {train.gama: 1}"), "overrides: train.gama=1: "
