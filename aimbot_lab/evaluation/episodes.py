@@ -93,29 +93,40 @@ def first_episodes(
     act: Act,
     buffers: StepBuffers,
     *,
+    episodes: int | None = None,
     limit: int,
     error: Callable[[int], RunFailedError],
-) -> Iterator[tuple[Float32Array, EpisodeBatch, Int64Array]]:
-    """Play `world`, just reset into `buffers`, until the first episode of every row has ended.
+) -> Iterator[tuple[Float32Array, EpisodeBatch, Int64Array, Int64Array]]:
+    """Play `world`, just reset into `buffers`, until the first `episodes` that begin have ended.
 
-    `act` acts for all agents. Gives after every step the actions [N, A], the episodes that ended,
-    and the places among these of first episodes, as the row's first agent had them. Every row
-    counts once, however soon it ends: counting whatever has ended after a while would count too
-    many wins, since losses take longest. Raises `error`, of the number of rows whose first episode
-    has not ended, after `limit` steps.
+    Without a number that is one in every row. A world takes more than it has rows only where its
+    episodes begin by their rank alone, in whichever row. `act` acts for all agents. Gives after
+    every step the actions [N, A], the episodes that ended, the places among these of those that
+    count, as the row's first agent had them, and their ranks: their rows where there is one in
+    every row. What begins later counts for nothing, however soon it ends: counting whatever has
+    ended after a while would count too many wins, since losses take longest. Raises `error`, of the
+    number that has not ended, once an episode takes `limit` steps.
     """
-    running = np.ones(world.num_envs, np.bool_)
+    rows = world.num_envs
+    running = np.ones(rows if episodes is None else episodes, np.bool_)
     starts = np.ones(seats_of(world), np.bool_)
-    for _ in range(limit):
+    lengths = np.zeros(rows, np.int64)
+    while running.any():
+        if lengths.max() >= limit:
+            raise error(int(running.sum()))
         actions = act(buffers.observations, starts)
         batch = world.step(actions, buffers)
         starts = buffers.finished.copy()
-        first = np.flatnonzero(running[batch.row] & (batch.agent == 0)) if batch else NO_PLACES
-        running[batch.row[first]] = False
-        yield actions, batch, first
-        if not running.any():
-            return
-    raise error(int(running.sum()))
+        lengths += 1
+        counted = ranks = NO_PLACES
+        if batch:
+            lengths[batch.row] = 0
+            every = batch.row if len(running) == rows else _ranks(batch.order, world.spec)
+            counted = np.flatnonzero((batch.agent == 0) & (every < len(running)))
+            counted = counted[running[every[counted]]]
+            ranks = every[counted]
+            running[ranks] = False
+        yield actions, batch, counted, ranks
 
 
 def play(
@@ -152,10 +163,9 @@ def play_scenario(
 ) -> CellEpisodes:
     """The first `episodes` of `act` in `world`, drawn from `scenario` by `seed`.
 
-    Without a number there is one in every row. A world takes more than it has rows only where its
-    episodes begin by their rank alone, in whichever row. `act` acts for all agents; `name` is what
-    the episodes are called. Raises UnparsedLineError where a game's report of an episode can't be
-    read, and RunFailedError where one has not ended within `longest_episode`.
+    See `first_episodes`; `name` is what the episodes are called. Raises UnparsedLineError where a
+    game's report of an episode can't be read, and RunFailedError where one has not ended within
+    `longest_episode`.
     """
     world.set_scenario(scenario)
     rows, spec, buffers = world.num_envs, world.spec, step_buffers(world)
@@ -173,48 +183,14 @@ def play_scenario(
     )
     limit = longest_episode(spec, max_steps)
     error = endless(name, count, limit)
-    if count == rows:
-        for _, batch, first in first_episodes(world, act, buffers, limit=limit, error=error):
-            _note(batch, played, first, batch.row[first], spec=spec)
-    else:
-        for batch, counted in _by_rank(world, act, buffers, count, limit=limit, error=error):
-            _note(batch, played, counted, _ranks(batch.order[counted], spec), spec=spec)
+    steps = first_episodes(world, act, buffers, episodes=count, limit=limit, error=error)
+    for _, batch, counted, ranks in steps:
+        _note(batch, played, counted, ranks, spec=spec)
+        if count > rows and batch:
             begun = _ranks(batch.running_order[batch.row], spec).tolist()
             for row, rank in zip(batch.row.tolist(), begun, strict=True):
                 starts[rank] = _seen_hash(buffers, row, rows)
     return replace(played, starts=tuple(starts[rank] for rank in range(count)))
-
-
-def _by_rank(
-    world: BatchWorld,
-    act: Act,
-    buffers: StepBuffers,
-    episodes: int,
-    *,
-    limit: int,
-    error: Callable[[int], RunFailedError],
-) -> Iterator[tuple[EpisodeBatch, Int64Array]]:
-    """Play `world`, just reset into `buffers`, until the first `episodes` that begin have ended.
-
-    Gives for every step in which some ended their batch, and the places of those that count. What
-    begins later counts for nothing, however soon it ends, as `first_episodes` says. Raises `error`,
-    of the number that has not ended, once an episode takes `limit` steps.
-    """
-    running = np.ones(episodes, np.bool_)
-    starts = np.ones(seats_of(world), np.bool_)
-    lengths = np.zeros(world.num_envs, np.int64)
-    while running.any():
-        if lengths.max() >= limit:
-            raise error(int(running.sum()))
-        batch = world.step(act(buffers.observations, starts), buffers)
-        starts = buffers.finished.copy()
-        lengths += 1
-        if batch:
-            ranks = _ranks(batch.order, world.spec)
-            counted = np.flatnonzero((batch.agent == 0) & (ranks < episodes))
-            running[ranks[counted]] = False
-            lengths[batch.row] = 0
-            yield batch, counted
 
 
 def _ranks(order: Int64Array, spec: WorldSpec) -> Int64Array:

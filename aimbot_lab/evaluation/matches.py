@@ -172,11 +172,11 @@ def play_pairs(
             some.act(observations, masks, starts, actions)
         seats_change = False
         for k, steps in list(running.items()):
-            _, batch, first = next(steps)
+            _, batch, first, matches = next(steps)
             if not len(first):
                 continue
-            outcomes[k, batch.row[first]] = batch.outcome[first]
-            home = k * seats + batch.row[first]
+            outcomes[k, matches] = batch.outcome[first]
+            home = k * seats + matches
             sits[home] = sits[home + games] = IDLE
             actions[home] = actions[home + games] = 0.0
             seats_change = True

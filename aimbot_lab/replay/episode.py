@@ -41,8 +41,10 @@ from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,
     Float32Array,
+    Int64Array,
     Observations,
     WorldSpec,
+    closing,
     observation_bytes,
     step_buffers,
 )
@@ -181,22 +183,22 @@ class RowRecorder:
 
 def recorded_episodes(
     world: BatchWorld,
-    steps: Iterable[tuple[Float32Array, EpisodeBatch, Any]],
+    steps: Iterable[tuple[Float32Array, EpisodeBatch, Int64Array, Int64Array]],
     observations: Observations | None = None,
 ) -> Iterator[tuple[int, RecordedEpisode]]:
-    """The first episode of each row of `world`, which was just reset, with the row, as it ends.
+    """The episodes of `world`, which was just reset, that count in `steps`, by rank, as they end.
 
-    `steps` are made while this goes on: the actions [N, A] of each, and what it ended. Minds need
+    `steps` are those of `evaluation.episodes.first_episodes`, made while this goes on. Minds need
     the `observations` [N] that the world was reset into.
     """
     seen = None if observations is None else lambda: observations
-    running = {row: RowRecorder(world, row, seen) for row in range(world.num_envs)}
-    for actions, ended, _ in steps:
-        for row, recorder in list(running.items()):
+    recorders = [RowRecorder(world, row, seen) for row in range(world.num_envs)]
+    for actions, ended, counted, ranks in steps:
+        rank_by_row = dict(zip(ended.row[counted].tolist(), ranks.tolist(), strict=True))
+        for row, recorder in enumerate(recorders):
             episode = recorder.add(actions, ended)
-            if episode is not None:
-                del running[row]
-                yield row, episode
+            if episode is not None and row in rank_by_row:
+                yield rank_by_row[row], episode
 
 
 @dataclass(frozen=True)
@@ -221,16 +223,18 @@ def replay_steps(episode: RecordedEpisode, *, drawn: bool = True) -> Iterator[Re
         row = episode.world.replay_row(episode.settings, episode.start, make_world)
     except MisuseError as error:
         raise ReplayError(f"the replay's initial state is invalid: {error}") from error
-    if not drawn and isinstance(row, RestoredRow):
-        row.world.keep_endings = False  # for which an environment would have to render
-    last = len(episode.actions) - 1
-    for number, step in enumerate(_steps(row, episode.actions), -1):
-        if number >= 0 and (step.line is not None) != (number == last):
-            raise ReplayError(
-                f"the replay plays another episode than was recorded: it had {last + 1} decisions, "
-                f"here it {'ends after' if number < last else 'goes on after'} {number + 1}"
-            )
-        yield step
+    with closing(row.world):
+        if not drawn and isinstance(row, RestoredRow):
+            row.world.keep_endings = False  # for which an environment would have to render
+        last = len(episode.actions) - 1
+        for number, step in enumerate(_steps(row, episode.actions), -1):
+            if number >= 0 and (step.line is not None) != (number == last):
+                raise ReplayError(
+                    f"the replay plays another episode than was recorded: it had {last + 1} "
+                    f"decisions, here it {'ends after' if number < last else 'goes on after'} "
+                    f"{number + 1}"
+                )
+            yield step
 
 
 def _steps(row: ReplayRow, actions: Float32Array) -> Iterator[ReplayStep]:

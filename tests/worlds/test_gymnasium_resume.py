@@ -20,6 +20,7 @@ from gymnasium.envs.registration import EnvSpec
 from pole_curriculum import planned
 
 from aimbot_lab.experiment.analysis.recording import RecordingRequest, filmed, record_agent
+from aimbot_lab.experiment.runs.agents import fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import TRUST, allow, is_allowed
 from aimbot_lab.foundation.settings import Uniform, UniformParameters
@@ -34,6 +35,7 @@ from aimbot_lab.replay.episode import (
     summarize,
     verify,
 )
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
@@ -44,6 +46,8 @@ from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.registry import code_of
 from aimbot_lab.worlds.testing import Subject
 from aimbot_lab.worlds.testing.laws import a_recorded_episode_is_played_again_bit_for_bit
+from tests.cli.tiny_runs import invoke, write
+from tests.mlagents.test_demonstrations import messages
 from tests.training.tiny_training import Keeper, Sink
 
 
@@ -456,6 +460,53 @@ def test_what_was_trained_without_being_drawn_is_filmed_where_it_can_be_drawn() 
     agent: Any = SimpleNamespace(config=SimpleNamespace(env=never))
     with pytest.raises(ConfigurationError, match=r"filmed unless its environment takes env.kwargs"):
         record_agent(agent, RecordingRequest(episodes=1, seed=1), on_episode=print)
+
+
+class Counted(Shown):
+    """Of which there is a limited number at a time."""
+
+    most, open = 1, 0
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__(render_mode)
+        assert Counted.open < Counted.most
+        Counted.open += 1
+
+    def close(self) -> None:
+        Counted.open -= 1
+        super().close()
+
+
+COUNTED = """
+name: counted
+env: {world: gymnasium, id: Counted-v0, num_envs: 1, num_eval_envs: 1, win: {length_above: 4}}
+lessons: [{name: only, targets: {task: 1}}]
+train: {algo: ppo, total_steps: 64, n_steps: 32, batch_size: 32, n_epochs: 1, torch_threads: 1}
+"""
+
+
+def test_episodes_are_recorded_in_the_one_copy_that_there_may_be_of_an_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(monkeypatch, "Counted-v0", Counted, max_episode_steps=20)
+    data, demo = tmp_path / "data", tmp_path / "expert.demo"
+    invoke(data, "run", write(tmp_path, text=COUNTED))
+    invoke(data, "record", "latest", "--demo", "-o", demo, "--episodes", 3)
+    meta, _, pairs = messages(demo.read_bytes())
+    assert meta.number_episodes == sum(pair.agent_info.done for pair in pairs) == 3
+    agent = fetch_agent("latest", "last", data_folder=DataFolder(data))
+    request = RecordingRequest(episodes=3, seed=1)
+    found = record_agent(agent, request, on_episode=print)
+    assert len({one.trajectory_sha256 for one in found}) == 3
+    monkeypatch.setattr(Counted, "most", 3)
+    env: Any = agent.config.env
+    config = replace(agent.config, env=replace(env, num_eval_envs=None))
+    usual = replace(agent, config=config)
+    again = record_agent(usual, request, on_episode=print)
+    assert [(one.trajectory_sha256, one.about) for one in again] == [
+        (one.trajectory_sha256, one.about) for one in found
+    ]
+    assert Counted.open == 0
 
 
 def test_filming_runs_no_code_that_may_not_run_and_what_may_as_it_is_drawn(

@@ -34,11 +34,17 @@ from aimbot_lab.foundation.world import (
     step_buffers,
 )
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
+from aimbot_lab.replay.episode import (
+    About,
+    RecordedEpisode,
+    Replay,
+    as_replay,
+    recorded_episodes,
+)
 from aimbot_lab.tracking.history import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.tracking.ui import page_of_artifact
-from aimbot_lab.worlds.registry import code_of, make_world, spec_of, type_of
+from aimbot_lab.worlds.registry import code_of, make_world, rows_for, spec_of, type_of
 
 if TYPE_CHECKING:
     from aimbot_lab.mlagents.demonstration import Demonstrated
@@ -81,15 +87,19 @@ def record_agent(
     columns = []
     cells = wanted_cells(agent, request.target, request.difficulty)
     for cell, count in turns(cells, request.episodes):
-        found: dict[int, Replay] = {}
-        with closing(make_world(env, count)) as world:
+        found: dict[int, RecordedEpisode] = {}
+        with closing(make_world(env, rows_for(env, count))) as world:
             buffers = step_buffers(world)
-            steps = _begun(agent, request, cell, world, buffers=buffers)
-            judge = agent.saved.agent.mind
-            for row, episode in recorded_episodes(world, steps, buffers.observations):
-                found[row] = as_replay(episode, _about(agent, request, row), judge)
+            steps = _begun(agent, request, cell, world, episodes=count, buffers=buffers)
+            for rank, episode in recorded_episodes(world, steps, buffers.observations):
+                found[rank] = episode
                 on_episode(cell_name(*cell))
-        columns.append([found[row] for row in range(count)])
+        # Only now, since each is played again in a copy of the environment of its own.
+        judge = agent.saved.agent.mind
+        replays = [
+            as_replay(found[rank], _about(agent, request, rank), judge) for rank in range(count)
+        ]
+        columns.append(replays)
     return interleaved(columns)
 
 
@@ -134,17 +144,17 @@ def demonstrate(agent: TrackedAgent, request: RecordingRequest, *, on_episode: O
     episodes: list[Demonstrated] = []
     cells = wanted_cells(agent, request.target, request.difficulty)
     for cell, count in turns(cells, request.episodes):
-        with closing(make_world(agent.config.env, count)) as world:
-            for one in _demonstrated(agent, request, cell, world):
+        with closing(make_world(agent.config.env, rows_for(agent.config.env, count))) as world:
+            for one in _demonstrated(agent, request, cell, world, episodes=count):
                 episodes.append(one)
                 on_episode(cell_name(*cell))
     return demonstration(episodes, spec)
 
 
 def _demonstrated(
-    agent: TrackedAgent, request: RecordingRequest, cell: Cell, world: BatchWorld
+    agent: TrackedAgent, request: RecordingRequest, cell: Cell, world: BatchWorld, *, episodes: int
 ) -> "Iterator[Demonstrated]":
-    """The first episode of each row of `world`, in the order in which they end."""
+    """The first `episodes` of `world`, in the order in which they end."""
     from aimbot_lab.mlagents.demonstration import Demonstrated
 
     buffers, seen, forbidden = step_buffers(world), list[np.ndarray](), list[np.ndarray]()
@@ -156,24 +166,24 @@ def _demonstrated(
         seen.append(observations.copy())
         forbidden.append(~allowed)
 
-    running, done, rewards = {*range(world.num_envs)}, list[np.ndarray](), list[np.ndarray]()
-    for actions, _, _ in _begun(agent, request, cell, world, buffers=buffers, note=note):
+    done, rewards, begun = list[np.ndarray](), list[np.ndarray](), [0] * world.num_envs
+    steps = _begun(agent, request, cell, world, episodes=episodes, buffers=buffers, note=note)
+    for actions, batch, counted, _ in steps:
         done.append(actions.copy())
         rewards.append(buffers.rewards.copy())
-        for row in sorted(running):
-            if buffers.finished[row]:
-                running.remove(row)
-                yield Demonstrated(
-                    observations=np.stack(
-                        [*(one[row] for one in seen), buffers.final_observations[row].copy()]
-                    ),
-                    forbidden=np.stack([one[row] for one in forbidden]),
-                    actions=np.stack([one[row] for one in done]).astype(np.float32),
-                    rewards=np.array([one[row] for one in rewards], np.float32),
-                    truncated=bool(buffers.truncated[row]),
-                )
-        if not running:
-            return
+        for row in sorted(batch.row[counted].tolist()):
+            own = slice(begun[row], None)
+            yield Demonstrated(
+                observations=np.stack(
+                    [*(one[row] for one in seen[own]), buffers.final_observations[row].copy()]
+                ),
+                forbidden=np.stack([one[row] for one in forbidden[own]]),
+                actions=np.stack([one[row] for one in done[own]]).astype(np.float32),
+                rewards=np.array([one[row] for one in rewards[own]], np.float32),
+                truncated=bool(buffers.truncated[row]),
+            )
+        for row in np.flatnonzero(buffers.finished).tolist():
+            begun[row] = len(done)
 
 
 def _begun(
@@ -182,10 +192,11 @@ def _begun(
     cell: Cell,
     world: BatchWorld,
     *,
+    episodes: int,
     buffers: StepBuffers,
     note: Callable[[Float32Array, BoolArray], None] = lambda _observations, _starts: None,
-) -> Iterator[tuple[Float32Array, EpisodeBatch, Int64Array]]:
-    """The steps of `agent` in first episodes of `cell`, of which the first is about to be made.
+) -> Iterator[tuple[Float32Array, EpisodeBatch, Int64Array, Int64Array]]:
+    """The steps of `agent` in the first `episodes` of `cell`; none is made yet.
 
     `note` is called with the observations and starts of each step before the agent acts on them.
     """
@@ -200,8 +211,8 @@ def _begun(
         note(observations, starts)
         return player(observations, starts)
 
-    error = endless(cell, world.num_envs, limit)
-    return first_episodes(world, act, buffers, limit=limit, error=error)
+    error = endless(cell, episodes, limit)
+    return first_episodes(world, act, buffers, episodes=episodes, limit=limit, error=error)
 
 
 def wanted_cells(agent: TrackedAgent, target: str | None, difficulty: int | None) -> Sequence[Cell]:

@@ -104,7 +104,7 @@ class GymnasiumSettings:
     """Copies, one row each; by default one with the algorithms of stable-baselines3 and
     sb3-contrib, as in their scripts."""
     num_eval_envs: Annotated[Int, Ge(1), Le(4096)] | None = None
-    """Copies in which agents are judged, which need not be as many as the episodes; by default one
+    """Copies in which agents are judged and recorded, which need not be as many as the episodes; by default one
     for each episode, which is fastest. 1 suits a simulator that is large or may run but once."""
     processes: Annotated[Int, Ge(1), Le(256)] = 1
     """Processes that step the copies; 1: the training's own. The bits are the same."""

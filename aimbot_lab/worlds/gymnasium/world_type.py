@@ -15,7 +15,13 @@ from aimbot_lab.foundation.errors import ConfigurationError, reason
 from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code, require_allowed
 from aimbot_lab.foundation.settings import ParameterValue
 from aimbot_lab.foundation.spec_document import spec_document, spec_from
-from aimbot_lab.foundation.world import BatchWorld, Observations, WorldSpec, step_buffers
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    Observations,
+    WorldSpec,
+    closed_on_failure,
+    step_buffers,
+)
 from aimbot_lab.foundation.world_type import AskedType, LibraryObservations
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 
@@ -45,11 +51,12 @@ class GymnasiumReplays(WorldReplays):
         Raises MisuseError where `start` is no beginning of one.
         """
         world: Any = make(settings)
-        try:
-            world.restore(start)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise MisuseError(f"no beginning of an episode: {reason(error)}") from error
-        world.resume_episodes(step_buffers(world).observations)
+        with closed_on_failure(world.close):
+            try:
+                world.restore(start)
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise MisuseError(f"no beginning of an episode: {reason(error)}") from error
+            world.resume_episodes(step_buffers(world).observations)
         return RestoredRow(world)
 
 
