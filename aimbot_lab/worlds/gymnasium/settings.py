@@ -104,8 +104,9 @@ class GymnasiumSettings:
     """Copies, one row each; by default one with the algorithms of stable-baselines3 and
     sb3-contrib, as in their scripts."""
     num_eval_envs: Annotated[Int, Ge(1), Le(4096)] | None = None
-    """Copies in which agents are judged and recorded, which need not be as many as the episodes; by default one
-    for each episode, which is fastest. 1 suits a simulator that is large or may run but once."""
+    """Copies in which agents are judged and recorded, which need not be as many as the episodes; by
+    default one for each episode, which is fastest. 1 suits a simulator that is large or may run but
+    once."""
     processes: Annotated[Int, Ge(1), Le(256)] = 1
     """Processes that step the copies; 1: the training's own. The bits are the same."""
     timeout_wait: Annotated[Float, Gt(0), Le(1e6)] = 300.0
