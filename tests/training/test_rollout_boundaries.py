@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+import torch as th
 from test_greedy_episodes import walking
 from tiny_training import ROWS, Asked, Keeper, Listener, Sink, plan
 
@@ -238,6 +240,31 @@ def test_nothing_is_asked_after_the_block() -> None:
         pass
     assert not learn(training, lambda: False).stopped
     assert training.model.engine.before_step is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"algo": "dqn"},
+        # What only values are made of has no gradient.
+        {"algo": "ppo", "vf_coef": 0.0},
+        {"algo": "hybrid_ppo", "vf_coef": 0.0, "engine": "fused"},
+        {"algo": "hybrid_ppo", "vf_coef": 0.0, "engine": "torch"},
+    ],
+)
+def test_an_optimizer_keeps_no_denormal_numbers(given: dict[str, Any]) -> None:
+    training = Training(plan(**given, total_steps=STEPS_OF_ONE))
+    optimizer = training.model.policy.optimizer
+    for weights in (one for group in optimizer.param_groups for one in group["params"]):
+        tiny = {name: th.full_like(weights, 1e-39) for name in ("exp_avg", "exp_avg_sq")}
+        optimizer.state[weights] = {"step": th.tensor(9.0), **tiny}
+    assert not learn(training, lambda: False).stopped
+    for state in optimizer.state.values():
+        assert state["step"] > 9
+        for name in ("exp_avg", "exp_avg_sq"):
+            sizes = state[name].abs()
+            assert not ((sizes > 0) & (sizes < th.finfo(th.float32).tiny)).any()
+    assert th.tensor(1e-40) > 0  # elsewhere all goes on as before
 
 
 @pytest.mark.parametrize("algo", ["dqn", "hybrid_ppo"])

@@ -8,7 +8,7 @@ import hashlib
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ from aimbot_lab.foundation.world import BatchWorld, save_commands
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.registry import foreign_failure
 from aimbot_lab.training.checkpoint import pack, unpack
+from aimbot_lab.training.processes.cores import denormals_as_zero
 from aimbot_lab.training.processes.exchange import Alone, Exchange
 from aimbot_lab.training.run_hooks import MAX_SHARE, UNLINKED, Observer, Requests, RunLinks
 from aimbot_lab.training.settings import TrainingPlan
@@ -209,6 +210,30 @@ def stoppable_updates(model: BaseAlgorithm, should_stop: Callable[[], bool]) -> 
             hook.remove()
         if engine is not None:
             engine.before_step = None
+
+
+@contextmanager
+def quick_steps(model: BaseAlgorithm) -> Iterator[None]:
+    """Let the optimizers of `model` step without denormal numbers while the block runs.
+
+    Only where torch has one thread: others would go on as they were begun, and the bits would
+    depend on when that was.
+    """
+    if th.get_num_threads() > 1:
+        yield
+        return
+    with ExitStack() as hooks, ExitStack() as step:
+
+        def begin(*_: Any) -> None:
+            step.enter_context(denormals_as_zero())
+
+        def end(*_: Any) -> None:
+            step.close()
+
+        for one in optimizers(model):
+            hooks.callback(one.register_step_pre_hook(begin).remove)
+            hooks.callback(one.register_step_post_hook(end).remove)
+        yield
 
 
 def optimizers(model: BaseAlgorithm) -> list[Optimizer]:

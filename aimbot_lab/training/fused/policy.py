@@ -59,6 +59,7 @@ from aimbot_lab.training.networks.hybrid_policy import (
     TargetHead,
 )
 from aimbot_lab.training.networks.remembering_policy import Lstm, MemoryShape
+from aimbot_lab.training.processes.cores import denormals_as_zero
 from aimbot_lab.training.settings import MAX_FUSED_UNITS
 
 
@@ -295,7 +296,8 @@ class FusedWeights:
             group["eps"],
         )
         step = AdamStep(*map(np.float32, numbers))
-        adam_step(self.weights, gradient, self.means, self.squares, step)
+        with denormals_as_zero():
+            adam_step(self.weights, gradient, self.means, self.squares, step)
         self._turn()
 
 

@@ -151,3 +151,21 @@ def one_torch_thread() -> Iterator[int]:
         yield threads
     finally:
         th.set_num_threads(threads)
+
+
+@contextmanager
+def denormals_as_zero() -> Iterator[None]:
+    """Have this thread compute with 0 in place of denormal numbers, in float32 those below 1e-38.
+
+    Processors take up to a hundred times as long for them. The running means of an optimizer get
+    there, and stay there, where a gradient was something and is 0 from then on. Does nothing where
+    the processor knows no such way.
+    """
+    if th.tensor(1e-40).item() == 0.0:
+        yield  # someone else asked for it
+        return
+    th.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        th.set_flush_denormal(False)
