@@ -99,18 +99,18 @@ def first_episodes(
 ) -> Iterator[tuple[Float32Array, EpisodeBatch, Int64Array, Int64Array]]:
     """Play `world`, just reset into `buffers`, until the first `episodes` that begin have ended.
 
-    Without a number that is one in every row. A world takes more than it has rows only where its
-    episodes begin by their rank alone, in whichever row. `act` acts for all agents. Gives after
-    every step the actions [N, A], the episodes that ended, the places among these of those that
-    count, as the row's first agent had them, and their ranks: their rows where there is one in
-    every row. What begins later counts for nothing, however soon it ends: counting whatever has
-    ended after a while would count too many wins, since losses take longest. Raises `error`, of the
+    `act` acts for all agents. By default one episode counts in every row, and its rank is its row.
+    With another number ranks are by beginning; `world` must be one whose episodes begin by their
+    rank alone, in whichever row. Gives after every step the actions [N, A], the batch of what
+    ended, the places in it of episodes that count, as the row's first agent had them, and their
+    ranks. What begins later counts for nothing, however soon it ends: counting whatever has ended
+    after a while would count too many wins, since losses take longest. Raises `error`, of the
     number that has not ended, once an episode takes `limit` steps.
     """
-    rows = world.num_envs
-    running = np.ones(rows if episodes is None else episodes, np.bool_)
+    by_row = episodes in (None, world.num_envs)
+    running = np.ones(world.num_envs if episodes is None else episodes, np.bool_)
     starts = np.ones(seats_of(world), np.bool_)
-    lengths = np.zeros(rows, np.int64)
+    lengths = np.zeros(world.num_envs, np.int64)
     while running.any():
         if lengths.max() >= limit:
             raise error(int(running.sum()))
@@ -118,15 +118,15 @@ def first_episodes(
         batch = world.step(actions, buffers)
         starts = buffers.finished.copy()
         lengths += 1
-        counted = ranks = NO_PLACES
+        places = ranks = NO_PLACES
         if batch:
             lengths[batch.row] = 0
-            every = batch.row if len(running) == rows else _ranks(batch.order, world.spec)
-            counted = np.flatnonzero((batch.agent == 0) & (every < len(running)))
-            counted = counted[running[every[counted]]]
-            ranks = every[counted]
+            all_ranks = batch.row if by_row else _ranks(batch.order, world.spec)
+            places = np.flatnonzero((batch.agent == 0) & (all_ranks < len(running)))
+            places = places[running[all_ranks[places]]]
+            ranks = all_ranks[places]
             running[ranks] = False
-        yield actions, batch, counted, ranks
+        yield actions, batch, places, ranks
 
 
 def play(
@@ -184,8 +184,8 @@ def play_scenario(
     limit = longest_episode(spec, max_steps)
     error = endless(name, count, limit)
     steps = first_episodes(world, act, buffers, episodes=count, limit=limit, error=error)
-    for _, batch, counted, ranks in steps:
-        _note(batch, played, counted, ranks, spec=spec)
+    for _, batch, places, ranks in steps:
+        _note(batch, played, places, ranks, spec=spec)
         if count > rows and batch:
             begun = _ranks(batch.running_order[batch.row], spec).tolist()
             for row, rank in zip(batch.row.tolist(), begun, strict=True):
@@ -231,28 +231,28 @@ def traced(
 def _note(
     batch: EpisodeBatch,
     played: CellEpisodes,
-    counted: Int64Array,
+    places: Int64Array,
     ranks: Int64Array,
     *,
     spec: WorldSpec,
 ) -> None:
-    """Keep the results at the places `counted` of `batch` as those of episodes `ranks`.
+    """Keep the results at `places` of `batch` as those of episodes `ranks`.
 
     Raises UnparsedLineError where a game's report of an episode can't be read.
     """
     if batch.unread:
         raise UnparsedLineError(batch.unread[0])
-    if not len(counted):
+    if not len(places):
         return
     seconds = batch.columns.get(spec.time_column or "", batch.length * spec.decision_seconds)
-    played.won[ranks] = batch.won[counted]
-    played.seconds[ranks] = seconds[counted]
-    played.returns[ranks] = batch.returns[counted]
+    played.won[ranks] = batch.won[places]
+    played.seconds[ranks] = seconds[places]
+    played.returns[ranks] = batch.returns[places]
     if played.drawn is not None:
-        played.drawn[ranks] = batch.drawn[counted]
+        played.drawn[ranks] = batch.drawn[places]
     for name, column in played.columns.items():
         known = batch.columns.get(name)  # a game may leave one out
-        column[ranks] = np.nan if known is None else known[counted]
+        column[ranks] = np.nan if known is None else known[places]
 
 
 @dataclass(frozen=True)

@@ -172,10 +172,10 @@ def play_pairs(
             some.act(observations, masks, starts, actions)
         seats_change = False
         for k, steps in list(running.items()):
-            _, batch, first, matches = next(steps)
-            if not len(first):
+            _, batch, places, matches = next(steps)
+            if not len(places):
                 continue
-            outcomes[k, matches] = batch.outcome[first]
+            outcomes[k, matches] = batch.outcome[places]
             home = k * seats + matches
             sits[home] = sits[home + games] = IDLE
             actions[home] = actions[home + games] = 0.0

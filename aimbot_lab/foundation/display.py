@@ -481,11 +481,12 @@ class RestoredRow:
         """The row after `actions` [agents, A], and what ended."""
         batch = self.world.step(actions, buffers)
         self._decisions += 1
-        if batch:
+        ended = len(batch.row) > 0  # rather than a life
+        if ended:
             self._terms = batch.terms[0].copy()
         elif len(self._terms) == 1:  # of several, only the sum is known before the end
             self._terms = self._terms + buffers.rewards[0]
-        return self._scene(ended=bool(batch)), batch
+        return self._scene(ended=ended), batch
 
     def _scene(self, *, ended: bool) -> Scene:
         spec, world = self.world.spec, self.world

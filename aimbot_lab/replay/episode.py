@@ -7,6 +7,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -185,20 +186,25 @@ def recorded_episodes(
     world: BatchWorld,
     steps: Iterable[tuple[Float32Array, EpisodeBatch, Int64Array, Int64Array]],
     observations: Observations | None = None,
+    *,
+    episodes: int | None = None,
 ) -> Iterator[tuple[int, RecordedEpisode]]:
-    """The episodes of `world`, which was just reset, that count in `steps`, by rank, as they end.
+    """The first `episodes` of `world`, which was just reset, with their ranks, as they end.
 
-    `steps` are those of `evaluation.episodes.first_episodes`, made while this goes on. Minds need
-    the `observations` [N] that the world was reset into.
+    `steps` are those of `evaluation.episodes.first_episodes` with the same number, made while this
+    goes on. Minds need the `observations` [N] that the world was reset into.
     """
     seen = None if observations is None else lambda: observations
-    recorders = [RowRecorder(world, row, seen) for row in range(world.num_envs)]
-    for actions, ended, counted, ranks in steps:
-        rank_by_row = dict(zip(ended.row[counted].tolist(), ranks.tolist(), strict=True))
-        for row, recorder in enumerate(recorders):
+    recorders = {row: RowRecorder(world, row, seen) for row in range(world.num_envs)}
+    one_in_each = episodes in (None, world.num_envs)
+    for actions, ended, places, ranks in steps:
+        rank_by_row = dict(zip(ended.row[places].tolist(), ranks.tolist(), strict=True))
+        for row, recorder in list(recorders.items()):
             episode = recorder.add(actions, ended)
             if episode is not None and row in rank_by_row:
                 yield rank_by_row[row], episode
+                if one_in_each:
+                    del recorders[row]
 
 
 @dataclass(frozen=True)
@@ -214,16 +220,20 @@ class ReplayStep:
     world: BatchWorld  # in which it is played
 
 
-def replay_steps(episode: RecordedEpisode, *, drawn: bool = True) -> Iterator[ReplayStep]:
+def replay_steps(
+    episode: RecordedEpisode, *, drawn: bool = True, alone: bool = True
+) -> Iterator[ReplayStep]:
     """The beginning of `episode` and the moment after each of its decisions, to be `drawn` or not.
 
-    Raises ReplayError where it can't be played, or does not end with its last action.
+    Its world is closed at the end if it is `alone`: many an environment ends the library by which
+    others of the process are drawn, too. Raises ReplayError where the episode can't be played, or
+    does not end with its last action.
     """
     try:
         row = episode.world.replay_row(episode.settings, episode.start, make_world)
     except MisuseError as error:
         raise ReplayError(f"the replay's initial state is invalid: {error}") from error
-    with closing(row.world):
+    with closing(row.world) if alone else nullcontext():
         if not drawn and isinstance(row, RestoredRow):
             row.world.keep_endings = False  # for which an environment would have to render
         last = len(episode.actions) - 1
@@ -249,13 +259,14 @@ def _steps(row: ReplayRow, actions: Float32Array) -> Iterator[ReplayStep]:
             scene, batch = row.decide(by_agent, buffers)
         except ActionError as error:
             raise ReplayError(f"the replay's action {number} is invalid: {error}") from error
+        ended = len(batch.row) > 0
         yield ReplayStep(
             scene=scene,
             action=by_agent[0],
-            observations=buffers.final_observations if batch else buffers.observations,
+            observations=buffers.final_observations if ended else buffers.observations,
             rewards=buffers.rewards.copy(),
             earned=scene.terms - before,
-            line=_line(world.spec, batch, 0) if batch else None,
+            line=_line(world.spec, batch, 0) if ended else None,
             world=world,
         )
 

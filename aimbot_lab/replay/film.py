@@ -335,19 +335,19 @@ def colours(replays: Sequence[Replay]) -> tuple[Colour, ...]:
     return tuple(dict.fromkeys([*chain.from_iterable(worlds), *COLOURS]))
 
 
-def frames(replay: Replay, style: FrameStyle) -> Iterator[Picture]:
+def frames(replay: Replay, style: FrameStyle, *, alone: bool = True) -> Iterator[Picture]:
     """A picture of the beginning and one after every decision, each of `style.shape_of(replay)`.
 
-    Raises ReplayError where `replay` can't be played.
+    `alone`: no other replay is drawn meanwhile. Raises ReplayError where `replay` can't be played.
     """
     painter = style.painter(replay)
     if painter is not None:
-        for decision, step in enumerate(replay_steps(replay.episode), -1):
+        for decision, step in enumerate(replay_steps(replay.episode, alone=alone), -1):
             ended, thought = step.line is not None, replay.thought(decision)
             yield painter.frame(step.scene, size=style.size, ended=ended, thought=thought)
         return
     renderer = _FrameRenderer(replay, style, term_scale(replay))
-    for number, step in enumerate(replay_steps(replay.episode), -1):
+    for number, step in enumerate(replay_steps(replay.episode, alone=alone), -1):
         yield renderer.frame(step, number)
 
 
@@ -436,7 +436,7 @@ def grid_frames(replays: Sequence[Replay], grid: Grid, style: FrameStyle) -> Ite
         for pane in range(grid.panes):
             picture = next(running[pane], None)
             if picture is None and waiting:
-                running[pane] = _held(waiting.pop(0), style)
+                running[pane] = _held(waiting.pop(0), style, alone=grid.panes == 1)
                 picture = next(running[pane])
             if picture is not None:
                 shown[pane], moved = _on_white(picture, empty), True
@@ -455,9 +455,9 @@ def frame_count(replays: Sequence[Replay], grid: Grid) -> int:
     return max(ends)
 
 
-def _held(replay: Replay, style: FrameStyle) -> Iterator[Picture]:
+def _held(replay: Replay, style: FrameStyle, *, alone: bool) -> Iterator[Picture]:
     picture = None
-    for picture in frames(replay, style):
+    for picture in frames(replay, style, alone=alone):
         yield picture
     for _ in range(frames_held(replay)):
         assert picture is not None

@@ -139,7 +139,9 @@ def _key_refusal(key: str, search: Mapping[str, Dimension]) -> str | None:
 
 
 def _is_within(key: str, outer: str) -> bool:
-    return f"{key}.".startswith(f"{outer}.")
+    """Whether `key` is `outer` or a part of it; `lessons[0]` is `lessons.0`."""
+    inner, around = (one.replace("[", ".").replace("]", "") for one in (key, outer))
+    return f"{inner}.".startswith(f"{around}.")
 
 
 def _refusal(override: str, base: LoadedCurriculum) -> str | None:

@@ -30,7 +30,7 @@ from aimbot_lab.training.callbacks.lesson_callback import (
     diverged,
     failure,
     is_finite,
-    quick_steps,
+    steps_without_denormals,
     stoppable_updates,
 )
 from aimbot_lab.training.callbacks.own_callbacks import OwnCallbacks
@@ -295,7 +295,7 @@ class Training:
         left = steps if fresh else steps - self.model.num_timesteps
         breaks_off = (lambda: False) if self._agreement.is_shared else should_stop
         try:
-            with stoppable_updates(self.model, breaks_off), quick_steps(self.model):
+            with stoppable_updates(self.model, breaks_off), steps_without_denormals(self.model):
                 self.model.learn(left, callback=callback, reset_num_timesteps=fresh)
         except StoppedInUpdate:
             self._own.on_training_end()

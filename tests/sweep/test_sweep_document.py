@@ -24,6 +24,8 @@ CASES = [
     (("low: 0.1", "low: 0"), "search.env.rewards.spin_penalty.low: must be greater than 0 where "
      "log is true (got 0)"),
     ((FACING, "seed: {type: int, low: 1, high: 9}"), "search.seed: can't be searched"),
+    ((FACING, "env.presets[0]: {type: categorical, choices: [a.json, b.json]}"), "search.env."
+     "presets[0]: can't be searched: a sweep keeps one set of"),
     ((FACING, "names: {type: int, low: 1, high: 9}"), "search.names: unknown key (nearest valid "
      "key: name)"),
     ((FACING, "train.n_epochs: {type: int, low: 1, high: 4, step: 2}"), "step: must divide"),

@@ -20,6 +20,7 @@ from aimbot_lab.training.callbacks.lesson_callback import stoppable_updates
 from aimbot_lab.training.callbacks.report_callback import EpisodeTally, ReportCallback
 from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.checks import update_cost
+from aimbot_lab.training.processes.cores import denormals_as_zero
 from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver, TrainingOutcome
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.settings import TrainSettings as Train
@@ -265,6 +266,20 @@ def test_an_optimizer_keeps_no_denormal_numbers(given: dict[str, Any]) -> None:
             sizes = state[name].abs()
             assert not ((sizes > 0) & (sizes < th.finfo(th.float32).tiny)).any()
     assert th.tensor(1e-40) > 0  # elsewhere all goes on as before
+
+
+def test_denormal_numbers_stay_where_little_else_divides_and_where_the_mode_is_anothers() -> None:
+    weights = [th.zeros(1)]
+    for epsilon, is_zero in ((1e-8, True), (1e-12, False)):
+        optimizer = th.optim.Adam(weights, eps=epsilon)
+        with denormals_as_zero(optimizer):
+            assert (th.tensor(1e-40, dtype=th.float32) == 0) == is_zero
+        assert th.tensor(1e-40) > 0
+    optimizer = th.optim.Adam(weights)
+    with denormals_as_zero(optimizer):
+        with denormals_as_zero(optimizer):
+            pass
+        assert th.tensor(1e-40) == 0
 
 
 @pytest.mark.parametrize("algo", ["dqn", "hybrid_ppo"])

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import ale_py
@@ -13,8 +14,12 @@ from gymnasium import spaces
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
 
+from aimbot_lab.experiment.analysis.recording import RecordingRequest, _begun, _demonstrated
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world import Scenario, new_step_buffers, step_buffers
+from aimbot_lab.foundation.world import Scenario, closing, new_step_buffers, step_buffers
+from aimbot_lab.foundation.world_type import RandomAgent
+from aimbot_lab.replay.episode import as_replay, recorded_episodes, replay_steps
 from aimbot_lab.worlds.gymnasium.settings import (
     GymnasiumSettings,
     ObservationParts,
@@ -22,6 +27,7 @@ from aimbot_lab.worlds.gymnasium.settings import (
 )
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.gymnasium.wrapping import new_environment
+from aimbot_lab.worlds.registry import make_world
 
 TASK = Scenario({"task": 1.0})
 STEPS = int(os.environ.get("AIMBOT_LAB_EQUALITY_STEPS", "300"))  # `make equality` takes 2,000
@@ -224,3 +230,30 @@ def test_atari_is_shown_as_by_stable_baselines3_and_an_episode_is_a_game(
             assert batch.untold == ((0,) if finished[0] else ())
     assert all(total >= score for score, total in games)
     assert any(score for score, _ in games)
+
+
+def test_a_game_with_lives_is_one_episode_of_a_replay_and_of_a_demonstration() -> None:
+    shown = {"render_mode": "rgb_array"}
+    env = GymnasiumSettings(id="ALE/Breakout-v5", atari=True, num_envs=1, kwargs=shown)
+
+    def player(world: Any, **_: Any) -> Any:
+        random = RandomAgent(world.spec, 1)
+        return lambda observations, _starts: random(observations)
+
+    lesson, judged = SimpleNamespace(parameters={}), SimpleNamespace(max_steps=None)
+    agent: Any = SimpleNamespace(
+        config=SimpleNamespace(env=env, lessons=[lesson], evaluation=judged),
+        saved=SimpleNamespace(agent=SimpleNamespace(player=player)),
+    )
+    given = agent, RecordingRequest(episodes=1, seed=1, max_steps=1000), Cell("task", 0)
+    with closing(make_world(env, 1)) as world:
+        (demonstrated,) = _demonstrated(*given, world, episodes=1)
+    with closing(make_world(env, 1)) as world:
+        buffers = step_buffers(world)
+        steps = _begun(*given, world, episodes=1, buffers=buffers)
+        ((_, episode),) = recorded_episodes(world, steps, buffers.observations)
+    np.testing.assert_array_equal(episode.actions, demonstrated.actions)
+    *moments, last = replay_steps(as_replay(episode, {}).episode)
+    assert [one.rewards[0] for one in [*moments[1:], last]] == demonstrated.rewards.tolist()
+    assert last.scene.terms.sum() == demonstrated.rewards.sum() > 0
+    assert len(demonstrated.observations) == len(moments) + 1

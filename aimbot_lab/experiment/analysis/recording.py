@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.evaluation import last_lesson, max_steps_of
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name, section_of, with_section
-from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch, UnparsedLineError
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import allow, is_allowed
 from aimbot_lab.foundation.seeds import derive_seed
@@ -91,7 +91,8 @@ def record_agent(
         with closing(make_world(env, rows_for(env, count))) as world:
             buffers = step_buffers(world)
             steps = _begun(agent, request, cell, world, episodes=count, buffers=buffers)
-            for rank, episode in recorded_episodes(world, steps, buffers.observations):
+            first = recorded_episodes(world, steps, buffers.observations, episodes=count)
+            for rank, episode in first:
                 found[rank] = episode
                 on_episode(cell_name(*cell))
         # Only now, since each is played again in a copy of the environment of its own.
@@ -142,9 +143,9 @@ def demonstrate(agent: TrackedAgent, request: RecordingRequest, *, on_episode: O
             "is of one"
         )
     episodes: list[Demonstrated] = []
-    cells = wanted_cells(agent, request.target, request.difficulty)
+    env, cells = agent.config.env, wanted_cells(agent, request.target, request.difficulty)
     for cell, count in turns(cells, request.episodes):
-        with closing(make_world(agent.config.env, rows_for(agent.config.env, count))) as world:
+        with closing(make_world(env, rows_for(env, count))) as world:
             for one in _demonstrated(agent, request, cell, world, episodes=count):
                 episodes.append(one)
                 on_episode(cell_name(*cell))
@@ -154,36 +155,39 @@ def demonstrate(agent: TrackedAgent, request: RecordingRequest, *, on_episode: O
 def _demonstrated(
     agent: TrackedAgent, request: RecordingRequest, cell: Cell, world: BatchWorld, *, episodes: int
 ) -> "Iterator[Demonstrated]":
-    """The first `episodes` of `world`, in the order in which they end."""
+    """The first `episodes` of `world`, in the order in which they end.
+
+    Raises UnparsedLineError where a game's report of an episode can't be read.
+    """
     from aimbot_lab.mlagents.demonstration import Demonstrated
 
-    buffers, seen, forbidden = step_buffers(world), list[np.ndarray](), list[np.ndarray]()
+    buffers, given = step_buffers(world), list[np.ndarray]()
 
     def note(observations: Float32Array, _starts: BoolArray) -> None:
         allowed = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
         if world.spec.can("masks"):
             world.action_masks(allowed)
-        seen.append(observations.copy())
-        forbidden.append(~allowed)
+        given[:] = observations.copy(), ~allowed
 
-    done, rewards, begun = list[np.ndarray](), list[np.ndarray](), [0] * world.num_envs
+    taken: list[list[tuple[Any, ...]]] = [[] for _ in range(world.num_envs)]
     steps = _begun(agent, request, cell, world, episodes=episodes, buffers=buffers, note=note)
-    for actions, batch, counted, _ in steps:
-        done.append(actions.copy())
-        rewards.append(buffers.rewards.copy())
-        for row in sorted(batch.row[counted].tolist()):
-            own = slice(begun[row], None)
+    for actions, batch, places, _ in steps:
+        if batch.unread:
+            raise UnparsedLineError(batch.unread[0])
+        for row, one in enumerate(taken):
+            made = actions[row].astype(np.float32), buffers.rewards[row].copy()
+            one.append((*(array[row].copy() for array in given), *made))
+        for row, length in zip(batch.row[places], batch.length[places], strict=True):
+            seen, forbidden, done, rewards = zip(*taken[row][-length:], strict=True)
             yield Demonstrated(
-                observations=np.stack(
-                    [*(one[row] for one in seen[own]), buffers.final_observations[row].copy()]
-                ),
-                forbidden=np.stack([one[row] for one in forbidden[own]]),
-                actions=np.stack([one[row] for one in done[own]]).astype(np.float32),
-                rewards=np.array([one[row] for one in rewards[own]], np.float32),
+                observations=np.stack([*seen, buffers.final_observations[row].copy()]),
+                forbidden=np.stack(forbidden),
+                actions=np.stack(done),
+                rewards=np.array(rewards, np.float32),
                 truncated=bool(buffers.truncated[row]),
             )
-        for row in np.flatnonzero(buffers.finished).tolist():
-            begun[row] = len(done)
+        for row in batch.row.tolist():
+            taken[row].clear()
 
 
 def _begun(
@@ -232,7 +236,7 @@ def wanted_cells(agent: TrackedAgent, target: str | None, difficulty: int | None
     return wanted
 
 
-def _about(agent: TrackedAgent, request: RecordingRequest, row: int) -> About:
+def _about(agent: TrackedAgent, request: RecordingRequest, rank: int) -> About:
     temperature = agent.saved.agent.temperature(request.temperature)
     return {
         "run": agent.run.run_id,
@@ -244,7 +248,7 @@ def _about(agent: TrackedAgent, request: RecordingRequest, row: int) -> About:
         "player": temperature.label,
         "temperature": temperature,
         "seed": request.seed,
-        "episode": row,
+        "episode": rank,
     }
 
 

@@ -270,7 +270,7 @@ class PlayedReplay:
     def _play(self) -> Iterator[dict[str, Any]]:
         show = shower(self.replay.episode.settings)
         before: dict[str, Any] = {}
-        for number, step in enumerate(replay_steps(self.replay.episode)):
+        for number, step in enumerate(replay_steps(self.replay.episode, alone=False)):
             document, scene = self._moment(step, show)
             if (thought := self.replay.thought(number - 1)) is not None:
                 document["mind"] = thought_document(thought, self.replay.episode.settings)

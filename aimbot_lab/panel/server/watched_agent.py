@@ -213,7 +213,7 @@ class LivePlay:
         episode.scene, batch = episode.row.decide(actions, episode.buffers)
         episode.starts = episode.buffers.finished.copy()
         episode.earned = episode.scene.terms - before
-        if batch:
+        if len(batch.row):
             place = int(np.flatnonzero(batch.agent == 0)[0])
             columns = episode.row.world.spec.result_columns
             episode.line = readable(result_line(batch, place, columns))

@@ -213,19 +213,19 @@ def stoppable_updates(model: BaseAlgorithm, should_stop: Callable[[], bool]) -> 
 
 
 @contextmanager
-def quick_steps(model: BaseAlgorithm) -> Iterator[None]:
-    """Let the optimizers of `model` step without denormal numbers while the block runs.
+def steps_without_denormals(model: BaseAlgorithm) -> Iterator[None]:
+    """Let the optimizers of `model` step with 0 for denormal numbers while the block runs.
 
-    Only where torch has one thread: others would go on as they were begun, and the bits would
-    depend on when that was.
+    Only where torch has one thread: its other threads keep the mode in which they were started, and
+    the bits would depend on when that was.
     """
     if th.get_num_threads() > 1:
         yield
         return
     with ExitStack() as hooks, ExitStack() as step:
 
-        def begin(*_: Any) -> None:
-            step.enter_context(denormals_as_zero())
+        def begin(optimizer: Optimizer, *_: Any) -> None:
+            step.enter_context(denormals_as_zero(optimizer))
 
         def end(*_: Any) -> None:
             step.close()

@@ -296,7 +296,7 @@ class FusedWeights:
             group["eps"],
         )
         step = AdamStep(*map(np.float32, numbers))
-        with denormals_as_zero():
+        with denormals_as_zero(optimizer):
             adam_step(self.weights, gradient, self.means, self.squares, step)
         self._turn()
 

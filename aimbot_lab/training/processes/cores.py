@@ -19,12 +19,15 @@ from typing import NamedTuple
 
 import torch as th
 from torch.distributed import Store  # type: ignore[attr-defined]
+from torch.optim import Optimizer
 
 from aimbot_lab.training.processes.exchange import Rank
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 TOPOLOGY = Path("/sys/devices/system/cpu")
 THREADS = Path("/proc/self/task")
+DENORMAL = 5e-324
+LEAST_EPSILON = 1e-10
 
 
 class Cores(NamedTuple):
@@ -154,18 +157,20 @@ def one_torch_thread() -> Iterator[int]:
 
 
 @contextmanager
-def denormals_as_zero() -> Iterator[None]:
-    """Have this thread compute with 0 in place of denormal numbers, in float32 those below 1e-38.
+def denormals_as_zero(optimizer: Optimizer) -> Iterator[None]:
+    """Have this thread compute with 0 for denormal numbers, in float32 those below 1e-38.
 
-    Processors take up to a hundred times as long for them. The running means of an optimizer get
+    Processors take up to a hundred times as long for them. The running means of `optimizer` get
     there, and stay there, where a gradient was something and is 0 from then on. Does nothing where
-    the processor knows no such way.
+    the processor knows no such way, and for an optimizer that divides by next to nothing where the
+    mean of squares is 0.
     """
-    if th.tensor(1e-40).item() == 0.0:
-        yield  # someone else asked for it
+    epsilons = [group.get("eps", 1.0) for group in optimizer.param_groups]
+    if DENORMAL == 0.0 or min(epsilons) < LEAST_EPSILON:  # 0.0: it computes so already
+        yield
         return
-    th.set_flush_denormal(True)
     try:
+        th.set_flush_denormal(True)
         yield
     finally:
         th.set_flush_denormal(False)
