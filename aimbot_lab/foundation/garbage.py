@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import sys
 
 
 def collect_seldom() -> None:
@@ -11,7 +12,12 @@ def collect_seldom() -> None:
     through them again and again then, and once more as it ends, for half of a command's time.
     """
     gc.set_threshold(10_000, 10, 10)
-    atexit.register(gc.freeze)
+    atexit.register(_spare_last_collection)
+
+
+def _spare_last_collection() -> None:
+    if "ale_py" not in sys.modules:  # which would print a list of whatever is left of its games
+        gc.freeze()
 
 
 def free_training() -> None:

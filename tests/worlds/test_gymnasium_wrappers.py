@@ -1,6 +1,8 @@
 """Wrappers, stacked frames and Atari against plain Gymnasium and stable-baselines3's own."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -230,6 +232,21 @@ def test_atari_is_shown_as_by_stable_baselines3_and_an_episode_is_a_game(
             assert batch.untold == ((0,) if finished[0] else ())
     assert all(total >= score for score, total in games)
     assert any(score for score, _ in games)
+
+
+GAME_AT_THE_END = """
+from aimbot_lab.foundation.garbage import collect_seldom
+collect_seldom()
+import ale_py
+game = {"made": ale_py.ALEInterface()}
+game["itself"] = game
+"""
+
+
+def test_a_program_with_a_game_ends_without_a_list_of_leaks() -> None:
+    words = [sys.executable, "-c", GAME_AT_THE_END]
+    ended = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "leaked" not in ended.stderr + ended.stdout
 
 
 def test_a_game_with_lives_is_one_episode_of_a_replay_and_of_a_demonstration() -> None:
