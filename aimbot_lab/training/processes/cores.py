@@ -160,7 +160,7 @@ def one_torch_thread() -> Iterator[int]:
 def denormals_as_zero(optimizer: Optimizer) -> Iterator[None]:
     """Have this thread compute with 0 for denormal numbers, in float32 those below 1e-38.
 
-    Processors take up to a hundred times as long for them. The running means of `optimizer` get
+    Processors take several times as long for them. The running means of `optimizer` get
     there, and stay there, where a gradient was something and is 0 from then on. Does nothing where
     the processor knows no such way, and for an optimizer that divides by next to nothing where the
     mean of squares is 0.
