@@ -1,14 +1,15 @@
 """Scripts of stable-baselines3 as its own pages have them, in Gymnasium environments.
 
-They are what we measure ourselves by. Nothing of ours takes part in them but, where the proof of a
-lesson is to be reached, the test of its episodes.
+They are what we measure ourselves by. Nothing of ours takes part in them but the seeds from which
+episodes begin and, where the proof of a lesson is to be reached, the test of its episodes.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 import gymnasium
@@ -23,6 +24,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecNormalize
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError, blamed
+from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import ParameterValue, Uniform
 from aimbot_lab.training.algorithms.models import ACTIVATIONS, new_action_noise
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
@@ -75,6 +77,23 @@ def learn_plain_ppo(plan: TrainingPlan) -> tuple[int, float, bool]:
     return model.num_timesteps, time.monotonic() - began, progress.finished
 
 
+class Seeded(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment whose episodes begin from the next of `seeds`, which copies of it share."""
+
+    def __init__(self, env: "gymnasium.Env[Any, Any]", seeds: Iterator[int]) -> None:
+        super().__init__(env)
+        self.seeds = seeds
+
+    def reset(self, *, options: dict[str, Any] | None = None, **_: Any) -> Any:
+        """Begin the next episode of all copies."""
+        return self.env.reset(seed=next(self.seeds), options=options)
+
+
+def episode_seeds(learner: int) -> Iterator[int]:
+    """Those from which episodes of our trainings begin, where the learner's seed is `learner`."""
+    return (derive_seed(learner, "episode", number) % 2**31 for number in count())
+
+
 class EpisodeReturns(BaseCallback):
     """Keeps the return of every episode that ends."""
 
@@ -90,10 +109,17 @@ class EpisodeReturns(BaseCallback):
 def learn_entry(env: str, algo: str, entry: Mapping[str, Any], *, steps: int, seed: int) -> Any:
     """(returns of its episodes, processor's seconds) of a training by the library's own class.
 
-    `entry` has hyper-parameters as rl-zoo3 writes them, with `policy_kwargs` as a mapping. Raises
+    `entry` has hyper-parameters as rl-zoo3 writes them, with `policy_kwargs` as a mapping. The
+    learner and the episodes begin from the seeds that our training by `seed` has. Raises
     ConfigurationError where the environment can't be made.
     """
     th.set_num_threads(1)
+    learner = derive_seed(seed, "learner")
+    seeds = episode_seeds(learner)
+
+    def new(**arguments: Any) -> Any:
+        return Seeded(gymnasium.make(env, **arguments), seeds)
+
     given: dict[str, Any] = dict(entry)
     rows, normalize = given.pop("n_envs", 1), given.pop("normalize", False)
     wrapper, policy = given.pop("env_wrapper", None), "MlpPolicy"
@@ -102,7 +128,7 @@ def learn_entry(env: str, algo: str, entry: Mapping[str, Any], *, steps: int, se
         if env.startswith("ALE/"):
             import_module("ale_py")
             fixed = {"frameskip": 1, "repeat_action_probability": 0.0}
-            envs = make_atari_env(env, n_envs=rows, seed=seed, env_kwargs=fixed)
+            envs = make_atari_env(new, n_envs=rows, seed=learner, env_kwargs=fixed)
             envs, policy = VecFrameStack(envs, 4), "CnnPolicy"
         else:
             module, _, name = (wrapper or "").rpartition(".")
@@ -110,7 +136,7 @@ def learn_entry(env: str, algo: str, entry: Mapping[str, Any], *, steps: int, se
                 import_module(module.partition(".")[0])  # which makes its ids known
             wrap = getattr(import_module(module), name) if module else _unchanged
             kind = partial(_in_floats, wrap) if normalize else wrap
-            envs = make_vec_env(env, n_envs=rows, seed=seed, wrapper_class=kind)
+            envs = make_vec_env(new, n_envs=rows, seed=learner, wrapper_class=kind)
     if normalize:
         envs = VecNormalize(envs, gamma=given.get("gamma", 0.99))
     for key in ("learning_rate", "clip_range"):
@@ -124,7 +150,7 @@ def learn_entry(env: str, algo: str, entry: Mapping[str, Any], *, steps: int, se
             of_policy["activation_fn"] = ACTIVATIONS[of_policy["activation_fn"]]
         given["policy_kwargs"] = of_policy
     model: Any = ALGORITHMS[algo].load().model
-    made = model(policy, envs, seed=seed, device="cpu", **given)
+    made = model(policy, envs, seed=learner, device="cpu", **given)
     returns, begun = EpisodeReturns(), time.process_time()
     with closing(envs):
         made.learn(steps, callback=returns)

@@ -18,13 +18,14 @@ TINY = {"n_envs": 2, "n_steps": 64, "batch_size": 32, "n_epochs": 1, "learning_r
 def test_both_sides_are_trained_once_and_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = zoo.Row("tiny", "CartPole-v1", "ppo", 256, {**TINY, "normalize": True})
+    row = zoo.Row("tiny", "CartPole-v1", "ppo", 256, TINY)
     monkeypatch.setattr(zoo, "known_rows", lambda: {"tiny": row})
     kept, lines = tmp_path / "data" / "zoo.jsonl", list[str]()
     found: Any = zoo.bench_zoo([], seeds=2, kept_in=kept, say=lines.append).document["rows"][0]
     assert lines[:3] == [f"tiny, seed 1: {side}" for side in ("script", "ours", "hybrid_ppo")]
     for side in row.sides:
         assert 8 < found[side]["mean"] < 60
+    assert found["ours"] == pytest.approx(found["script"], abs=1e-5)  # the same episodes
     assert 0 < found["time_of_ours"]["mean"] < 20
     kept.write_text(f'{kept.read_text(encoding="utf-8")}{{"key": "brok', encoding="utf-8")
     monkeypatch.setattr(zoo, "_learned", None)  # nothing is trained again

@@ -6,7 +6,6 @@ Within 240 steps, of every family of algorithms and every path through our code 
 
 import json
 import os
-from collections.abc import Callable
 from functools import partial
 from inspect import signature
 from itertools import product
@@ -39,6 +38,7 @@ from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint import lone_tensors, state_sha256
 from aimbot_lab.training.checks import WORDS, known_options, settings_faults, with_scaling
+from aimbot_lab.training.plain_scripts import Seeded, episode_seeds
 from aimbot_lab.training.run_hooks import UNLINKED, Checkpoint, RunLinks, SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.training import Training
@@ -55,20 +55,6 @@ def all_of(*cases: Any, usual: tuple[Any, ...]) -> list[Any]:
     return [one for one in cases if STEPS > 240 or one in usual]
 
 
-class Seeded(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Each episode of all rows begins from a seed of its own, as in our worlds."""
-
-    def __init__(self, env: Any, next_seed: Callable[[], int]) -> None:
-        super().__init__(env)
-        self._next_seed = next_seed
-
-    def give(self, next_seed: Callable[[], int]) -> None:
-        self._next_seed = next_seed
-
-    def reset(self, **_: Any) -> Any:
-        return self.env.reset(seed=self._next_seed())
-
-
 def plain(
     model: type[BaseAlgorithm],
     name: str,
@@ -80,9 +66,9 @@ def plain(
 ) -> BaseAlgorithm:
     """The library's own script."""
     start = derive_seed(SEED, "learner")
-    seeds = iter(derive_seed(start, "episode", number) % 2**31 for number in range(10**6))
+    seeds = episode_seeds(start)
     th.set_num_threads(1)
-    env = DummyVecEnv([lambda: Seeded(gymnasium.make(name), lambda: next(seeds))] * rows)
+    env = DummyVecEnv([lambda: Seeded(gymnasium.make(name), seeds)] * rows)
     made: Any = model
     return made(policy, env, seed=start, device="cpu", **arguments).learn(steps)
 
@@ -325,9 +311,9 @@ class Candidates(DummyVecEnv):
         world = derive_seed(SEED, "world")
         first = derive_seed(SEED, "learner")
         seed = derive_seed(world, "reset", self.resets) if self.resets > 0 else first
-        seeds = iter(derive_seed(seed, "episode", number) % 2**31 for number in range(10**4))
+        seeds = episode_seeds(seed)
         for env in self.envs:
-            env.get_wrapper_attr("give")(lambda: next(seeds))
+            env.set_wrapper_attr("seeds", seeds)
         return super().reset()
 
 
@@ -349,7 +335,7 @@ def test_ars_learns_what_its_own_script_learns_and_resumes_between_updates(
     monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
     name, start = registered(monkeypatch, space), derive_seed(SEED, "learner")
     th.set_num_threads(1)
-    env = Candidates([lambda: Seeded(gymnasium.make(name), lambda: 0)])
+    env = Candidates([lambda: Seeded(gymnasium.make(name), episode_seeds(start))])
     wanted = ARS("MlpPolicy", env, seed=start, **options).learn(STEPS)
     keeper = Keeper()
     whole = ours(name, 1, algo="ars", options=options, links=RunLinks(checkpoints=keeper))
