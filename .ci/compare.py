@@ -41,7 +41,7 @@ class Commit:
         return subprocess.run(
             [sys.executable, "-P", "-m", "aimbot_lab", *words, *place],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder)},
+            env={**os.environ, "PYTHONPATH": str(self.folder), "AIMBOT_LAB_TRUST": "all"},
             capture_output=True,
             text=True,
             check=False,
