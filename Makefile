@@ -41,8 +41,8 @@ test: export OMP_WAIT_POLICY = passive
 
 # A file's tests share what they set up, so they stay together; files begin in the order of tests/conftest.py.
 # Many wait for other processes, so there are twice as many workers as processors. One that crashes ends all
-# with the test that it ran: pytest-xdist hangs when it gives the rest of a file to another. Kernels of a world are
-# compiled by one process, in a third of the time that they take in several.
+# with the test that it ran: pytest-xdist hangs when it gives the rest of a file to another. Kernels of a world share
+# parts, which one process compiles once.
 test: setup
 	$(BIN)/python tests/compile_kernels.py & \
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder \
