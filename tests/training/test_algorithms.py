@@ -1,24 +1,27 @@
-"""Every algorithm that a curriculum can name."""
+"""Every algorithm that a curriculum can name, known through the registries alone."""
 
+import ast
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch as th
 from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
-from tiny_training import ROWS, Sink, plan
+from tiny_training import ROWS, Sink, learn, plan
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, new_step_buffers
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.checks import HYPER_PARAMETERS
-from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.settings import AIM_BINS, FEW_AIM_BINS
+from aimbot_lab.training.networks.network import NETWORKS
+from aimbot_lab.training.settings import AIM_BINS, ALGOS, FEW_AIM_BINS, NetworkSettings
 from aimbot_lab.training.settings import TrainSettings as Train
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import make_world
@@ -27,14 +30,20 @@ CLASSES = {
     **{"ppo": PPO, "maskable_ppo": MaskablePPO, "recurrent_ppo": RecurrentPPO, "trpo": TRPO},
     **{"dqn": DQN, "a2c": A2C, "qrdqn": QRDQN, "hybrid_ppo": HybridPPO},
 }
+SWITCHES = {
+    **{"aim": "hybrid", "masks": True, "objective": "per_branch", "dual_clip": 3.0},
+    "network": NetworkSettings(layers=(16,), scaling="running"),
+}
 
 
-@pytest.mark.parametrize("algo", CLASSES)
+@pytest.mark.parametrize(
+    ("algo", "train"), [*((algo, {}) for algo in CLASSES), ("hybrid_ppo", SWITCHES)]
+)
 def test_an_algorithm_trains_reports_and_its_saved_agent_acts_the_same(
-    algo: str, tmp_path: Path
+    algo: str, train: dict[str, Any], tmp_path: Path
 ) -> None:
-    training, sink = Training(plan(algo, total_steps=1024)), Sink()
-    training.learn(sink, SilentObserver(), lambda: False)
+    training, sink = Training(plan(algo, total_steps=1024, **train)), Sink()
+    learn(training, sink)
     assert type(training.model) is CLASSES[algo]
     assert training.model.num_timesteps == 1024
     step, metrics = sink.logged[-1]
@@ -42,13 +51,18 @@ def test_an_algorithm_trains_reports_and_its_saved_agent_acts_the_same(
     assert any(name.startswith("train/") for name in metrics), sorted(metrics)
     assert set(training.save_agents(tmp_path)) == {"last", "best"}
     loaded = load_agent(tmp_path / "last")
-    observations = training.env.reset()
-    expected, _ = training.model.predict(observations, deterministic=True)
-    training.env.step_async(expected)
-    np.testing.assert_array_equal(
-        loaded.agent.act(observations, temperature=LIKELIEST), training.env._actions
-    )
     assert loaded.train == training.plan.train
+    shown = training.env.reset()
+    expected, _ = training.model.predict(shown, deterministic=True)
+    training.env.step_async(expected)
+    seen, masks = np.split(shown, [len(loaded.agent.spec.observation_names)], axis=1)
+    given = {"branch_masks": masks > 0.5} if masks.size else {}
+    actions, _ = loaded.agent.choose(seen, temperature=LIKELIEST, **given)
+    np.testing.assert_array_equal(actions, training.env._actions)
+    assert loaded.agent.act(seen).shape == (ROWS, 4)
+    kept = loaded.agent.policy.state_dict()
+    for name, value in training.model.policy.state_dict().items():
+        assert th.equal(kept[name], value)
 
 
 def test_every_hyper_parameter_means_something_to_some_algorithm() -> None:
@@ -58,15 +72,15 @@ def test_every_hyper_parameter_means_something_to_some_algorithm() -> None:
 
 def test_a_replay_buffer_holds_the_training_if_that_fits() -> None:
     space = Training(plan("dqn")).env.observation_space
-    arguments = ALGORITHMS["dqn"].model_arguments(plan("dqn").train, space, ROWS)
-    assert arguments["buffer_size"] == 3072
-    assert arguments["train_freq"] == 32
-    assert arguments["gradient_steps"] == 32 * ROWS // 128
-    long = plan("dqn", total_steps=10**9).train
-    size = ALGORITHMS["dqn"].model_arguments(long, space, ROWS)["buffer_size"]
+
+    def arguments(**train: Any) -> dict[str, Any]:
+        return ALGORITHMS["dqn"].model_arguments(plan("dqn", **train).train, space, ROWS)
+
+    wanted = {"buffer_size": 3072, "train_freq": 32, "gradient_steps": 32 * ROWS // 128}
+    assert wanted.items() <= arguments().items()
+    size = arguments(total_steps=10**9)["buffer_size"]
     assert size * 2 * space.shape[0] * 4 <= 256 * 2**20
-    own = plan("dqn", options={"buffer_size": 77}).train
-    assert ALGORITHMS["dqn"].model_arguments(own, space, ROWS)["buffer_size"] == 77
+    assert arguments(options={"buffer_size": 77})["buffer_size"] == 77
 
 
 def test_one_choice_of_all_gets_fewer_aim_bins_unless_told() -> None:
@@ -81,70 +95,48 @@ def test_what_a_class_refuses_is_a_fault_of_configuration() -> None:
         Training(broken)
 
 
-def test_a_masked_player_never_takes_what_the_world_masks() -> None:
-    training = Training(plan("maskable_ppo"))
-    settings = replace(training.plan.env, num_envs=64)
-    world = make_world(settings)
-    world.set_scenario(Scenario({"attack": 1.0}))
-    player = Agent(training.model.policy, world.spec, training.plan.train).player(
-        world, temperature=SAMPLED
-    )
-    buffers = new_step_buffers(64, len(world.spec.observation_names))
-    masks = np.ones((64, 8), np.bool_)
+def playing(
+    algo: str, target: str, rows: int, temperature: Any
+) -> tuple[Agent, Any, BatchWorld, StepBuffers]:
+    """An agent that learned nothing, and its player in a world that has begun."""
+    training = Training(plan(algo))
+    world = make_world(replace(training.plan.env, num_envs=rows))
+    world.set_scenario(Scenario({target: 1.0}))
+    agent = Agent(training.model.policy, world.spec, training.plan.train)
+    buffers = new_step_buffers(rows, len(world.spec.observation_names))
     world.reset(3, buffers.observations)
-    masked, starts = 0, np.ones(64, np.bool_)
+    buffers.finished[:] = True  # where episodes begin
+    return agent, agent.player(world, temperature=temperature), world, buffers
+
+
+def test_a_masked_player_never_takes_what_the_world_masks() -> None:
+    _, player, world, buffers = playing("maskable_ppo", "attack", 64, SAMPLED)
+    masks, masked = np.ones((64, 8), np.bool_), 0
     for _ in range(60):
-        actions = player(buffers.observations, starts)
+        actions = player(buffers.observations, buffers.finished.copy())
         world.action_masks(masks)
         masked += int((~masks).sum())
         for branch, first in enumerate((0, 3, 6)):
             assert masks[np.arange(64), first + actions[:, branch].astype(int)].all()
         world.step(actions, buffers)
-        starts = buffers.finished.copy()
     assert masked > 100
 
 
 def test_a_player_forgets_where_an_episode_begins() -> None:
-    training = Training(plan("recurrent_ppo"))
-    world = make_world(training.plan.env)
-    world.set_scenario(Scenario({"goto": 1.0}))
-    agent = Agent(training.model.policy, world.spec, training.plan.train)
-    player = agent.player(world, temperature=LIKELIEST)
-    buffers = new_step_buffers(ROWS, len(world.spec.observation_names))
-    world.reset(3, buffers.observations)
-    starts = np.ones(ROWS, np.bool_)
-    while not buffers.finished.any():
-        world.step(player(buffers.observations, starts), buffers)
-        starts = buffers.finished.copy()
-    seen = buffers.observations.copy()
-    began = buffers.finished.copy()
+    agent, player, world, buffers = playing("recurrent_ppo", "goto", ROWS, LIKELIEST)
+    while True:
+        world.step(player(buffers.observations, buffers.finished.copy()), buffers)
+        if buffers.finished.any():
+            break
+    seen, began = buffers.observations.copy(), buffers.finished.copy()
     player(seen, began)
-    state = player._state[0]
-    fresh = agent.choose(seen, temperature=LIKELIEST)[1][0]
+    state, fresh = player._state[0], agent.choose(seen, temperature=LIKELIEST)[1][0]
     np.testing.assert_array_equal(state[:, began], fresh[:, began])
     assert not np.allclose(state[:, ~began], fresh[:, ~began])
 
 
-def test_a_switched_agent_plays_as_it_was_trained(tmp_path: Path) -> None:
-    switches = {"aim": "hybrid", "masks": True, "objective": "per_branch", "dual_clip": 3.0}
-    training = Training(plan("hybrid_ppo", total_steps=1024, **switches))
-    training.learn(Sink(), SilentObserver(), lambda: False)
-    training.save_agents(tmp_path)
-    agent = load_agent(tmp_path / "last").agent
-    shown = training.env.reset()
-    expected, _ = training.model.predict(shown, deterministic=True)
-    training.env.step_async(expected)
-    masks = np.ones((ROWS, 8), np.bool_)
-    training.env.world.action_masks(masks)
-    raw = shown[:, : len(training.env.world.spec.observation_names)]
-    actions, _ = agent.choose(raw, branch_masks=masks, temperature=LIKELIEST)
-    np.testing.assert_allclose(actions, training.env._actions, rtol=1e-6)
-    assert agent.act(raw).shape == (ROWS, 4)
-
-
 def test_masks_shown_are_the_worlds() -> None:
-    training = Training(plan("hybrid_ppo", masks=True))
-    adapter = training.env
+    adapter = Training(plan("hybrid_ppo", masks=True)).env
     adapter.world.set_scenario(Scenario({"attack": 1.0}))
     masks = np.ones((ROWS, 8), np.bool_)
     shown, masked = adapter.reset(), 0
@@ -159,13 +151,9 @@ def test_masks_shown_are_the_worlds() -> None:
 
 
 def test_hybrid_ppo_with_nothing_switched_on_is_ppo() -> None:
-    states = {
-        Training(plan(algo, total_steps=1024, **more))
-        .learn(Sink(), SilentObserver(), lambda: False)
-        .state_sha256
-        for algo, more in (("ppo", {}), ("hybrid_ppo", {"engine": "torch"}))
-    }
-    assert len(states) == 1
+    given = (("ppo", {}), ("hybrid_ppo", {"engine": "torch"}))
+    plans = [plan(algo, total_steps=1024, **more) for algo, more in given]
+    assert len({learn(Training(one)).state_sha256 for one in plans}) == 1
 
 
 def test_every_number_of_ppo_reaches_its_class() -> None:
@@ -174,3 +162,27 @@ def test_every_number_of_ppo_reaches_its_class() -> None:
     wanted = [*names.split(), "max_grad_norm", "normalize_advantage"]
     given = ALGORITHMS["ppo"].model_arguments(train, None, ROWS)
     assert given == {name: getattr(train, name) for name in wanted}
+
+
+PACKAGE = Path(__file__).parents[2] / "aimbot_lab"
+HOMES = (
+    *("training/algorithms/", "training/networks/", "training/settings.py", "bench/"),
+    "training/agents/library_zip.py",  # which knows the libraries' own files
+    "experiment/conversion/",  # which turns trainer files into these
+    "experiment/config/schema.py",  # which names what was renamed
+)
+
+
+def test_no_module_but_their_own_names_an_algorithm_or_a_network() -> None:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if not path.relative_to(PACKAGE).as_posix().startswith(HOMES):
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
+            assert constants & {*ALGORITHMS, *NETWORKS} == set(), path
+
+
+def test_the_registries_hold_what_the_settings_name_by_default() -> None:
+    assert set(ALGORITHMS.own) == set(ALGOS)
+    assert Train().algo in ALGORITHMS
+    assert NetworkSettings().kind in NETWORKS
+    assert all(one.name == name for name, one in {**ALGORITHMS.own, **NETWORKS.own}.items())

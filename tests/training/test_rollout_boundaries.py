@@ -1,27 +1,26 @@
 """What is decided takes effect where a rollout begins; settings at the far ends."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch as th
-from test_greedy_episodes import walking
-from tiny_training import ROWS, Asked, Keeper, Listener, Sink, plan
+from test_evaluating_callback import walking
+from tiny_training import ROWS, Asked, Keeper, Listener, Sink, learn, plan
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.evidence import Outcome, StartOrder
 from aimbot_lab.curriculum.progress import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.curriculum.rules import CompletionCriteria
-from aimbot_lab.foundation.errors import LabError, RunFailedError
+from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.training.callbacks import assembly, lesson_callback, report_callback
 from aimbot_lab.training.callbacks.lesson_callback import stoppable_updates
 from aimbot_lab.training.callbacks.report_callback import EpisodeTally, ReportCallback
-from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.checks import update_cost
 from aimbot_lab.training.processes.cores import denormals_as_zero
-from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver, TrainingOutcome
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.settings import TrainSettings as Train
 from aimbot_lab.training.training import Training
@@ -66,13 +65,10 @@ def test_a_lesson_passed_within_a_rollout_gives_way_where_the_next_begins(algo: 
     training = Training(two_lessons(algo))
     record, world, set_at = Record(training), training.env.world, []
     set_scenario = world.set_scenario
-
-    def watched(scenario: Scenario) -> int:
-        set_at.append(training.model.num_timesteps)
-        return set_scenario(scenario)
-
-    world.set_scenario = watched  # type: ignore[method-assign]
-    training.learn(Sink(), SilentObserver(), lambda: False, links=RunLinks(record=record))
+    world.set_scenario = lambda scenario: (  # type: ignore[method-assign]
+        set_at.append(training.model.num_timesteps) or set_scenario(scenario)
+    )
+    learn(training, links=RunLinks(record=record))
     rollout = ROLLOUT if algo == "ppo" else training.model.train_freq.frequency * ROWS
     passed = training.progress.lesson_reports[0].ended_at_step
     assert passed is not None
@@ -89,13 +85,13 @@ def test_a_lesson_passed_within_a_rollout_gives_way_where_the_next_begins(algo: 
 
 def test_the_last_rollout_counts_and_one_that_passes_the_last_lesson_is_learned_from() -> None:
     whole = Training(plan("ppo", total_steps=1024))
-    whole.learn(Sink(), SilentObserver(), lambda: False)
+    learn(whole)
     assert whole.progress.step == whole.model.num_timesteps == 1024
     ending = replace(two_lessons("ppo"), lessons=two_lessons("ppo").lessons[:1])
     for total_steps in (ROLLOUT, 8 * ROLLOUT):
         train, sink = replace(ending.train, total_steps=total_steps), Sink()
         training = Training(replace(ending, train=train))
-        ended = training.learn(sink, SilentObserver(), lambda: False)
+        ended = learn(training, sink)
         assert training.progress.finished
         assert not ended.stopped
         passed = training.progress.lesson_reports[0].ended_at_step
@@ -109,8 +105,8 @@ def test_the_last_rollout_counts_and_one_that_passes_the_last_lesson_is_learned_
 def test_a_request_to_stop_ends_a_training_where_a_rollout_begins_and_loses_nothing() -> None:
     asked, training = Asked({"kind": "stop"}, call=3), Training(plan("ppo"))
     unbroken = Training(plan("ppo"))
-    unbroken.learn(Sink(), SilentObserver(), lambda: unbroken.model.num_timesteps > 2 * ROLLOUT)
-    ended = training.learn(Sink(), SilentObserver(), lambda: False, links=RunLinks(requests=asked))
+    learn(unbroken, should_stop=lambda: unbroken.model.num_timesteps > 2 * ROLLOUT)
+    ended = learn(training, links=RunLinks(requests=asked))
     assert asked.answers == {"0": {"stopping": True}}
     assert ended.stopped
     assert ended.steps == training.progress.step == 2 * ROLLOUT
@@ -120,38 +116,29 @@ def test_a_request_to_stop_ends_a_training_where_a_rollout_begins_and_loses_noth
 
 
 def test_a_stop_within_a_proof_forgets_the_rollout_that_led_to_it() -> None:
-    training = Training(walking(finish=0.0))
+    training, listener = Training(walking(finish=0.0)), Listener()
     record, stop = Record(training), []
-    links = RunLinks(record=record, checkpoints=record)
 
     def should_stop() -> bool:
+        greedy = training.progress.greedy
+        if greedy.play not in played:  # at the first step
+            played.append(play := greedy.play)
+            greedy.play = lambda *given: stop.append(True) or play(*given)
+            played.append(greedy.play)
         return bool(stop)
 
-    play = None
-
-    def broken_off(scenario: Scenario, episodes: int) -> Sequence[Outcome]:
-        stop.append(True)
-        assert play is not None
-        return play(scenario, episodes)
-
-    def first_step() -> bool:
-        nonlocal play
-        if play is None:
-            play = training.progress.greedy.play
-            training.progress.greedy.play = broken_off
-        return should_stop()
-
-    ended = training.learn(Sink(), listener := Listener(), first_step, links=links)
+    played: list[Any] = []
+    links = RunLinks(record=record, checkpoints=record)
+    ended = learn(training, observer=listener, should_stop=should_stop, links=links)
     assert (stop, listener.notices) == ([True], [])
     assert ended.stopped
-    rollout = 16 * 16
-    assert ended.steps % rollout == 0
+    assert ended.steps % (16 * 16) == 0
     assert ended.steps == training.progress.step > 0
     assert training.progress.lesson_reports[0].ended_at_step is None
     assert not [one for one in record.kept.events if one["kind"] == "greedy"]
     assert max(one.step for one in record.kept.episodes) <= ended.steps
     again = Training(walking(finish=0.0))
-    again.learn(Sink(), SilentObserver(), lambda: again.model.num_timesteps > ended.steps)
+    learn(again, should_stop=lambda: again.model.num_timesteps > ended.steps)
     assert again.progress.state() == training.progress.state()
 
 
@@ -193,53 +180,28 @@ def test_a_kept_batch_releases_what_the_batch_itself_does(first: int) -> None:
     assert sum(released) > 0
 
 
-def test_a_checkpoint_of_before_is_refused_in_a_line() -> None:
-    training = Training(plan("ppo", total_steps=ROLLOUT))
-    record = Record(training)
-    training.learn(Sink(), SilentObserver(), lambda: False, links=RunLinks(checkpoints=record))
-    old = pack({**unpack(record.checkpoints[0].state), "format": 2})
-    with pytest.raises(LabError, match=r"it has format 2, this version reads 3$"):
-        Training(plan("ppo", total_steps=ROLLOUT)).resume(old)
-
-
-STEPS_OF_ONE = 16 * 32  # of a tiny training: environments, steps
-
-
-def learn(
-    training: Training, should_stop: Callable[[], bool], keeper: Keeper | None = None
-) -> TrainingOutcome:
-    links = RunLinks(checkpoints=keeper)
-    return training.learn(Sink(), SilentObserver(), should_stop, links=links)
-
-
 @pytest.mark.parametrize("algo", ["dqn", "hybrid_ppo"])
 def test_a_stop_in_the_middle_of_an_update_is_heeded_and_resumed_to_the_bit(algo: str) -> None:
-    given = plan(algo, n_epochs=2, total_steps=3 * STEPS_OF_ONE)
-    whole = Training(given)
-    expected = learn(whole, lambda: False)
-    broken, keeper = Training(given), Keeper()
-    steps_in_updates = 0
+    given = plan(algo, n_epochs=2, total_steps=3 * ROLLOUT)
+    broken, keeper, seen = Training(given), Keeper(), list[int]()
 
     def in_the_second_update() -> bool:
-        nonlocal steps_in_updates
         # Between two steps of the environments the counter stands still.
-        steps_in_updates += broken.model.num_timesteps == seen[0]
-        seen[0] = broken.model.num_timesteps
-        return steps_in_updates >= 6
+        seen.append(broken.model.num_timesteps)
+        return len(seen) - len({*seen}) >= 6
 
-    seen = [-1]
-    ended = learn(broken, in_the_second_update, keeper)
+    ended = learn(broken, should_stop=in_the_second_update, links=keeper.links)
     assert ended.stopped
-    assert ended.steps < 3 * STEPS_OF_ONE
+    assert ended.steps < 3 * ROLLOUT
     resumed = keeper.resumed(Training(given), keeper.checkpoints[-1])
-    assert learn(resumed, lambda: False).state_sha256 == expected.state_sha256
+    assert learn(resumed).state_sha256 == learn(Training(given)).state_sha256
 
 
 def test_nothing_is_asked_after_the_block() -> None:
-    training = Training(plan("hybrid_ppo", total_steps=STEPS_OF_ONE))
+    training = Training(plan("hybrid_ppo", total_steps=ROLLOUT))
     with stoppable_updates(training.model, lambda: True):
         pass
-    assert not learn(training, lambda: False).stopped
+    assert not learn(training).stopped
     assert training.model.engine.before_step is None
 
 
@@ -247,23 +209,21 @@ def test_nothing_is_asked_after_the_block() -> None:
     "given",
     [
         {"algo": "dqn"},
-        # What only values are made of has no gradient.
-        {"algo": "ppo", "vf_coef": 0.0},
+        {"algo": "ppo", "vf_coef": 0.0},  # what only values are made of has no gradient
         {"algo": "hybrid_ppo", "vf_coef": 0.0, "engine": "fused"},
         {"algo": "hybrid_ppo", "vf_coef": 0.0, "engine": "torch"},
     ],
 )
 def test_an_optimizer_keeps_no_denormal_numbers(given: dict[str, Any]) -> None:
-    training = Training(plan(**given, total_steps=STEPS_OF_ONE))
-    optimizer = training.model.policy.optimizer
+    training = Training(plan(**given, total_steps=ROLLOUT))
+    optimizer, moments = training.model.policy.optimizer, ("exp_avg", "exp_avg_sq")
     for weights in (one for group in optimizer.param_groups for one in group["params"]):
-        tiny = {name: th.full_like(weights, 1e-39) for name in ("exp_avg", "exp_avg_sq")}
+        tiny = {name: th.full_like(weights, 1e-39) for name in moments}
         optimizer.state[weights] = {"step": th.tensor(9.0), **tiny}
-    assert not learn(training, lambda: False).stopped
+    assert not learn(training).stopped
     for state in optimizer.state.values():
         assert state["step"] > 9
-        for name in ("exp_avg", "exp_avg_sq"):
-            sizes = state[name].abs()
+        for sizes in (state[name].abs() for name in moments):
             assert not ((sizes > 0) & (sizes < th.finfo(th.float32).tiny)).any()
     assert th.tensor(1e-40) > 0  # elsewhere all goes on as before
 
@@ -275,18 +235,19 @@ def test_denormal_numbers_stay_where_little_else_divides_and_where_the_mode_is_a
         with denormals_as_zero(optimizer):
             assert (th.tensor(1e-40, dtype=th.float32) == 0) == is_zero
         assert th.tensor(1e-40) > 0
-    optimizer = th.optim.Adam(weights)
-    with denormals_as_zero(optimizer):
-        with denormals_as_zero(optimizer):
+    with denormals_as_zero(th.optim.Adam(weights)):
+        with denormals_as_zero(th.optim.Adam(weights)):
             pass
         assert th.tensor(1e-40) == 0
 
 
-@pytest.mark.parametrize("algo", ["dqn", "hybrid_ppo"])
-def test_a_learning_rate_without_bounds_fails_in_a_line(algo: str) -> None:
-    training = Training(plan(algo, learning_rate=1e308))
-    with pytest.raises(RunFailedError, match=r"lower train\.learning_rate") as caught:
-        learn(training, lambda: False)
+@pytest.mark.parametrize(("algo", "rate"), [("ppo", 1e30), ("dqn", 1e308), ("hybrid_ppo", 1e308)])
+def test_a_learning_rate_without_bounds_fails_in_a_line(algo: str, rate: float) -> None:
+    training = Training(plan(algo, learning_rate=rate))
+    with pytest.raises(
+        RunFailedError, match=r"diverged at step [\d,]+.*lower train\.learning_rate"
+    ) as caught:
+        learn(training)
     assert "\n" not in str(caught.value)
 
 
@@ -304,12 +265,10 @@ def test_losses_that_are_no_numbers_are_told_once() -> None:
 
 
 def test_the_shortest_episode_leaves_observations_finite() -> None:
-    given = plan("hybrid_ppo", total_steps=2 * STEPS_OF_ONE)
-    shortest = replace(given, env=replace(given.env, time_limit=0.0001))
-    training = Training(shortest)
-    learn(training, lambda: False)
-    observations = training.model.rollout_buffer.observations
-    assert np.isfinite(observations).all()
+    given = plan("hybrid_ppo", total_steps=2 * ROLLOUT)
+    training = Training(replace(given, env=replace(given.env, time_limit=0.0001)))
+    learn(training)
+    assert np.isfinite(training.model.rollout_buffer.observations).all()
 
 
 def test_the_cost_of_an_update_counts_its_products() -> None:
@@ -324,19 +283,15 @@ def test_the_cost_of_an_update_counts_its_products() -> None:
 
 
 def test_more_steps_for_a_run_still_fit_a_chart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aimbot_lab.training.callbacks.assembly.PLANNED_POINTS", 20)
-    monkeypatch.setattr("aimbot_lab.training.callbacks.report_callback.MAX_POINTS", 24)
-    monkeypatch.setattr(
-        "aimbot_lab.training.callbacks.lesson_callback.MAX_SHARE", 1.0
-    )  # each rollout
-    keeper, sink = Keeper(), Sink()
-    steps = 16 * 2 * 20
-    small = {"n_steps": 2, "batch_size": 32}
-    first = plan("hybrid_ppo", total_steps=steps, **small)
-    Training(first).learn(sink, SilentObserver(), lambda: False, links=keeper.links)
-    for factor in (3, 9):
-        more = Training(plan("hybrid_ppo", total_steps=factor * steps, **small))
-        more.resume(keeper.checkpoints[-1].state)
-        more.learn(sink, SilentObserver(), lambda: False, links=keeper.links)
+    monkeypatch.setattr(assembly, "PLANNED_POINTS", 20)
+    monkeypatch.setattr(report_callback, "MAX_POINTS", 24)
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # a checkpoint at each rollout
+    keeper, sink, steps = Keeper(), Sink(), 16 * 2 * 20
+    for factor in (1, 3, 9):
+        made = plan("hybrid_ppo", total_steps=factor * steps, n_steps=2, batch_size=32)
+        training = Training(made)
+        if keeper.checkpoints:
+            training.resume(keeper.checkpoints[-1].state)
+        learn(training, sink, links=keeper.links)
     assert len({step for step, _ in sink.logged}) <= 25
     assert sink.logged[-1][0] == 9 * steps

@@ -1,11 +1,17 @@
 """A training small enough for a test, by any algorithm, and what takes its results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
-from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import (
+    UNLINKED,
+    Checkpoint,
+    RunLinks,
+    SilentObserver,
+    TrainingOutcome,
+)
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
@@ -90,17 +96,24 @@ class Listener(SilentObserver):
         self.notices.append(text)
 
 
+def learn(
+    training: Training,
+    sink: Any = None,
+    *,
+    observer: SilentObserver | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    links: RunLinks = UNLINKED,
+) -> TrainingOutcome:
+    """What `training` comes to, whose metrics go to `sink`."""
+    sink = Sink() if sink is None else sink
+    return training.learn(sink, observer or SilentObserver(), should_stop, links=links)
+
+
 def plan(algo: str, **train: object) -> TrainingPlan:
     settings = {
-        "algo": algo,
-        "total_steps": 3072,
-        "n_steps": 32,
-        "batch_size": 128,
-        "n_epochs": 1,
-        "network": NetworkSettings(layers=(16,)),
-        "torch_threads": 1,
-        "options": OPTIONS.get(algo, {}),
-        **train,
+        **{"algo": algo, "total_steps": 3072, "n_steps": 32, "batch_size": 128, "n_epochs": 1},
+        **{"network": NetworkSettings(layers=(16,)), "torch_threads": 1},
+        **{"options": OPTIONS.get(algo, {}), **train},
     }
     lesson = Lesson(name="one", targets={"goto": 1.0})
     env = ArenaSettings(num_envs=ROWS, goto_win_radius=12.0, time_limit=3.0)
