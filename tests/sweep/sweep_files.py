@@ -7,8 +7,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
+from aimbot_lab.sweep.record import SweepRecord, begin
+from aimbot_lab.sweep.space import Params
+from aimbot_lab.sweep.storage import Storage, choose_storage, open_storage
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
-from aimbot_lab.tracking.run_folder import this_process
+from aimbot_lab.sweep.trial_runs import TrialTraining
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.run_folder import Owner, this_process
 
 CURRICULUM = """
 name: tiny
@@ -105,6 +110,22 @@ def params(**values: Any) -> dict[str, Any]:
     return {f"env.rewards.{name}": value for name, value in values.items()}
 
 
+VALUES = params(spin_penalty=0.3, in_area=7.0)
+
+
+class Watch:
+    """Follows a training, and ends it once it has taken `stop_at` steps."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self._step, self._stop_at = 0, stop_at
+
+    def should_stop(self) -> bool:
+        return self._stop_at is not None and self._step >= self._stop_at
+
+    def at(self, step: int, steps: int, value: float | None) -> None:
+        self._step = step
+
+
 class Watcher:
     """Never stops a worker."""
 
@@ -115,8 +136,38 @@ class Watcher:
         pass
 
 
-def taken(queue: TrialQueue) -> Claim:
-    """The next trial, taken by a worker of its own."""
-    claim = queue.take(this_process(uuid.uuid4().hex, None))
+def task_of(
+    sweep: LoadedSweep, folder: Path, key: str | None = None, values: Params = VALUES
+) -> TrialTraining:
+    """A training whose data folder is `folder`; with a key, it can be resumed."""
+    return TrialTraining(
+        sweep=sweep.config,
+        base=sweep.base,
+        params=values,
+        seed=5,
+        evaluation_seed=6,
+        episodes=10,
+        name="one",
+        tags={"lab.sweep": "small"},
+        data_folder=DataFolder(folder),
+        key=key,
+    )
+
+
+def storage_in(folder: Path, name: str) -> Storage:
+    """The storage of the sweep `name` in the data folder below `folder`."""
+    return open_storage(choose_storage(DataFolder(folder / "data"), name, None))
+
+
+def begun_in(folder: Path, text: str) -> SweepRecord:
+    """The sweep of `text`, which begins there."""
+    sweep = loaded(text)
+    return begin(storage_in(folder, sweep.config.name), sweep, resume=False)
+
+
+def taken(queue: TrialQueue | None, owner: Owner | None = None) -> Claim:
+    """The next trial, taken by that worker or by one of its own."""
+    assert queue is not None
+    claim = queue.take(owner or this_process(uuid.uuid4().hex, None))
     assert claim is not None
     return claim

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from sweep_files import PLANTED, changed, loaded
+from sweep_files import PLANTED, begun_in, changed, loaded, taken
 
 from aimbot_lab.cli.commands.sweep import begun
 from aimbot_lab.cli.main import cli
@@ -21,7 +21,6 @@ from aimbot_lab.sweep.storage import choose_storage
 from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.sweep.trial_queue import LEASE
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.run_folder import this_process
 from aimbot_lab.worlds.registry import spec_of
 
 POLE = """
@@ -50,37 +49,29 @@ def test_a_sweep_whose_storage_was_altered_is_not_gone_on_with(tmp_path: Path) -
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("command", ["status", "report"])
 @pytest.mark.parametrize(
-    "damage",
+    ("command", "damage"),
     [
-        {RECORD: "x"},
-        {RECORD: {"config": "{", "base": ""}},
-        {RECORD: {}},
-        {TRIALS: float("nan")},
-        {TRIALS: {}},
+        ("status", {RECORD: "x"}),
+        ("report", {RECORD: {"config": "{", "base": ""}}),
+        ("status", {RECORD: {}}),
+        ("report", {TRIALS: float("nan")}),
+        ("status", {TRIALS: {}}),
     ],
 )
 def test_damaged_records_are_one_line(tmp_path: Path, command: str, damage: dict[str, Any]) -> None:
-    data = DataFolder(tmp_path / "data")
-    record = begun(
-        loaded(PLANTED), choose_storage(data, "planted", None), None, resume=False, tags={}
-    )
-    for key, value in damage.items():
-        record.study.set_user_attr(key, value)
-    found = CliRunner().invoke(cli, ["sweep", command, "planted", "--data-dir", str(data.root)])
+    ((key, value),) = damage.items()
+    begun_in(tmp_path, PLANTED).study.set_user_attr(key, value)
+    words = ["sweep", command, "planted", "--data-dir", str(tmp_path / "data")]
+    found = CliRunner().invoke(cli, words)
     assert isinstance(found.exception, StoreError)
     assert "the sweep's records are damaged (" in str(found.exception)
     assert "\n" not in str(found.exception)
 
 
 def test_a_damaged_trial_is_one_line(tmp_path: Path) -> None:
-    data = DataFolder(tmp_path / "data")
-    record = begun(
-        loaded(PLANTED), choose_storage(data, "planted", None), None, resume=False, tags={}
-    )
-    claim = record.search_queue().take(this_process("worker", None))
-    assert claim is not None
+    record = begun_in(tmp_path, PLANTED)
+    claim = taken(record.search_queue())
     for key, value, read in (
         (score_key(0), "x", lambda: report(record)),
         (LEASE, {"until": "soon"}, record.reap),
@@ -129,7 +120,7 @@ def test_reading_a_sweep_imports_nothing_of_its_base(
         "high: 1e-2, log: true}}\nobjective: {measure: win_rate, episodes: 4}\ntrials: 1\n"
     )
     data = DataFolder(here / "data")
-    sweep: Any = load_sweep(here / "s.yaml", may_run=always)
+    sweep = load_sweep(here / "s.yaml", may_run=always)
     begun(sweep, choose_storage(data, "s", None), None, resume=False, tags={})
     assert mark.exists()
     mark.unlink()

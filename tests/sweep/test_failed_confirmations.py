@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from optuna.trial import TrialState
-from sweep_files import PLANTED, changed, loaded
+from sweep_files import PLANTED, changed, loaded, taken
 
 from aimbot_lab.cli.commands.sweep import _shown, begun
 from aimbot_lab.cli.text import report_text, status_text
@@ -21,7 +21,6 @@ from aimbot_lab.sweep.storage import StorageAddress, choose_storage
 from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.run_folder import this_process
 from aimbot_lab.version import code_hash
 
 WHY = "RuntimeError: simulator lost\x1b the connection"
@@ -42,9 +41,8 @@ def joined(sweep: Sweep, *, resume: bool) -> SweepRecord:
 
 def ended(queue: TrialQueue | None, value: float | None, **kept: Any) -> None:
     """The next trial, which fails where it has no value."""
+    claim = taken(queue)
     assert queue is not None
-    claim = queue.take(this_process("me", None))
-    assert claim is not None
     for key, one in kept.items():
         queue.note(claim, key, one)
     queue.finish(claim, TrialState.FAIL if value is None else TrialState.COMPLETE, value)
@@ -72,8 +70,7 @@ def test_all_that_tells_of_a_sweep_tells_of_the_failure(
     assert line in status_text(found)
     assert "the confirmation of trial 1 failed" in markdown(found)
     assert found.as_json()["unconfirmed"] == [{"label": "1", "reason": WHY}]
-    text = best_text(failed, found)
-    assert text is not None
+    text = best_text(failed, found) or ""
     assert f"# NOT confirmed on fresh seeds: {line}" in text
     assert all(one.isprintable() for one in text.splitlines())
     assert _shown(SweepResult(found, True, Path("best.yaml"), None, ""), as_json=False) == 1
@@ -136,8 +133,7 @@ def test_resume_says_what_it_runs_again_and_goes_on_where_that_failed(
     assert (report(record).confirm_ended, report(record).to_confirm) == (1, 2)
     queue = record.confirm_queue()
     assert queue is not None
-    claim = queue.take(this_process("me", None))
-    assert claim is not None
+    claim = taken(queue)
     assert claim.attributes[score_key(0)] == SCORE, "its first training is kept"
     queue.note(claim, score_key(1), SCORE)
     queue.finish(claim, TrialState.COMPLETE, 0.6)

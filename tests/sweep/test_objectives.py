@@ -84,17 +84,6 @@ def test_a_difference_that_is_not_there_is_hardly_ever_found() -> None:
     assert found_share(MEASURED_STEPS, 1.0, rounds=2000, **alone) <= 0.05 + 0.01
 
 
-def estimates(course: list[tuple[float, int, float]]) -> list[float | None]:
-    """What is left of ten trials at each moment: seconds, ended trials, share of one at work."""
-    clock = iter([0.0, *(moment for moment, _, _ in course)])
-    pace = Pace(lambda: next(clock))
-    found = []
-    for _, ended, share in course:
-        report: Any = SimpleNamespace(status="searching", ended=ended, total=10)
-        found.append(pace.seconds_left(report, {("search", ended): share}))
-    return found
-
-
 def test_fewer_seeds_find_less() -> None:
     shares = [
         found_share(MEASURED_STEPS, 1.15, **{**SHIPPED, "seeds": seeds}) for seeds in (3, 8, 16)
@@ -103,18 +92,33 @@ def test_fewer_seeds_find_less() -> None:
     assert shares[0] < 0.2
 
 
-def test_what_comes_before_the_first_progress_does_not_count() -> None:
-    """Workers start and compile for a minute; then a trial takes ten seconds."""
-    course = [(1.0, 0, 0.0), (60.0, 0, 0.0), (61.0, 0, 0.1), (65.0, 0, 0.5), (80.0, 2, 0.0)]
-    before, still, first, later, last = estimates(course)
-    assert (before, still) == (None, None)
-    assert (first, later, last) == pytest.approx((99.0, 95.0, 80.0))
-
-
-def test_what_was_done_before_this_process_does_not_count() -> None:
-    assert estimates([(5.0, 4, 0.0), (15.0, 5, 0.0)]) == [None, pytest.approx(50.0)]
-
-
-def test_a_trial_that_begins_again_is_no_progress() -> None:
-    course = [(1.0, 0, 0.4), (2.0, 0, 0.0), (12.0, 0, 1.0)]
-    assert estimates(course) == [None, None, pytest.approx(90.0)]
+@pytest.mark.parametrize(
+    ("stage", "total", "course", "left"),
+    [
+        # Workers start and compile for a minute; then a trial takes ten seconds.
+        ("search", 10, [(1, 0, 0), (60, 0, 0), (61, 0, 0.1), (65, 0, 0.5)], [None, None, 99, 95]),
+        ("search", 10, [(60, 0, 0), (61, 0, 0.1), (80, 2, 0)], [None, 99, 80]),
+        # What was done before this process does not count.
+        ("search", 10, [(5, 4, 0), (15, 5, 0)], [None, 50]),
+        # A trial that begins again is no progress.
+        ("search", 10, [(1, 0, 0.4), (2, 0, 0), (12, 0, 1)], [None, None, 90]),
+        # The last trial is still at work, and nothing is left of it.
+        ("search", 2, [(1, 0, 0), (11, 1, 1)], [None, 0]),
+        # A confirmation counts its own trials.
+        ("confirm", 4, [(1, 0, 0), (11, 1, 0)], [None, 30]),
+    ],
+)
+def test_the_time_left_is_that_of_trials_at_the_pace_since_the_first_progress(
+    stage: str, total: int, course: list[tuple[float, int, float]], left: list[float | None]
+) -> None:
+    """At each moment: seconds, ended trials, share of one at work."""
+    clock = iter([0.0, *(moment for moment, _, _ in course)])
+    pace = Pace(lambda: next(clock))
+    for (_, ended, share), wanted in zip(course, left, strict=True):
+        searched = {"status": "searching", "ended": ended, "total": total}
+        confirmed = {"status": "confirming", "confirm_ended": ended, "to_confirm": total}
+        report: Any = SimpleNamespace(
+            **(searched if stage == "search" else {**confirmed, "ended": 8, "total": 8})
+        )
+        found = pace.seconds_left(report, {(stage, ended): share})  # type: ignore[dict-item]
+        assert found == (wanted if wanted is None else pytest.approx(wanted))

@@ -1,13 +1,12 @@
 """What a trial is given depends on earlier results alone, and finds a planted optimum."""
 
 import statistics
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from optuna.trial import FrozenTrial, TrialState, create_trial
-from sweep_files import PLANTED, loaded
+from sweep_files import PLANTED, Watch, loaded
 
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.document import LoadedSweep
@@ -27,14 +26,6 @@ def planted() -> LoadedSweep:
     return loaded(PLANTED)
 
 
-class NoWatch:
-    def should_stop(self) -> bool:
-        return False
-
-    def at(self, step: int, steps: int, win_rate: float | None) -> None:
-        return
-
-
 def worth(sweep: LoadedSweep, params: dict[str, float], seed: int) -> float:
     task = TrialTraining(
         sweep=sweep.config,
@@ -47,7 +38,7 @@ def worth(sweep: LoadedSweep, params: dict[str, float], seed: int) -> float:
         tags={},
         data_folder=DataFolder(Path("/nowhere")),
     )
-    score = measure(task, NoWatch())
+    score = measure(task, Watch())
     assert score is not None
     return score.value
 
@@ -68,36 +59,26 @@ def searched(sweep: LoadedSweep, count: int) -> list[FrozenTrial]:
     return trials
 
 
-def params_of(trials: Sequence[FrozenTrial]) -> list[dict[str, float]]:
-    return [one.params for one in trials]
-
-
 @pytest.mark.parametrize("sampler", ["tpe", "random", "gp"])
 def test_the_same_results_give_the_same_suggestion(planted: LoadedSweep, sampler: str) -> None:
     sweep = replace(planted, config=replace(planted.config, sampler=sampler))
     trials = searched(sweep, 6)
     assert trials[0].params == DEFAULTS
     assert suggest(sweep.config, trials) == suggest(sweep.config, trials)
-    assert params_of(searched(sweep, 6)) == params_of(trials)
+    assert [one.params for one in searched(sweep, 6)] == [one.params for one in trials]
 
 
-def test_a_result_that_came_early_changes_no_suggestion(planted: LoadedSweep) -> None:
+def test_a_suggestion_heeds_results_and_what_still_runs_but_no_result_that_came_early(
+    planted: LoadedSweep,
+) -> None:
     trials = searched(planted, 7)
     known = visible(planted.config, len(trials))
     assert known == 7 - planted.config.parallel + 1
     late = [trial(planted, one.params, None) for one in trials[known:]]
-    assert suggest(planted.config, [*trials[:known], *late]) == suggest(planted.config, trials)
-
-
-def test_what_is_learned_from_does_change_it(planted: LoadedSweep) -> None:
-    trials = searched(planted, 7)
-    other = [trial(planted, one.params, 1.0 - (one.value or 0.0)) for one in trials]
-    assert suggest(planted.config, other) != suggest(planted.config, trials)
-
-
-def test_values_that_still_run_are_avoided(planted: LoadedSweep) -> None:
-    trials = searched(planted, 7)
     next_best = suggest(planted.config, trials)
+    assert suggest(planted.config, [*trials[:known], *late]) == next_best
+    other = [trial(planted, one.params, 1.0 - (one.value or 0.0)) for one in trials]
+    assert suggest(planted.config, other) != next_best
     there = [trial(planted, next_best, None) for _ in trials[-2:]]
     assert suggest(planted.config, [*trials[:5], *there]) != next_best
 

@@ -45,10 +45,9 @@ def test_every_trial_has_a_value_from_each_seed(swept: dict[str, Any]) -> None:
     assert [trial["state"] for trial in swept["trials"]] == ["done"] * 3
     seeds = [[score["seed"] for score in trial["trainings"]] for trial in swept["trials"]]
     assert seeds == [seeds[0]] * 3
-    assert len(set(seeds[0])) == 2
+    assert len(set(seeds[0])) == len(seeds[0]) == 2
     for trial in swept["trials"]:
         values = [score["value"] for score in trial["trainings"]]
-        assert len(values) == 2
         assert trial["value"] == sum(values) / 2
         # t with one degree of freedom is Cauchy's: its 97.5 % quantile is tan(0.475 pi).
         half = tan(0.475 * pi) * abs(values[0] - values[1]) / 2
@@ -76,7 +75,6 @@ def test_named_values_are_confirmed_beside_the_best_and_never_win(swept: dict[st
     assert greedy["params"] == {"env.rewards.spin_penalty": 1.0, "env.rewards.in_area": 50.0}
     assert (greedy["number"], greedy["searched"]) == (None, None)
     assert greedy["gain"] is not None
-    assert swept["best"] in range(3)
 
 
 def test_the_defaults_stay_the_best_unless_a_trial_is_clearly_better(swept: dict[str, Any]) -> None:
@@ -89,26 +87,17 @@ def test_the_defaults_stay_the_best_unless_a_trial_is_clearly_better(swept: dict
     assert ("no trial is clearly better" in swept["verdict"]) is not better
 
 
-def test_the_sweep_its_trials_and_their_trainings_have_its_tags(
-    folder: Path, swept: dict[str, Any]
-) -> None:
-    tags = [run.tags for run in list_runs(DataFolder(folder / "data"))]
-    assert {one.get("why") for one in tags if "lab.sweep" in one} == {"weights"}
-    stages = {one.get("lab.sweep_stage") for one in tags}
-    assert stages >= {None, "search", "confirm"}
-
-
-def test_the_store_holds_a_run_with_its_trials_and_their_trainings(
+def test_the_store_holds_a_run_with_its_trials_and_their_trainings_and_its_tags(
     folder: Path, swept: dict[str, Any]
 ) -> None:
     runs = {run.run_id: run for run in list_runs(DataFolder(folder / "data"))}
+    tags = [run.tags for run in runs.values()]
+    assert {one.get("why") for one in tags if "lab.sweep" in one} == {"weights"}
+    assert {one.get("lab.sweep_stage") for one in tags} >= {None, "search", "confirm"}
+    values = "SELECT run_uuid, value FROM tags WHERE key = ?"
     with sqlite3.connect(folder / "data" / "mlflow.db") as store:
-        parents = dict(
-            store.execute("SELECT run_uuid, value FROM tags WHERE key = 'mlflow.parentRunId'")
-        )
-        notes = dict(
-            store.execute("SELECT run_uuid, value FROM tags WHERE key = 'mlflow.note.content'")
-        )
+        parents = dict(store.execute(values, ["mlflow.parentRunId"]))
+        notes = dict(store.execute(values, ["mlflow.note.content"]))
         experiments = store.execute("SELECT DISTINCT experiment_id FROM runs").fetchall()
     assert len(experiments) == 1  # MLflow nests only within one
     sweep = swept["run_id"]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import BaseBuffer
-from sweep_files import changed
-from test_trained import Watch, task_of
+from sweep_files import Watch, changed, storage_in, task_of
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -16,9 +15,7 @@ from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.record import begin
 from aimbot_lab.sweep.report import search_cost
 from aimbot_lab.sweep.settings import ObjectiveSettings
-from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import measure
-from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 
 CURRICULUM = """
@@ -29,20 +26,12 @@ train: {total_steps: 384, n_steps: 32, batch_size: 64, n_epochs: 1, network: {la
 """
 SWEEP = """
 name: pole
-base: pole.yaml
+base: base.yaml
 search: {train.learning_rate: {type: float, low: 1e-4, high: 1e-2, log: true}}
 objective: {measure: steps_to_goal}
 trials: 2
 tracking: {experiment: tests}
 """
-
-
-@pytest.fixture
-def sweep(tmp_path: Path) -> LoadedSweep:
-    (tmp_path / "pole.yaml").write_text(CURRICULUM, encoding="utf-8")
-    file = tmp_path / "pole_sweep.yaml"
-    file.write_text(SWEEP, encoding="utf-8")
-    return load_sweep(file)
 
 
 def test_a_training_on_one_core_has_one_thread_of_each_kind(tmp_path: Path) -> None:
@@ -61,9 +50,10 @@ def test_a_training_on_one_core_has_one_thread_of_each_kind(tmp_path: Path) -> N
 
 
 def test_a_stopped_training_without_snapshots_begins_again_and_is_worth_the_same(
-    sweep: LoadedSweep, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """Its checkpoint would go on with other episodes, and the sweep with another result."""
+    sweep = swept(tmp_path, CURRICULUM, SWEEP)
     values = {"train.learning_rate": 1e-3}
     whole = measure(task_of(sweep, tmp_path / "whole", None, values), Watch())
     task = task_of(sweep, tmp_path / "broken", "sweep 1 search 0", values)
@@ -84,7 +74,7 @@ train: {total_steps: 1280, n_steps: 64, batch_size: 64, n_epochs: 4, network: {l
 """
 RATES = """
 name: rates
-base: free.yaml
+base: base.yaml
 search: {train.learning_rate: {type: categorical, choices: [1e-6, 3e-3]}}
 objective: {measure: return, episodes: 10}
 tracking: {experiment: tests}
@@ -96,7 +86,7 @@ train: {algo: sac, total_steps: 4096, options: {learning_starts: 200}}
 """
 OPTIONS = """
 name: options
-base: free.yaml
+base: base.yaml
 search:
   train.options.tau: {type: float, low: 0.001, high: 0.1, log: true}
   train.options.gradient_steps: {type: int, low: 1, high: 4}
@@ -105,21 +95,9 @@ objective: {measure: return}
 
 
 def swept(folder: Path, base: str, sweep: str) -> LoadedSweep:
-    (folder / "free.yaml").write_text(base, encoding="utf-8")
+    (folder / "base.yaml").write_text(base, encoding="utf-8")
     (folder / "sweep.yaml").write_text(sweep, encoding="utf-8")
     return load_sweep(folder / "sweep.yaml")
-
-
-def test_by_returns_the_learning_rate_is_found_that_learns(tmp_path: Path) -> None:
-    loaded = swept(tmp_path, FREE, RATES)
-    found = []
-    for rate in (1e-6, 3e-3):
-        values = {"train.learning_rate": rate}
-        score = measure(task_of(loaded, tmp_path / "data", None, values), Watch())
-        assert score is not None
-        assert (score.wins, [*score.cells.values()]) == (None, [score.value])
-        found.append(score.value)
-    assert found[0] < 40 < found[1]
 
 
 def trainings() -> list[object]:
@@ -127,23 +105,31 @@ def trainings() -> list[object]:
     return [one for one in gc.get_objects() if issubclass(type(one), BaseAlgorithm | BaseBuffer)]
 
 
-def test_a_training_leaves_no_buffers_behind(tmp_path: Path) -> None:
+def test_by_returns_the_learning_rate_is_found_that_learns_and_no_buffers_are_left(
+    tmp_path: Path,
+) -> None:
     """A worker trains one after another, and collects garbage seldom."""
-    values = {"train.learning_rate": 3e-3}
-    task = task_of(swept(tmp_path, FREE, RATES), tmp_path / "data", None, values)
+    loaded = swept(tmp_path, FREE, RATES)
+    found = []
     gc.disable()
     try:
         before = trainings()  # of other tests, which are held here
-        assert measure(task, Watch()) is not None
+        for rate in (1e-6, 3e-3):
+            values = {"train.learning_rate": rate}
+            score = measure(task_of(loaded, tmp_path / "data", values=values), Watch())
+            assert score is not None
+            assert (score.wins, [*score.cells.values()]) == (None, [score.value])
+            found.append(score.value)
         assert {*map(id, trainings())} <= {*map(id, before)}
     finally:
         gc.enable()
+    assert found[0] < 40 < found[1]
 
 
 def test_options_of_an_algorithm_can_be_searched(tmp_path: Path) -> None:
     loaded = swept(tmp_path, PENDULUM, OPTIONS)
     values = {"train.options.tau": 0.01, "train.options.gradient_steps": 2}
-    task = task_of(loaded, tmp_path / "data", None, values)
+    task = task_of(loaded, tmp_path / "data", values=values)
     wanted = {"learning_starts": 200, "tau": 0.01, "gradient_steps": 2}
     assert task.curriculum().config.train.options == wanted
 
@@ -160,8 +146,7 @@ def test_keys_that_an_agent_keeps_as_it_is_scored_are_named_as_a_sweep_begins(
     rewards = "{type: categorical, choices: [true, false]}"
     searched = f"search: {{env.kwargs.sutton_barto_reward: {rewards}, "
     loaded = swept(tmp_path, FREE, RATES.replace("search: {", searched))
-    storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "rates", None))
-    record = begin(storage, loaded, resume=False)
+    record = begin(storage_in(tmp_path, "rates"), loaded, resume=False)
     line = search_cost(record, left=1)
     assert "; each trial is scored with its own env.kwargs.sutton_barto_reward;" in line
     by_steps = replace(record.config, objective=ObjectiveSettings(measure="steps_to_goal"))

@@ -31,9 +31,7 @@ SHARED = changed(
 
 @pytest.mark.parametrize(
     "given",
-    [
-        *("postgresql://me:secret@host/db", "postgres://me:se/secret@x@host:1/db?sslmode=require"),
-    ],
+    ["postgresql://me:secret@host/db", "postgres://me:se/secret@x@host:1/db?sslmode=require"],
 )
 def test_the_password_of_a_storage_is_never_shown(given: str) -> None:
     address = choose_storage(DataFolder(Path()), "any", given)

@@ -11,21 +11,14 @@ from typing import Any
 import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
-from sweep_files import PLANTED, changed, loaded
+from sweep_files import PLANTED, begun_in, changed, loaded, storage_in, taken
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.coordinator import join_parent
 from aimbot_lab.sweep.document import LoadedSweep
 from aimbot_lab.sweep.record import SweepRecord, begin, load
 from aimbot_lab.sweep.report import report
-from aimbot_lab.sweep.storage import (
-    COORDINATORS,
-    Lease,
-    Presence,
-    Storage,
-    choose_storage,
-    open_storage,
-)
+from aimbot_lab.sweep.storage import COORDINATORS, Lease, Presence, Storage
 from aimbot_lab.sweep.trial_queue import DEATHS, MAX_DEATHS, Claim, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import find_run
@@ -33,13 +26,13 @@ from aimbot_lab.tracking.run_folder import Owner, this_process
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return open_storage(choose_storage(DataFolder(tmp_path / "data"), "planted", None))
+def record(tmp_path: Path) -> SweepRecord:
+    return begun_in(tmp_path, PLANTED)
 
 
 @pytest.fixture
-def record(storage: Storage) -> SweepRecord:
-    return begin(storage, loaded(PLANTED), resume=False)
+def storage(record: SweepRecord) -> Storage:
+    return record.storage
 
 
 @pytest.fixture
@@ -58,57 +51,40 @@ def me(token: str = "me") -> Owner:
 
 def dead_worker() -> Owner:
     """A process of this machine that has ended."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.getpid())"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return replace(me("dead"), pid=int(done.stdout))
+    done = subprocess.Popen([sys.executable, "-I", "-S", "-c", ""])
+    done.wait()
+    return replace(me("dead"), pid=done.pid)
 
 
-def test_a_trial_is_taken_by_one_worker(queue: TrialQueue) -> None:
-    claims = [queue.take(me(f"worker {number}")) for number in range(4)]
-    numbers = [claim.number for claim in claims if claim is not None]
-    assert numbers == [0, 1, 2]  # parallel: 3; the fourth waits for a result
-    assert {trial.state for trial in queue.trials} == {TrialState.RUNNING}
-
-
-def test_many_that_come_at_once_never_get_the_same_trial(
-    tmp_path: Path, record: SweepRecord
-) -> None:
-    taken: list[int] = []
+def test_many_that_come_at_once_never_get_the_same_trial(record: SweepRecord) -> None:
+    numbers: list[int] = []
 
     def take(number: int) -> None:
         claim = load(record.storage, "planted").search_queue().take(me(f"worker {number}"))
         if claim is not None:
-            taken.append(claim.number)
+            numbers.append(claim.number)
 
     threads = [threading.Thread(target=take, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(taken) == [0, 1, 2]
+    assert sorted(numbers) == [0, 1, 2]  # parallel: 3; the others wait for a result
+    assert {one.state for one in record.search_queue().trials} == {TrialState.RUNNING}
 
 
 def test_a_dead_workers_trial_is_picked_up_with_what_it_had(queue: TrialQueue) -> None:
-    claim = queue.take(dead_worker())
-    assert claim is not None
+    claim = taken(queue, dead_worker())
     assert queue.note(claim, "score 0", {"value": 0.5})
-    again = queue.take(me())
-    assert again is not None
-    assert again.number == claim.number
-    assert again.params == claim.params
+    again = taken(queue)
+    assert (again.number, again.params) == (claim.number, claim.params)
     assert again.attributes["score 0"] == {"value": 0.5}
     assert again.attributes[DEATHS] == 1
 
 
 def test_a_lease_ends_unless_it_is_renewed(queue: TrialQueue) -> None:
-    elsewhere = replace(me("elsewhere"), host="another machine")
     queue.lease_seconds = 1000.0
-    claim = queue.take(elsewhere)
-    assert claim is not None
+    claim = taken(queue, replace(me(), host="another machine"))
     assert queue.reap() == []
     queue.lease_seconds = -1.0
     assert queue.renew(claim)  # from now on it is over
@@ -123,10 +99,7 @@ def test_who_lost_its_trial_changes_nothing_more(queue: TrialQueue) -> None:
         lambda claim: queue.report(claim, 0, 0.5),
         lambda claim: queue.finish(claim, TrialState.COMPLETE, 0.9),
     ]
-    lost = queue.take(dead_worker())
-    assert lost is not None
-    held = queue.take(me())
-    assert held is not None
+    lost, held = taken(queue, dead_worker()), taken(queue)
     assert held.number == lost.number
     assert not any(act(lost) for act in acts)
     assert queue.finish(held, TrialState.COMPLETE, 0.25)
@@ -137,23 +110,17 @@ def test_who_lost_its_trial_changes_nothing_more(queue: TrialQueue) -> None:
 
 
 def test_a_trial_that_is_given_back_goes_on_first(queue: TrialQueue) -> None:
-    claims = [queue.take(me(str(number))) for number in range(2)]
-    assert claims[0] is not None
-    queue.give_back(claims[0])
-    again = queue.take(me("third"))
-    assert again is not None
+    first, _ = taken(queue), taken(queue)
+    queue.give_back(first)
+    again = taken(queue)
     assert again.number == 0
     assert DEATHS not in again.attributes
 
 
 def test_a_trial_that_kills_its_workers_fails_in_the_end(queue: TrialQueue) -> None:
-    for _ in range(MAX_DEATHS + 1):
-        claim = queue.take(dead_worker())
-        assert claim is not None
-        assert claim.number == 0
-    after = queue.take(me())
-    assert after is not None
-    assert after.number == 1
+    dead = dead_worker()
+    assert {taken(queue, dead).number for _ in range(MAX_DEATHS + 1)} == {0}
+    assert taken(queue).number == 1
     assert queue.trials[0].state == TrialState.FAIL
     assert "died 6 times" in queue.trials[0].user_attrs["reason"]
 
@@ -166,41 +133,34 @@ def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(
         begin(storage, same, resume=False)
     assert begin(storage, same, resume=True).study.user_attrs["trials"] == 8
     assert begin(storage, same, resume=True, trials=9).trials == 9
-    other = changed(PLANTED, ("high: 30", "high: 31"))
-    with pytest.raises(ConfigurationError, match="begun with another search: begin"):
-        begin(storage, loaded(other), resume=True)
-    wider = with_options(parallel=4)
-    with pytest.raises(ConfigurationError, match="begun with another parallel: begin"):
-        begin(storage, wider, resume=True)
+    other = loaded(changed(PLANTED, ("high: 30", "high: 31")))
+    for sweep, what in ((other, "search"), (with_options(parallel=4), "parallel")):
+        with pytest.raises(ConfigurationError, match=f"begun with another {what}: begin"):
+            begin(storage, sweep, resume=True)
 
 
 def test_fewer_trials_are_enough_where_a_resume_says_so(
     storage: Storage, record: SweepRecord
 ) -> None:
     sweep = with_options(trials=2)
-    for number in range(2):
-        claim = record.search_queue().take(me(str(number)))
-        assert claim is not None
-        assert record.search_queue().finish(claim, TrialState.COMPLETE, 0.5)
-    fewer = begin(storage, sweep, resume=True, trials=2)
-    assert fewer.search_queue().is_done()
-    assert fewer.search_queue().take(me()) is None
+    for _ in range(2):
+        queue = record.search_queue()
+        assert queue.finish(taken(queue), TrialState.COMPLETE, 0.5)
+    fewer = begin(storage, sweep, resume=True, trials=2).search_queue()
+    assert (fewer.is_done(), fewer.take(me())) == (True, None)
     begun = begin(storage, sweep, resume=True, trials=1).search_queue()
     assert begun.schedule.total(begun.trials) == 2  # what has begun is ended
 
 
-def test_a_sweep_runs_while_a_coordinator_is_at_work(storage: Storage, record: SweepRecord) -> None:
+def test_a_sweep_runs_while_a_coordinator_lives_and_is_at_work(
+    storage: Storage, record: SweepRecord
+) -> None:
     assert report(record).status == "stopped"
     presence = Presence(storage, record.study, lease=600)
     presence.show()
     assert report(record).status == "running"
     presence.leave()
     assert report(record).status == "stopped"
-
-
-def test_a_coordinator_that_was_killed_is_not_at_work(
-    storage: Storage, record: SweepRecord
-) -> None:
     lease = Lease(dead_worker(), until=1e12)
     record.study.set_user_attr(COORDINATORS, {"dead": lease.as_attribute()})
     assert report(record).status == "stopped"
@@ -221,7 +181,8 @@ def test_the_tags_of_a_sweep_are_kept_and_added_to(tmp_path: Path, storage: Stor
         assert kept.items() <= find_run(folder, parent.run_id).tags.items()
 
 
-def test_a_study_that_is_no_sweep_is_left_alone(tmp_path: Path, storage: Storage) -> None:
+def test_a_study_that_is_no_sweep_is_left_alone(tmp_path: Path) -> None:
+    storage = storage_in(tmp_path, "planted")
     study = optuna.create_study(storage=storage.optuna, study_name="planted")
     study.add_trial(create_trial(value=1.0))
     with pytest.raises(ConfigurationError, match="is not a sweep"):

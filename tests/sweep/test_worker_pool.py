@@ -1,13 +1,12 @@
 """Which deaths of workers end a sweep: only those that will come again."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.sweep import worker as crew_module
+from aimbot_lab.sweep import worker
 from aimbot_lab.sweep.worker import MAX_FAILED_STARTS, WorkerArguments, WorkerMessage, WorkerPool
 
 ORDER = WorkerArguments("sqlite:///x", "x", Path("x"), None)
@@ -48,40 +47,27 @@ class FakeConnection:
         pass
 
 
-@pytest.fixture
-def crew_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], WorkerPool]:
-    """A crew of one, whose workers one after the other fare as the list says; then one stays."""
+def is_done(fates: list[str], patch: pytest.MonkeyPatch) -> bool:
+    """Whether a pool of one is done, whose workers fare as the list says; then one stays."""
+    left = list(fates)
 
-    def make(fates: list[str]) -> WorkerPool:
-        left = list(fates)
+    def start(_order: WorkerArguments) -> Any:
+        fate = left.pop(0) if left else "stays"
+        said = [WorkerMessage("ready")] if fate != "dies at once" else []
+        return worker._PooledWorker(FakeProcess(fate == "stays"), FakeConnection(said))  # type: ignore[arg-type]
 
-        def start(_order: WorkerArguments) -> Any:
-            fate = left.pop(0) if left else "stays"
-            said = [WorkerMessage("ready")] if fate != "dies at once" else []
-            return crew_module._PooledWorker(FakeProcess(fate == "stays"), FakeConnection(said))  # type: ignore[arg-type]
-
-        monkeypatch.setattr(crew_module, "_start", start)
-        monkeypatch.setattr(crew_module, "wait", lambda *_: [])
-        return WorkerPool(ORDER, 1, notify=lambda _text: None)
-
-    return make
-
-
-def listen(pool: WorkerPool, times: int) -> None:
-    for _ in range(times):
+    patch.setattr(worker, "_start", start)
+    patch.setattr(worker, "wait", lambda *_: [])
+    pool = WorkerPool(ORDER, 1, notify=lambda _text: None)
+    for _ in range(len(fates) + 1):
         pool.listen(0.0)
+    return pool.is_done
 
 
-def test_workers_that_can_not_start_end_a_sweep(crew_of: Callable[[list[str]], WorkerPool]) -> None:
-    pool = crew_of(["dies at once"] * MAX_FAILED_STARTS)
+def test_workers_that_can_not_start_end_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LabError, match=r"workers die before they are ready \(signal 9\)"):
-        listen(pool, MAX_FAILED_STARTS)
+        is_done(["dies at once"] * MAX_FAILED_STARTS, monkeypatch)
 
 
-def test_starts_that_were_killed_far_apart_do_not_add_up(
-    crew_of: Callable[[list[str]], WorkerPool],
-) -> None:
-    fates = ["dies at once", "dies at once", "dies ready"] * 5
-    pool = crew_of(fates)
-    listen(pool, len(fates) + 1)
-    assert not pool.is_done
+def test_starts_that_were_killed_far_apart_do_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_done(["dies at once", "dies at once", "dies ready"] * 5, monkeypatch)
