@@ -47,20 +47,15 @@ def test_a_request_between_two_looks_is_found_by_the_next_one(tmp_path: Path) ->
     assert [*channel.requests()] == [(key, {"kind": "stop"})]
 
 
-def test_a_channel_without_a_pause_looks_each_time(tmp_path: Path) -> None:
-    channel = ControlChannel(tmp_path)
-    assert channel.requests() == []
-    key = channel.send({"kind": "stop"})
-    assert [*channel.requests()] == [(key, {"kind": "stop"})]
-
-
-def test_no_request_and_no_answer_waits_for_the_disk(
+def test_without_a_pause_it_looks_each_time_and_nothing_waits_for_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[int] = []
     monkeypatch.setattr(os, "fsync", waits.append)
     channel = ControlChannel(tmp_path)
+    assert channel.requests() == []
     key = channel.send({"kind": "watch"})
+    assert [*channel.requests()] == [(key, {"kind": "watch"})]
     channel.answer(key, {"watched_for": 15})
     assert channel.wait(key, 0.0, still_open=lambda: True) == {"watched_for": 15}
     assert waits == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking.data_folder import DataFolder, choose_address, locate_data_folder
+from aimbot_lab.tracking.data_folder import choose_address, locate_data_folder
 from aimbot_lab.tracking.history import download_artifact, list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
@@ -20,11 +20,6 @@ def project(tmp_path, monkeypatch):
     return tmp_path / "project"
 
 
-def test_the_explicit_path_counts_most(project, monkeypatch):
-    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", str(project / "environment"))
-    assert locate_data_folder(project / "explicit").root == project / "explicit"
-
-
 @pytest.mark.parametrize(
     ("made", "variable", "found"),
     [
@@ -36,7 +31,7 @@ def test_the_explicit_path_counts_most(project, monkeypatch):
         (["a/pyproject.toml"], None, "a/.aimbot-lab"),
     ],
 )
-def test_the_environment_counts_before_the_nearest_folder_or_project(
+def test_a_path_counts_before_the_environment_and_that_before_the_nearest_folder_or_project(
     project, monkeypatch, made, variable, found
 ):
     for name in made:
@@ -44,6 +39,7 @@ def test_the_environment_counts_before_the_nearest_folder_or_project(
     if variable is not None:
         monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", variable and str(project / variable))
     assert locate_data_folder().root == project / found
+    assert locate_data_folder(project / "explicit").root == project / "explicit"
 
 
 def test_without_a_project_it_goes_to_the_working_directory(project, monkeypatch):
@@ -53,11 +49,30 @@ def test_without_a_project_it_goes_to_the_working_directory(project, monkeypatch
     assert locate_data_folder().root == Path.cwd() / ".aimbot-lab"
 
 
-@pytest.mark.parametrize("unset", [Path(""), Path(".")])
-def test_an_empty_path_does_not_scatter_files_in_the_working_directory(project, unset):
-    with pytest.raises(ConfigurationError, match="--data-dir: must name a folder") as caught:
-        locate_data_folder(unset)
+def refusal(path=None, error=ConfigurationError):
+    with pytest.raises(error) as caught:
+        locate_data_folder(path).create()
     assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_what_can_be_no_data_folder_is_one_line_that_says_what_to_do(tmp_path, monkeypatch):
+    for unset in (Path(""), Path(".")):  # whose files would lie all over the working directory
+        assert "--data-dir: must name a folder" in refusal(unset)
+    file = tmp_path / "file"
+    file.touch()
+    assert str(file) in refusal(file)
+    assert "--data-dir" in refusal(file)
+    assert "--data-dir" in refusal(file / "data", StoreError)
+    assert "UTF-8" in refusal(tmp_path / "\udcff")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "runs").touch()
+    begins = f"data folder {tmp_path}/folder: {tmp_path}/folder/runs: File exists"
+    assert refusal(tmp_path / "folder", StoreError).startswith(begins)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert "working directory" in refusal()
 
 
 def test_the_working_directory_may_be_a_data_folder_already(project, monkeypatch):
@@ -67,39 +82,6 @@ def test_the_working_directory_may_be_a_data_folder_already(project, monkeypatch
     (here / ".aimbot-lab").mkdir()
     monkeypatch.chdir(here / ".aimbot-lab")
     assert locate_data_folder(Path(".")).root == here / ".aimbot-lab"
-
-
-def test_a_file_in_its_place_is_one_line_that_says_what_to_do(tmp_path):
-    file = tmp_path / "data"
-    file.touch()
-    with pytest.raises(ConfigurationError) as caught:
-        locate_data_folder(file)
-    message = str(caught.value)
-    assert str(file) in message
-    assert "--data-dir" in message
-    assert "\n" not in message
-
-
-def test_a_folder_that_cannot_be_made_is_one_line_that_says_what_to_do(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(StoreError) as caught:
-        DataFolder(tmp_path / "file" / "data").create()
-    message = str(caught.value)
-    assert "--data-dir" in message
-    assert "\n" not in message
-
-
-def test_a_working_directory_that_is_gone_is_one_line(tmp_path, monkeypatch):
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    with pytest.raises(ConfigurationError, match="working directory"):
-        locate_data_folder()
-
-
-def test_a_name_that_is_no_utf8_is_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match="UTF-8"):
-        locate_data_folder(tmp_path / "\udcff")
 
 
 @pytest.mark.parametrize("name", ["a?b=c&d #", "100%20", "größe '日本"])
@@ -121,9 +103,3 @@ def test_a_run_works_in_an_odd_folder(tmp_path, template_database, name):
     again = choose_address(folder, explicit=folder.tracking_uri)
     assert again.embedded
     assert again.sqlite_file == folder.database
-
-
-def test_a_file_in_the_place_of_a_folder_is_named(tmp_path):
-    (tmp_path / "runs").touch()
-    with pytest.raises(StoreError, match=rf"^data folder {tmp_path}: {tmp_path}/runs: File exists"):
-        DataFolder(tmp_path).create()

@@ -7,7 +7,8 @@ import pytest
 from event_reader import scalars
 from fake_store import FakeStore
 
-from aimbot_lab.tracking.journal import MetricsEntry, growing_file
+from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.tracking.journal import GrowingFiles, MetricsEntry, growing_file
 from aimbot_lab.tracking.journal_tracker import (
     EVENTS_NAME,
     RunDescription,
@@ -26,19 +27,10 @@ GOLDEN = (
 )
 
 
-@pytest.mark.parametrize(
-    ("data", "found"),
-    [
-        (b"123456789", 0xE3069283),  # the check value in catalogues of such codes
-        (bytes(32), 0x8A9136AA),  # RFC 3720, appendix B.4
-        (bytes(range(32)), 0x46DD794E),
-    ],
-)
-def test_the_checksum_has_its_published_values(data, found):
-    assert crc32c(data) == found
-
-
-def test_a_record_is_what_tensorboards_own_writer_makes():
+def test_checksums_have_their_published_values_and_a_record_is_tensorboards_own():
+    assert crc32c(b"123456789") == 0xE3069283  # the check value in catalogues of such codes
+    assert crc32c(bytes(32)) == 0x8A9136AA  # RFC 3720, appendix B.4
+    assert crc32c(bytes(range(32))) == 0x46DD794E
     entry = MetricsEntry(300, 1_500_000_000_250, {"eval/win_rate": 0.5})
     assert metrics_record(entry).hex() == GOLDEN
 
@@ -53,30 +45,27 @@ def drawn(store, run_id):
     return [one[1:] for one in scalars(store.download(run_id, EVENTS_NAME).read_bytes())]
 
 
-def test_it_has_the_names_steps_and_values_that_mlflow_has(data_folder, store):
+def test_it_has_the_names_steps_and_values_that_mlflow_has_also_while_the_run_goes_on(
+    data_folder, store
+):
     tracker = open_tracker(data_folder)
+    path = growing_file(data_folder.run_folder(tracker.run_id), EVENTS_NAME)
+    assert not [folder for folder in path.parents if "tfevents" in folder.name]  # or it reads none
+    assert scalars(path.read_bytes()) == []
     tracker.log_metrics(64, {"eval/win_rate/goto/3": 0.25, "train/loss": -2.0})
+    first = (64, "eval/win_rate/goto/3", 0.25), (64, "train/loss", -2.0)
+    assert [one[1:] for one in scalars(path.read_bytes())] == [*first]
     tracker.log_metrics(2**40, {"train/loss": 1e300})
     tracker.log_metrics(2**40 + 1, {"train/loss": math.inf})
     assert tracker.finish("FINISHED").complete
-    first, second, third, fourth = drawn(store, tracker.run_id)
-    assert (first, second) == ((64, "eval/win_rate/goto/3", 0.25), (64, "train/loss", -2.0))
+    *begins, third, fourth = drawn(store, tracker.run_id)
+    assert begins == [*first]
     assert (third[:2], fourth[:2]) == ((2**40, "train/loss"), (2**40 + 1, "train/loss"))
     assert math.isnan(third[2])
     assert math.isnan(fourth[2])
     times = store.client.get_metric_history(tracker.run_id, "eval/win_rate/goto/3")
     found = scalars(store.download(tracker.run_id, EVENTS_NAME).read_bytes())
     assert [one.timestamp for one in times] == [round(found[0][0] * 1000)]
-
-
-def test_it_can_be_read_while_the_run_goes_on(data_folder):
-    tracker = open_tracker(data_folder)
-    path = growing_file(data_folder.run_folder(tracker.run_id), EVENTS_NAME)
-    assert not [folder for folder in path.parents if "tfevents" in folder.name]  # or it reads none
-    assert scalars(path.read_bytes()) == []
-    tracker.log_metrics(10, {"a": 1.0})
-    assert [one[1:] for one in scalars(path.read_bytes())] == [(10, "a", 1.0)]
-    tracker.finish("FINISHED")
 
 
 def test_without_the_setting_there_is_none(data_folder, store):
@@ -112,9 +101,6 @@ def test_a_resumed_run_draws_each_number_once_whatever_a_crash_left(data_folder,
 def test_a_disk_that_refuses_it_fails_nothing_and_what_follows_can_be_read(
     begin, monkeypatch, tmp_path
 ):
-    from aimbot_lab.foundation.errors import StoreError
-    from aimbot_lab.tracking.journal import GrowingFiles
-
     real = GrowingFiles.write
     full = {"full": True}
 

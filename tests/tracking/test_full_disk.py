@@ -7,19 +7,21 @@ from fake_store import FakeStore, FullDisk
 
 from aimbot_lab.experiment.runs.agents import log_agents
 from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.tracking import journal
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import close_orphan_runs
+from aimbot_lab.tracking.history import close_orphan_runs, list_runs
 from aimbot_lab.tracking.journal import (
     RESERVED_BYTES,
     EndEntry,
     FileEntry,
     Journal,
     MetricsEntry,
-    Reserve,
     TagsEntry,
 )
+from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
 from aimbot_lab.tracking.run_folder import RunFolder
-from aimbot_lab.tracking.tracker import NOTE_TAG, MemoryTracker
+from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.tracker import NOTE_TAG, MemoryTracker, never_raising
 
 
 @pytest.fixture
@@ -74,6 +76,7 @@ def test_the_end_and_the_last_tags_have_room_of_their_own(begin, disk):
 
 def test_the_end_waits_on_a_full_disk_for_a_store_that_is_down(begin, disk, tmp_path):
     tracker = begin(FakeStore(outages=1_000_000))
+    assert (tmp_path / "run" / "reserve").stat().st_size == RESERVED_BYTES > 2 * 6 * 8000
     disk.full = True
     tracker.set_tags({"lab.outcome": "done"})
     report = tracker.finish("FAILED", wait_seconds=0.01)
@@ -81,11 +84,6 @@ def test_the_end_waits_on_a_full_disk_for_a_store_that_is_down(begin, disk, tmp_
     journal = Journal(tmp_path / "run")
     assert journal.ending.status == "FAILED"
     assert journal.pending(1).entries == [TagsEntry({"lab.outcome": "done"})]
-
-
-def test_the_reserve_has_room_for_the_longest_note(tmp_path):
-    Reserve(tmp_path).take()
-    assert (tmp_path / "reserve").stat().st_size == RESERVED_BYTES > 2 * 6 * 8000
 
 
 def test_older_tags_never_win_over_newer_ones(begin, disk):
@@ -112,8 +110,7 @@ def test_a_run_is_closed_even_where_the_disk_takes_nothing(begin, dead_disk, tmp
 
 
 def test_what_neither_disk_nor_store_takes_is_reported(begin, dead_disk):
-    store = FakeStore(outages=1_000_000)
-    tracker = begin(store)
+    tracker = begin(FakeStore(outages=1_000_000))
     dead_disk.full = True
     tracker.set_tags({"lab.outcome": "done"})
     report = tracker.finish("FAILED", wait_seconds=0.01)
@@ -122,27 +119,23 @@ def test_what_neither_disk_nor_store_takes_is_reported(begin, dead_disk):
     assert "the store is down" in report.failure
 
 
-def test_a_file_that_found_no_room_leaves_nothing_behind(begin, disk, tmp_path):
-    tracker = begin(FakeStore())
+def test_a_file_that_or_whose_entry_found_no_room_leaves_nothing_behind(
+    begin, disk, tmp_path, monkeypatch
+):
+    store = FakeStore()
+    tracker = begin(store)
     source = tmp_path / "agent.bin"
     source.write_bytes(bytes(1000))
     disk.full = True
-    assert not tracker.log_file(source)
+    with monkeypatch.context() as patch:
+        assert not tracker.log_file(source)
+        patch.setattr("aimbot_lab.tracking.journal.sync_file", lambda _: None)
+        assert not tracker.log_text("text", "a.txt")  # whose entry finds none
     assert list((tmp_path / "run" / "files").iterdir()) == []
     disk.full = False
     assert tracker.log_file(source)
     tracker.finish("FINISHED")
-
-
-def test_a_file_whose_entry_found_no_room_leaves_nothing_behind(begin, disk, tmp_path, monkeypatch):
-    store = FakeStore()
-    tracker = begin(store)
-    disk.full = True
-    monkeypatch.setattr("aimbot_lab.tracking.journal.sync_file", lambda _: None)
-    assert not tracker.log_text("text", "a.txt")
-    assert list((tmp_path / "run" / "files").iterdir()) == []
-    tracker.finish("FINISHED")
-    assert of_kind(store, FileEntry) == []
+    assert len(of_kind(store, FileEntry)) == 1
 
 
 def test_a_run_folder_that_someone_deleted_is_not_made_anew(begin, tmp_path):
@@ -158,8 +151,6 @@ def test_a_run_folder_that_someone_deleted_is_not_made_anew(begin, tmp_path):
 
 
 def test_a_listener_that_fails_stops_nothing(begin, disk):
-    from aimbot_lab.tracking.tracker import never_raising
-
     def deaf(_):
         raise BrokenPipeError
 
@@ -170,11 +161,6 @@ def test_a_listener_that_fails_stops_nothing(begin, disk):
 
 
 def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_folder, monkeypatch):
-    from aimbot_lab.tracking import journal
-    from aimbot_lab.tracking.history import list_runs
-    from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
-    from aimbot_lab.tracking.settings import TrackingSettings
-
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -186,8 +172,6 @@ def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_fold
 
 
 def test_a_dead_run_is_closed_on_a_full_disk(data_folder, dead_run, monkeypatch):
-    from aimbot_lab.tracking.history import list_runs
-
     FullDisk(monkeypatch).full = True
     assert close_orphan_runs(data_folder) == [dead_run.run_id]
     assert [run.status for run in list_runs(data_folder)] == ["KILLED"]
@@ -242,38 +226,32 @@ def files(*places):
 
 
 def test_agents_go_to_the_run_and_nowhere_else(places):
-    tracker = MemoryTracker()
-    assert log_agents(FakeTraining(), tracker, data_folder=DataFolder(places[0])) is None
-    assert tracker.artifacts == {"agent/last/agent.bin": b"last", "agent/best/agent.bin": b"best"}
-    assert files(*places) == []
+    for full in ((), places[2:]):  # temporary files need no room of their own
+        tracker, folder = MemoryTracker(), DataFolder(places[0])
+        assert log_agents(FakeTraining(*full), tracker, data_folder=folder) is None
+        kept = {"agent/last/agent.bin": b"last", "agent/best/agent.bin": b"best"}
+        assert tracker.artifacts == kept
+        assert files(*places) == []
 
 
-def test_without_room_in_the_run_they_go_to_the_working_directory(places):
-    tracker = FullTracker()
-    tracker.room = 1
-    rescued = log_agents(FakeTraining(), tracker, data_folder=DataFolder(places[0]))
-    assert rescued == places[1] / NAME
-    assert (rescued / "best" / "agent.bin").read_text() == "best"
-    assert files(places[0], places[2]) == []
-
-
-def test_temporary_files_need_no_room_of_their_own(places):
-    tracker, data_folder = MemoryTracker(), DataFolder(places[0])
-    assert log_agents(FakeTraining(places[2]), tracker, data_folder=data_folder) is None
-    assert len(tracker.artifacts) == 2
-    assert files(*places) == []
-
-
-def test_without_room_there_they_go_where_temporary_files_go(places):
-    training = FakeTraining(*places[:2])
-    rescued = log_agents(training, FullTracker(), data_folder=DataFolder(places[0]))
-    assert rescued == places[2] / NAME
-    assert files(*places[:2]) == []
-
-
-def test_a_data_folder_that_is_gone_loses_no_agent(places, tmp_path):
-    gone = DataFolder(tmp_path / "gone")
-    assert log_agents(FakeTraining(), FullTracker(), data_folder=gone) == places[1] / NAME
+@pytest.mark.parametrize(
+    ("folder", "room", "full", "rescued"),
+    [
+        ("data", 1, [], "here"),
+        ("gone", 0, [], "here"),
+        ("data", 0, ["data", "here"], "temporary"),
+    ],
+)
+def test_without_room_in_the_run_they_go_to_the_working_directory_or_where_temporary_files_go(
+    places, tmp_path, folder, room, full, rescued
+):
+    tracker, data_folder = FullTracker(), DataFolder(tmp_path / folder)
+    tracker.room = room
+    training = FakeTraining(*(tmp_path / name for name in full))
+    found = log_agents(training, tracker, data_folder=data_folder)
+    assert found == tmp_path / rescued / NAME
+    assert (found / "best" / "agent.bin").read_text() == "best"
+    assert files(*(place for place in places if place.name != rescued)) == []
 
 
 def test_an_agent_that_fits_nowhere_is_told(places, tmp_path):

@@ -42,18 +42,37 @@ def finished_run(data_folder, name, *, experiment="x"):
     return tracker.run_id
 
 
-def test_runs_of_all_experiments_come_newest_first(data_folder):
+def test_runs_of_all_experiments_come_newest_first_and_each_is_found(
+    data_folder, tmp_path, monkeypatch
+):
     ids = [finished_run(data_folder, f"run {i}", experiment=f"e{i}") for i in range(3)]
     runs = list_runs(data_folder)
     assert [run.run_id for run in runs] == ids[::-1]
     assert [run.experiment for run in runs] == ["e2", "e1", "e0"]
-    assert [run.run_id for run in list_runs(data_folder, max_results=2)] == ids[:0:-1]
+    assert list_runs(data_folder, max_results=2) == runs[:2]
+    assert [find_run(data_folder, run_id[:12]).run_id for run_id in ids] == ids
+    assert find_run(data_folder, "latest").run_id == ids[2]
+    read = counted_runs(monkeypatch)
+    assert read_run(data_folder, ids[0]) == runs[2]
+    assert len(read) == 1  # by its whole id, without a look at the others
+    for beginning in ("", "xyz"):
+        with pytest.raises(ConfigurationError, match=r"no such run.*aimbot-lab runs"):
+            find_run(data_folder, beginning)
+    for run_id in ("0" * 32, "' OR 1"):
+        for folder in (data_folder, DataFolder(tmp_path / "none")):
+            with pytest.raises(ConfigurationError, match="no such run; aimbot-lab runs") as caught:
+                read_run(folder, run_id)
+            assert "\n" not in str(caught.value)
 
 
 def test_a_summary_says_how_the_run_stands(data_folder):
     before = datetime.now(UTC)
-    finished_run(data_folder, "named")
+    tracker = open_run(data_folder, TrackingSettings(), RunDescription("running"))
     (run,) = list_runs(data_folder)
+    assert (run.status, run.ended, run.seconds) == ("RUNNING", None, None)
+    tracker.finish("KILLED")
+    finished_run(data_folder, "named")
+    run, _ = list_runs(data_folder)
     assert (run.name, run.experiment, run.status) == ("named", "x", "FINISHED")
     assert run.metrics == {"win_rate/pooled": 0.75}
     assert run.tags["mlflow.source.name"] == "aimbot-lab"
@@ -61,21 +80,14 @@ def test_a_summary_says_how_the_run_stands(data_folder):
     assert run.seconds == (run.ended - run.started).total_seconds() >= 0
 
 
-@pytest.mark.parametrize("time_ms", [-(10**18), 10**18, "x"])
-def test_a_run_with_a_damaged_time_hides_no_other(data_folder, time_ms):
+def test_a_run_with_a_damaged_time_hides_no_other(data_folder):
     ids = [finished_run(data_folder, name) for name in ("damaged", "other")]
-    with closing(sqlite3.connect(data_folder.database)) as database, database:
-        written = "UPDATE runs SET start_time = ?, end_time = ? WHERE run_uuid = ?"
-        database.execute(written, (time_ms, time_ms, ids[0]))
-    found = {run.run_id: run.started.year for run in list_runs(data_folder)}
-    assert found == {ids[0]: 1970, ids[1]: datetime.now(UTC).year}
-
-
-def test_a_running_run_has_no_end(data_folder):
-    tracker = open_run(data_folder, TrackingSettings(), RunDescription("running"))
-    (run,) = list_runs(data_folder)
-    assert (run.status, run.ended, run.seconds) == ("RUNNING", None, None)
-    tracker.finish("KILLED")
+    for time_ms in (-(10**18), 10**18, "x"):
+        with closing(sqlite3.connect(data_folder.database)) as database, database:
+            written = "UPDATE runs SET start_time = ?, end_time = ? WHERE run_uuid = ?"
+            database.execute(written, (time_ms, time_ms, ids[0]))
+        found = {run.run_id: run.started.year for run in list_runs(data_folder)}
+        assert found == {ids[0]: 1970, ids[1]: datetime.now(UTC).year}
 
 
 def test_without_a_store_there_are_no_runs_and_nothing_is_made(tmp_path):
@@ -99,32 +111,6 @@ def test_reading_from_a_mistyped_database_makes_none(tmp_path):
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_missing_artifact_is_one_line(data_folder):
-    run_id = finished_run(data_folder, "empty")
-    with pytest.raises(StoreError) as caught:
-        download_artifact(data_folder, run_id, name="agent.zip")
-    assert "agent.zip" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_an_artifact_name_cannot_leave_the_runs_folder(data_folder):
-    with pytest.raises(ConfigurationError):
-        download_artifact(data_folder, "0123", name="../../mlflow.db")
-
-
-def test_a_run_is_found_by_the_beginning_of_its_id_and_the_newest_by_latest(data_folder):
-    ids = [finished_run(data_folder, f"run {i}") for i in range(2)]
-    assert [find_run(data_folder, run_id[:12]).run_id for run_id in ids] == ids
-    assert find_run(data_folder, "latest").run_id == ids[1]
-
-
-def test_a_run_that_is_not_there_is_one_line(data_folder):
-    finished_run(data_folder, "other")
-    for beginning in ("", "xyz"):
-        with pytest.raises(ConfigurationError, match=r"no such run.*aimbot-lab runs"):
-            find_run(data_folder, beginning)
-
-
 def test_two_runs_that_begin_so_are_not_guessed_between(data_folder, store):
     experiment = store.experiment_id("x")
     ids = [store.create_run(experiment, "run", tags={}) for _ in range(17)]  # two begin alike
@@ -144,14 +130,6 @@ def counted_runs(monkeypatch):
 
     monkeypatch.setattr(mlflow_store, "_summary", counted)
     return read
-
-
-def test_a_run_is_read_by_its_whole_id_without_a_look_at_the_others(data_folder, monkeypatch):
-    run_id = finished_run(data_folder, "one")
-    finished_run(data_folder, "other")
-    listed, read = list_runs(data_folder), counted_runs(monkeypatch)
-    assert read_run(data_folder, run_id) == listed[1]
-    assert len(read) == 1
 
 
 RUN_NAMES = ("walker", "Walker", "50%_a'b\"c", "a\\b [x] ö;--", "walker 2")
@@ -219,15 +197,6 @@ def test_few_runs_are_read_of_many(many_runs, monkeypatch):
         read.clear()
 
 
-@pytest.mark.parametrize("run_id", ["0" * 32, "' OR 1"])
-def test_a_run_that_no_store_has_is_one_line(data_folder, tmp_path, run_id):
-    finished_run(data_folder, "other")
-    for folder in (data_folder, DataFolder(tmp_path / "none")):
-        with pytest.raises(ConfigurationError, match="no such run; aimbot-lab runs") as caught:
-            read_run(folder, run_id)
-        assert "\n" not in str(caught.value)
-
-
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = RunSummary("a" * 32, "one", "walks", "1", "FINISHED", NOW, NOW, {}, {})
 LEARNING = {
@@ -240,23 +209,17 @@ HANDFUL = {names.LESSON_WIN_RATE: 1.0, names.LESSON_EPISODES: 3.0}
 
 
 @pytest.mark.parametrize(
-    ("metrics", "value", "measure"),
+    ("metrics", "listed"),
     [
-        ({**LEARNING, **EVAL, **HANDFUL}, 0.6, "eval/win_rate"),
-        ({**LEARNING, **EVAL, names.LEARNING_WIN_RATE_LOWER: 0.89}, 0.9, "learning/win_rate"),
-        ({**LEARNING, names.EVAL_WIN_RATE: float("nan")}, 0.9, "learning/win_rate"),
+        ({**LEARNING, **EVAL, **HANDFUL}, (0.6, "eval/win_rate")),
+        ({**LEARNING, **EVAL, names.LEARNING_WIN_RATE_LOWER: 0.89}, (0.9, "learning/win_rate")),
+        ({**LEARNING, names.EVAL_WIN_RATE: nan}, (0.9, "learning/win_rate")),
+        (HANDFUL, None),  # of a lesson's episodes
     ],
 )
-def test_a_listed_win_rate_is_the_one_with_the_narrowest_interval(
-    metrics: dict[str, float], value: float, measure: str
-) -> None:
+def test_a_listed_win_rate_is_the_one_with_the_narrowest_interval(metrics, listed):
     found = replace(RUN, metrics=metrics).win_rate
-    assert found is not None
-    assert (found.value, found.measure) == (value, measure)
-
-
-def test_a_handful_of_a_lessons_episodes_makes_no_listed_win_rate() -> None:
-    assert replace(RUN, metrics=HANDFUL).win_rate is None
+    assert (found and (found.value, found.measure)) == listed
 
 
 def test_the_list_and_its_top_say_what_each_win_rate_is_of(data_folder):
@@ -292,10 +255,11 @@ def test_a_run_that_ended_takes_numbers_tags_and_files_and_stays_ended(
         step=9,
         metrics={"eval/win_rate": 0.75},
         tags={"lab.lesson": "second"},
-        texts={"evaluation/last.json": "{}", "top.txt": "é"},
+        texts={"evaluation/last.json": "{}", "top.txt": "first"},
         files={"video/clip.gif": tmp_path / "clip.gif"},
     )
     add_to_run(data_folder, run_id, addition)
+    add_to_run(data_folder, run_id, Addition(texts={"top.txt": "é"}))
     run = find_run(data_folder, run_id)
     assert (run.status, run.tags["lab.lesson"]) == ("FAILED", "second")
     points = metric_history(data_folder, run_id, key="eval/win_rate")
@@ -303,12 +267,6 @@ def test_a_run_that_ended_takes_numbers_tags_and_files_and_stays_ended(
     names = ["evaluation/last.json", "top.txt", "video/clip.gif"]
     found = [download_artifact(data_folder, run_id, name=name).read_bytes() for name in names]
     assert found == [b"{}", "é".encode(), b"GIF"]
-
-
-def test_an_artifact_is_replaced_by_its_successor(data_folder, run_id):
-    for text in ("first", "second"):
-        add_to_run(data_folder, run_id, Addition(texts={"a/b.txt": text}))
-    assert download_artifact(data_folder, run_id, name="a/b.txt").read_text() == "second"
 
 
 def test_deletion_reaches_no_files_but_those_of_its_run_and_data_folder(
@@ -332,15 +290,18 @@ def test_deletion_reaches_no_files_but_those_of_its_run_and_data_folder(
     assert not (data_folder.artifacts / run_id / "artifacts").exists()
 
 
-def test_a_run_that_is_not_there_takes_nothing_and_has_no_artifact(data_folder):
+def test_a_run_or_artifact_that_is_not_there_is_one_line(data_folder, run_id):
     with pytest.raises(StoreError, match="0123"):
         add_to_run(data_folder, "0123", Addition(tags={"a": "b"}))
-    with pytest.raises(StoreError, match="0123") as caught:
-        download_artifact(data_folder, "0123", name="agent.zip")
-    assert "\n" not in str(caught.value)
+    for asked, named in ("0123", "0123"), (run_id, r"agent\.zip"):
+        with pytest.raises(StoreError, match=named) as caught:
+            download_artifact(data_folder, asked, name="agent.zip")
+        assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "a/../../b"])
-def test_a_file_cannot_leave_the_runs_folder(data_folder, run_id, name):
-    with pytest.raises(ValueError, match="is not an artifact name"):
-        add_to_run(data_folder, run_id, Addition(texts={name: "x"}))
+def test_no_file_leaves_the_runs_folder(data_folder, run_id):
+    for name in ("/etc/passwd", "a/../../b"):
+        with pytest.raises(ValueError, match="is not an artifact name"):
+            add_to_run(data_folder, run_id, Addition(texts={name: "x"}))
+    with pytest.raises(ConfigurationError):
+        download_artifact(data_folder, "0123", name="../../mlflow.db")

@@ -13,10 +13,11 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import data_folder as data_folder_module
-from aimbot_lab.tracking import journal_tracker
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking import journal_tracker, mlflow_store
+from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.journal_tracker import RunDescription, check_destination, open_run
+from aimbot_lab.tracking.mlflow_store import connect
 from aimbot_lab.tracking.run_folder import read_owner
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import MemoryTracker, checked_run_name
@@ -27,37 +28,35 @@ SETTINGS = TrackingSettings(experiment="goto")
 
 
 def raw_run(data_folder, run_id):
-    from aimbot_lab.tracking.data_folder import embedded_address
-    from aimbot_lab.tracking.mlflow_store import connect
-
     return connect(data_folder, embedded_address(data_folder)).client.get_run(run_id)
 
 
-def test_a_run_begins_with_its_name_parameters_and_tags(data_folder):
+def refused(folder, *, error=StoreError, match=None, params=None, **given):
+    """The one line in which a run is refused that leaves nothing behind."""
+    with pytest.raises(error, match=match) as caught:
+        open_run(folder, SETTINGS, RunDescription("bad", params or {}), **given)
+    assert "\n" not in str(caught.value)
+    assert not folder.runs.exists() or list(folder.runs.iterdir()) == []
+    return str(caught.value)
+
+
+def test_a_run_begins_with_its_name_owner_parameters_and_tags(data_folder):
     params = {"train.lr": 0.001, "seed": 7, "name": "ü", "none": None, "long": "x" * 7000}
-    params |= {f"p/{i}": i for i in range(150)}
-    tracker = open_run(data_folder, SETTINGS, RunDescription("first", params, {"lab.seed": "7"}))
-    run = raw_run(data_folder, tracker.run_id)
-    assert run.info.run_name == "first"
-    assert run.info.status == "RUNNING"
-    assert run.info.experiment_id == tracker.experiment_id
-    assert run.data.params["train.lr"] == "0.001"
-    assert run.data.params["none"] == "None"
-    assert run.data.params["long"] == "x" * 5999 + "…"
-    assert len(run.data.params) == 155
-    assert run.data.tags["lab.seed"] == "7"
-    assert run.data.tags["lab.version"] == __version__
-    assert run.data.tags["lab.code"] == code_hash()
-    assert run.data.tags["mlflow.source.name"] == "aimbot-lab"
-    assert run.data.tags["mlflow.user"]
-    tracker.finish("FINISHED")
-
-
-def test_the_owner_is_this_process_while_the_run_lives(data_folder):
-    tracker = open_run(data_folder, SETTINGS, RunDescription("owned"))
+    params |= {f"p/{i}": i for i in range(150)} | {"env.url": "redis://me:secret@host"}
+    tags = {"lab.seed": "7", "why": "see redis://me:secret@host"}
+    tracker = open_run(data_folder, SETTINGS, RunDescription("first", params, tags))
     owner = read_owner(data_folder.run_folder(tracker.run_id) / "owner.json")
-    assert owner.pid == os.getpid()
-    assert owner.tracking_uri is None
+    assert (owner.pid, owner.tracking_uri) == (os.getpid(), None)
+    run = raw_run(data_folder, tracker.run_id)
+    assert (run.info.run_name, run.info.status) == ("first", "RUNNING")
+    assert run.info.experiment_id == tracker.experiment_id
+    kept = {"train.lr": "0.001", "none": "None", "env.url": "redis://me:***@host"}
+    assert run.data.params.items() >= {**kept, "long": "x" * 5999 + "…"}.items()
+    assert len(run.data.params) == 156
+    kept = {"lab.seed": "7", "lab.version": __version__, "lab.code": code_hash()}
+    kept |= {"mlflow.source.name": "aimbot-lab", "why": "see redis://me:***@host"}
+    assert run.data.tags.items() >= kept.items()
+    assert run.data.tags["mlflow.user"]
     tracker.finish("FINISHED")
     assert list(data_folder.runs.iterdir()) == []
 
@@ -75,68 +74,32 @@ def test_a_database_elsewhere_replaces_the_embedded_store(data_folder, tmp_path,
     assert [run.name for run in list_runs(data_folder)] == ["elsewhere"]
 
 
-def nothing_was_left(data_folder):
-    return not data_folder.runs.exists() or list(data_folder.runs.iterdir()) == []
-
-
-def test_a_parameter_that_the_store_refuses_is_refused_before_anything(tmp_path):
-    folder = DataFolder(tmp_path / "new")
-    with pytest.raises(ValueError, match="name"):
-        open_run(folder, SETTINGS, RunDescription("bad", {"a[0]": 1}))
-    assert not folder.root.exists()
-
-
-def test_a_server_that_is_not_there_is_one_line_and_creates_nothing(tmp_path, monkeypatch):
+def test_what_is_not_there_or_refused_is_one_line_and_creates_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     folder = DataFolder(tmp_path / "new")
+    refused(folder, error=ValueError, match="name", params={"a[0]": 1})
     uri = "http://me:secret@127.0.0.1:9"
-    with pytest.raises(StoreError) as caught:
-        open_run(folder, SETTINGS, RunDescription("bad"), tracking_uri=uri)
-    message = str(caught.value)
-    assert "http://me:***@127.0.0.1:9" in message
-    assert "Connection refused" in message
-    assert "secret" not in message
-    assert "\n" not in message
-    assert not folder.root.exists()
-
-
-def test_a_database_that_is_not_there_is_one_line_and_creates_nothing(tmp_path):
-    folder = DataFolder(tmp_path / "new")
-    uri = f"sqlite:///{tmp_path}/missing/mlflow.db"
-    with pytest.raises(StoreError, match="unable to open") as caught:
-        open_run(folder, SETTINGS, RunDescription("bad"), tracking_uri=uri)
-    assert "\n" not in str(caught.value)
+    line = refused(folder, match="Connection refused", tracking_uri=uri)
+    assert "http://me:***@127.0.0.1:9" in line
+    assert "secret" not in line
+    missing = f"sqlite:///{tmp_path}/missing/mlflow.db"
+    refused(folder, match="unable to open", tracking_uri=missing)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_no_database_is_one_line(tmp_path):
+def test_a_database_or_schema_of_something_else_is_one_line(tmp_path, data_folder):
     folder = DataFolder(tmp_path)
     folder.database.write_bytes(b"not a database" * 100)
-    with pytest.raises(StoreError, match="not a database") as caught:
-        open_run(folder, SETTINGS, RunDescription("bad"))
-    assert str(folder.database) in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert nothing_was_left(folder)
-
-
-def test_the_schema_of_another_mlflow_is_one_line_that_names_the_remedy(data_folder):
+    assert str(folder.database) in refused(folder, match="not a database")
     with closing(sqlite3.connect(data_folder.database)) as database, database:
         database.execute("update alembic_version set version_num = 'abcdef'")
-    with pytest.raises(StoreError, match="mlflow db upgrade") as caught:
-        open_run(data_folder, SETTINGS, RunDescription("bad"))
-    assert "\n" not in str(caught.value)
-    assert nothing_was_left(data_folder)
+    refused(data_folder, match="mlflow db upgrade")
 
 
 def test_a_deleted_experiment_is_one_line_that_names_the_remedy(data_folder):
-    from aimbot_lab.tracking.data_folder import embedded_address
-    from aimbot_lab.tracking.mlflow_store import connect
-
     store = connect(data_folder, embedded_address(data_folder))
     store.client.delete_experiment(store.experiment_id("goto"))
-    with pytest.raises(ConfigurationError, match="restore"):
-        open_run(data_folder, SETTINGS, RunDescription("bad"))
-    assert nothing_was_left(data_folder)
+    refused(data_folder, error=ConfigurationError, match="restore")
 
 
 @pytest.mark.parametrize("error", [StoreError("broken"), KeyboardInterrupt()])
@@ -145,41 +108,27 @@ def test_a_failure_after_the_run_was_made_leaves_no_run(data_folder, monkeypatch
         raise error
 
     monkeypatch.setattr(journal_tracker, "Journal", fail)
-    with pytest.raises(type(error)):
-        open_run(data_folder, SETTINGS, RunDescription("half"))
+    refused(data_folder, error=type(error))
     assert list_runs(data_folder) == []
-    assert nothing_was_left(data_folder)
 
 
-def test_every_user_name_will_do(data_folder, monkeypatch):
+def test_every_user_name_will_do_and_variables_that_others_heed_have_no_effect(
+    data_folder, monkeypatch
+):
     def nameless():
         raise KeyError("uid not found")
 
     monkeypatch.setattr("getpass.getuser", nameless)
-    tracker = open_run(data_folder, SETTINGS, RunDescription("nameless"))
+    ignored = ("MLFLOW_EXPERIMENT_ID", "MLFLOW_RUN_ID")
+    for name in ignored:
+        monkeypatch.setenv(name, "7")
+    told = []
+    tracker = open_run(data_folder, SETTINGS, RunDescription("n"), on_outage=told.append)
     assert raw_run(data_folder, tracker.run_id).data.tags["mlflow.user"] == "unknown"
     tracker.finish("FINISHED")
-
-
-def test_variables_that_others_heed_are_said_to_have_no_effect(data_folder, monkeypatch):
-    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", "7")
-    monkeypatch.setenv("MLFLOW_RUN_ID", "a1")
-    told = []
-    open_run(data_folder, SETTINGS, RunDescription("n"), on_outage=told.append).finish("FINISHED")
     assert [text.partition(";")[0] for text in told] == [
-        "environment variable MLFLOW_EXPERIMENT_ID is ignored",
-        "environment variable MLFLOW_RUN_ID is ignored",
+        f"environment variable {name} is ignored" for name in ignored
     ]
-
-
-def test_no_parameter_and_no_tag_has_a_password(data_folder):
-    login = "redis://me:secret@host"
-    description = RunDescription("n", {"env.url": login}, {"why": f"see {login}"})
-    tracker = open_run(data_folder, SETTINGS, description)
-    run = raw_run(data_folder, tracker.run_id)
-    assert run.data.params["env.url"] == "redis://me:***@host"
-    assert run.data.tags["why"] == "see redis://me:***@host"
-    tracker.finish("FINISHED")
 
 
 def tables(data_folder: DataFolder) -> tuple[set[str], list[tuple[str, str]]]:
@@ -194,7 +143,7 @@ def test_other_projects_get_a_store_of_their_own_from_a_copy_or_where_that_is_da
     tmp_path, monkeypatch
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folders = [DataFolder(tmp_path / name) for name in ("first", "second", "third", "fourth")]
+    folders = [DataFolder(tmp_path / name) for name in ("first", "second", "third")]
     for number, folder in enumerate(folders):
         open_run(folder, SETTINGS, RunDescription(str(number))).finish("FINISHED")
         assert [run.name for run in list_runs(folder)] == [str(number)]
@@ -205,11 +154,11 @@ def test_other_projects_get_a_store_of_their_own_from_a_copy_or_where_that_is_da
         with closing(sqlite3.connect(folder.database)) as database:
             assert database.execute("PRAGMA quick_check").fetchall() == [("ok",)]
         if number == 1:
-            copy.write_bytes(copy.read_bytes()[:5000])
-        elif number == 2:
-            with copy.open("r+b") as file:
-                file.seek(65 * 4096)
-                file.write(bytes(4096))  # a page that is seldom read
+            whole = copy.read_bytes()
+            copy.write_bytes(whole[:5000])
+            assert not mlflow_store._copied(tmp_path / "torn.db", root)
+            at = 65 * 4096  # a page that is seldom read
+            copy.write_bytes(whole[:at] + bytes(4096) + whole[at + 4096 :])
 
 
 def refusal(folder, settings=None, uri=None):
@@ -220,26 +169,21 @@ def refusal(folder, settings=None, uri=None):
 
 
 def test_a_folder_that_can_be_made_passes_and_is_not_made(tmp_path):
-    check_destination(DataFolder(tmp_path / "a" / "b"), TrackingSettings())
-    check_destination(DataFolder(tmp_path), TrackingSettings(), tracking_uri="http://host:5000")
-    check_destination(
-        DataFolder(tmp_path), TrackingSettings(), tracking_uri=f"sqlite:///{tmp_path}/x.db"
-    )
+    for path, uri in (
+        (tmp_path / "a" / "b", None),
+        (tmp_path, "http://host:5000"),
+        (tmp_path, f"sqlite:///{tmp_path}/x.db"),
+    ):
+        check_destination(DataFolder(path), TrackingSettings(), tracking_uri=uri)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_below_a_file_is_refused(tmp_path):
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").touch()
     message = refusal(tmp_path / "file" / "data")
     assert "Not a directory" in message
     assert "--data-dir" in message
-
-
-def test_a_folder_with_too_long_a_name_is_refused(tmp_path):
     assert "too long" in refusal(tmp_path / ("x" * 300))
-
-
-def test_a_link_to_nowhere_is_refused(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     assert "No such file" in refusal(tmp_path / "link" / "data")
 
@@ -266,15 +210,12 @@ def test_an_address_that_cannot_be_used_is_refused_wherever_it_is_given(tmp_path
     assert "MLFLOW_TRACKING_URI" in refusal(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["x" * 250, "größe 日本 👩‍🚀"])
-def test_a_name_of_one_line_will_do(name):
-    assert checked_run_name(name) == name
-
-
 @pytest.mark.parametrize(
     "name", ["", "a\nb", "a\x1b[0m", "\u2028", "x" * 251, "\udcff", "a\u202eb", "a\u2066b"]
 )
 def test_a_name_that_a_list_cannot_show_is_one_line_with_exit_code_2(name):
+    for good in ("x" * 250, "größe 日本 👩‍🚀"):
+        assert checked_run_name(good) == good
     with pytest.raises(ConfigurationError, match="name of a run") as caught:
         checked_run_name(name)
     assert caught.value.exit_code == 2
@@ -310,11 +251,8 @@ def test_passwords_reach_neither_artifacts_nor_the_description(tmp_path, monkeyp
     for name in ("curriculum.yaml", "resolved.yaml"):
         text = tracker.artifacts[name].decode()
         assert "http://me:***@host:5000" in text
-        assert "secret" not in text
-        assert "older" not in text
+        assert [word for word in ("secret", "older") if word in text] == []
         (tmp_path / "again.yaml").write_text(text)
         assert load_curriculum(tmp_path / "again.yaml").config.lessons
-    assert "secret" not in str(description)
-    assert "secret" not in str(result.as_json())
-    assert "secret" not in str(tracker.tags)
+    assert "secret" not in f"{description} {result.as_json()} {tracker.tags}"
     assert (result.entries_dropped, result.agent_folder) == (0, None)

@@ -38,46 +38,33 @@ from aimbot_lab.tracking.run_folder import (
 DEAD = this_process("deadbeef", None)
 
 
-def test_a_dead_run_is_delivered_and_killed(data_folder, store, dead_run):
-    assert close_orphan_runs(data_folder) == [dead_run.run_id]
-    run = store.client.get_run(dead_run.run_id)
+def test_a_dead_run_is_delivered_and_killed_and_nothing_is_stored_twice(
+    data_folder, store, dead_run, tmp_path
+):
+    run_id, artifacts = dead_run.run_id, data_folder.artifacts / dead_run.run_id / "artifacts"
+    (artifacts / "notes").mkdir(parents=True)
+    (artifacts / "notes" / ".artifact.uploading.x1y2").write_text("hal")  # as a kill leaves it
+    growing = GrowingFiles(dead_run.path)
+    growing.write("episodes.csv", b"1\n2\n", place=0)
+    growing.close()
+    before = tmp_path / "before"
+    shutil.copytree(dead_run.path, before)
+    assert close_orphan_runs(data_folder) == [run_id]
+    run = store.client.get_run(run_id)
     assert run.info.status == "KILLED"
     assert run.info.end_time >= run.info.start_time
     assert run.data.metrics["a"] == 1.0
     assert run.data.tags["lab.lesson"] == "3"
-    assert store.download(dead_run.run_id, "notes/a.txt").read_text() == "x"
+    assert store.download(run_id, "episodes.csv").read_bytes() == b"1\n2\n"
+    assert store.download(run_id, "notes/a.txt").read_text() == "x"
+    assert [path.name for path in (artifacts / "notes").iterdir()] == ["a.txt"]
     assert list(data_folder.runs.iterdir()) == []
     assert close_orphan_runs(data_folder) == []
-
-
-def test_what_a_kill_left_of_an_artifact_goes(data_folder, dead_run):
-    artifacts = data_folder.artifacts / dead_run.run_id / "artifacts"
-    (artifacts / "notes").mkdir(parents=True)
-    (artifacts / "notes" / ".artifact.uploading.x1y2").write_text("hal")
-    close_orphan_runs(data_folder)
-    assert [path.name for path in (artifacts / "notes").iterdir()] == ["a.txt"]
-
-
-def test_what_grew_in_a_dead_run_is_delivered(data_folder, store, dead_run):
-    growing = GrowingFiles(dead_run.path)
-    growing.write("episodes.csv", b"1\n2\n", place=0)
-    growing.close()
-    close_orphan_runs(data_folder)
-    assert store.download(dead_run.run_id, "episodes.csv").read_bytes() == b"1\n2\n"
-
-
-def test_replaying_a_journal_stores_nothing_twice(data_folder, store, dead_run, tmp_path):
-    before = tmp_path / "before"
-    shutil.copytree(dead_run.path, before)
-    close_orphan_runs(data_folder)
-    first = store.client.get_run(dead_run.run_id)
     shutil.copytree(before, dead_run.path)
     close_orphan_runs(data_folder)
-    again = store.client.get_run(dead_run.run_id)
-    for key in ("a", "nan"):
-        assert len(store.client.get_metric_history(dead_run.run_id, key)) == 1
-    assert again.data.tags == first.data.tags
-    assert again.info.status == "KILLED"
+    again = store.client.get_run(run_id)
+    assert [len(store.client.get_metric_history(run_id, key)) for key in ("a", "nan")] == [1, 1]
+    assert (again.data.tags, again.info.status) == (run.data.tags, "KILLED")
 
 
 def test_a_status_given_before_the_death_stays(data_folder, store, dead_run):
@@ -97,18 +84,14 @@ def test_living_runs_and_those_of_other_machines_are_left_alone(data_folder, sto
     assert sorted(data_folder.runs.rglob("*")) == before
 
 
-def test_a_death_between_the_store_and_the_folders_name_leaves_no_running_run(data_folder, store):
+def test_a_death_before_the_folder_had_its_runs_name_leaves_no_running_run(data_folder, store):
+    leave_folder(data_folder, DEAD)
+    assert close_orphan_runs(data_folder) == []  # the store had none yet
+    assert (list(data_folder.runs.iterdir()), list_runs(data_folder)) == ([], [])
     leave_folder(data_folder, DEAD)
     run_id = store.create_run(store.experiment_id("x"), "dead", tags={OWNER_TAG: DEAD.label})
     assert close_orphan_runs(data_folder) == [run_id]
     assert [run.status for run in list_runs(data_folder)] == ["KILLED"]
-
-
-def test_a_death_before_the_store_had_a_run_leaves_nothing(data_folder, store):
-    leave_folder(data_folder, DEAD)
-    assert close_orphan_runs(data_folder) == []
-    assert list(data_folder.runs.iterdir()) == []
-    assert list_runs(data_folder) == []
 
 
 def test_a_half_deleted_folder_is_never_taken_for_a_dead_run(data_folder, store, dead_run):
@@ -157,33 +140,31 @@ def test_a_journal_that_others_wrote_reads_writes_and_deletes_nothing_of_this_ac
     assert store.client.get_run(dead_run.run_id).info.status == "KILLED"  # the rest has arrived
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        '{"kind": "end", "status": "FINISHEE", "time_ms": 1}',
-        '{"kind": "metrics", "step": 1, "time_ms": 1, "values": null}',
-        '{"kind": "metrics", "step": 1000000000000000000000, "time_ms": 1, "values": {"a": 1}}',
-        '{"kind": "tags", "tags": {"a": 5}}',
-        '{"kind": ' + "[" * 100_000,
-    ],
-)
-def test_a_damaged_line_holds_no_run_back(data_folder, store, dead_run, line):
+def test_damaged_lines_hold_no_run_back(data_folder, store, dead_run):
     with (dead_run.path / "journal.jsonl").open("a") as journal:
-        journal.write(f"{line}\n")
-    assert close_orphan_runs(data_folder) == [dead_run.run_id]
+        for line in (
+            '{"kind": "end", "status": "FINISHEE", "time_ms": 1}',
+            '{"kind": "metrics", "step": 1, "time_ms": 1, "values": null}',
+            '{"kind": "metrics", "step": 1000000000000000000000, "time_ms": 1, "values": {"a": 1}}',
+            '{"kind": "tags", "tags": {"a": 5}}',
+            '{"kind": ' + "[" * 100_000,
+        ):
+            journal.write(f"{line}\n")
+    faults = []
+    closed = close_orphan_runs(data_folder, on_fault=lambda _, why: faults.append(why))
+    assert closed == [dead_run.run_id]
+    assert faults == ["a journal line was unreadable"] * 5
     assert store.client.get_run(dead_run.run_id).data.metrics["a"] == 1.0
 
 
-@pytest.mark.parametrize(
-    "name", ["owner.json", "journal.jsonl", "delivered", "checkpoints/run.json"]
-)
-def test_no_command_waits_for_a_pipe_among_a_runs_files(data_folder, dead_run, name):
+def test_no_command_waits_for_pipes_among_a_runs_files(data_folder, dead_run):
     other = leave_folder(data_folder, DEAD).named("0" * 32).path
-    for file in (dead_run.path / name, other / name):
-        file.parent.mkdir(exist_ok=True)
-        file.unlink(missing_ok=True)
-        os.mkfifo(file)
-    assert call(data_folder).exit_code == 0
+    for name in ("checkpoints/run.json", "delivered", "journal.jsonl", "owner.json"):
+        for file in (dead_run.path / name, other / name):
+            file.parent.mkdir(exist_ok=True)
+            file.unlink(missing_ok=True)
+            os.mkfifo(file)
+        assert call(data_folder).exit_code == 0
 
 
 def test_a_folder_that_cannot_be_read_holds_no_other_run_back(data_folder, dead_run):
@@ -208,16 +189,12 @@ def test_names_of_folders_send_nothing_to_the_terminal(folder):
     assert r"x\x1b]0;title\x07\u202ey/owner.json: is damaged" in call(folder).stderr
 
 
-def test_several_reapers_at_once_close_a_run_once(data_folder, dead_run):
+def test_of_several_reapers_at_once_one_closes_a_run_and_none_waits(data_folder, dead_run):
+    with ThreadPoolExecutor(1) as pool, exclusive(data_folder.orphan_lock):
+        assert pool.submit(close_orphan_runs, data_folder).result(timeout=300) == []
     with ThreadPoolExecutor(4) as pool:
         reaped = pool.map(lambda _: close_orphan_runs(data_folder), range(4))
     assert sorted(reaped) == [[], [], [], [dead_run.run_id]]
-
-
-def test_who_comes_while_another_reaps_does_not_wait(data_folder, dead_run):
-    with ThreadPoolExecutor(1) as pool, exclusive(data_folder.orphan_lock):
-        assert pool.submit(close_orphan_runs, data_folder).result(timeout=300) == []
-    assert close_orphan_runs(data_folder) == [dead_run.run_id]
 
 
 def test_a_lock_is_freed_by_its_holders_death(tmp_path):
@@ -357,7 +334,17 @@ def call(folder, *arguments):
 
 
 def test_waiting_runs_say_how_much_waits_for_whom(folder):
+    assert waiting_runs(DataFolder(folder.root / "none")) == []
+    create_run_folder(folder, this_process("living", None)).named("c" * 32)
+    leave_folder(folder, this_process("nameless", None))
+    assert waiting_runs(folder) == []
     leave(folder, "a" * 32)
+    shown = call(folder)
+    assert (shown.exit_code, shown.stdout) == (0, "")
+    (line,) = shown.stderr.splitlines()
+    assert f"run {'a' * 32}: 3 tracked entries could not be delivered" in line
+    assert "delivered now: tracking store http://127.0.0.1:9: Failed to establish" in line
+    assert json.loads(call(folder, "--json").stdout) == []
     leave(folder, "b" * 32, entries=1, uri=None)
     assert waiting_runs(folder) == [
         WaitingRun("a" * 32, 3, "http://me:***@127.0.0.1:9"),
@@ -365,34 +352,13 @@ def test_waiting_runs_say_how_much_waits_for_whom(folder):
     ]
 
 
-def test_living_runs_and_runs_without_a_name_do_not_wait(folder):
-    create_run_folder(folder, this_process("living", None)).named("a" * 32)
-    leave_folder(folder, this_process("nameless", None))
-    assert waiting_runs(folder) == []
-    assert waiting_runs(DataFolder(folder.root / "none")) == []
-
-
-def test_runs_says_what_waits_in_place_of_no_runs(folder):
-    leave(folder, "a" * 32)
-    shown = call(folder)
-    assert shown.exit_code == 0
-    assert shown.stdout == ""
-    (line,) = shown.stderr.splitlines()
-    assert f"run {'a' * 32}: 3 tracked entries could not be delivered" in line
-    assert "delivered now: tracking store http://127.0.0.1:9: Failed to establish" in line
-    assert json.loads(call(folder, "--json").stdout) == []
-
-
-def test_many_waiting_runs_are_summed_up(folder):
+def test_many_waiting_runs_are_summed_up_and_without_any_it_says_how_to_begin(folder):
+    assert "no runs yet" in call(folder).stderr
     for number in range(MAX_WAITING + 3):
         leave(folder, f"{number:032}")
     lines = call(folder).stderr.splitlines()
     assert len(lines) == MAX_WAITING + 1
     assert lines[-1] == "the same holds for 3 more runs"
-
-
-def test_runs_without_anything_says_how_to_begin(folder):
-    assert "no runs yet" in call(folder).stderr
 
 
 def test_what_waited_for_a_store_that_is_back_is_delivered_and_listed(data_folder, dead_run):

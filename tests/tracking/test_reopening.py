@@ -1,12 +1,11 @@
 """A run that goes on is the same run: in its store, in its journal, each number once."""
 
-import json
-
 import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.tracking import journal
 from aimbot_lab.tracking.history import close_orphan_runs, list_runs
-from aimbot_lab.tracking.journal import EndEntry, Journal, MetricsEntry, ResumeEntry
+from aimbot_lab.tracking.journal import EndEntry, Journal, MetricsEntry, ResumeEntry, decode
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run, reopen_run
 from aimbot_lab.tracking.run_folder import OWNER_TAG, find_run_folder, waiting_runs
 from aimbot_lab.tracking.settings import TrackingSettings
@@ -42,8 +41,7 @@ def test_a_stopped_run_keeps_its_folder_and_costs_the_reaper_nothing(data_folder
     folder = find_run_folder(data_folder, stopped)
     assert folder.owner.is_gone()
     assert not (folder.path / "reserve").exists()
-    assert close_orphan_runs(data_folder) == []
-    assert waiting_runs(data_folder) == []
+    assert (close_orphan_runs(data_folder), waiting_runs(data_folder)) == ([], [])
 
 
 @pytest.mark.parametrize(("status", "is_kept"), [("KILLED", False), ("FINISHED", True)])
@@ -57,27 +55,23 @@ def test_without_a_checkpoint_or_once_finished_nothing_is_kept(data_folder, stat
         reopen_run(data_folder, tracker.run_id)
 
 
-def test_it_runs_again_and_ends_anew(data_folder, stopped, store):
+def test_it_runs_again_and_ends_anew_and_what_was_logged_before_is_logged_once(
+    data_folder, stopped, store
+):
     tracker = reopen_run(data_folder, stopped)
     assert tracker.run_id == stopped
     assert tracker.experiment_id == store.experiment_of(stopped)
-    tracker.log_metrics(30, {"a": 4.0})
+    tracker.log_metrics(20, {"a": 3.0, "speed": 7.0})
+    tracker.log_metrics(20, {"a": 3.5})
+    tracker.log_metrics(30, {"a": 5.0})
     wait_until_all_has_arrived(tracker)
     running = only_run(data_folder)
     assert (running.status, running.ended, running.seconds) == ("RUNNING", None, None)
     assert running.tags[OWNER_TAG].endswith(find_run_folder(data_folder, stopped).owner.token)
-    tracker.finish("FAILED")
+    assert tracker.finish("FAILED").complete
     ended = only_run(data_folder)
     assert ended.status == "FAILED"
     assert ended.seconds is not None
-
-
-def test_what_was_logged_before_is_logged_once(data_folder, stopped, store):
-    tracker = reopen_run(data_folder, stopped)
-    tracker.log_metrics(20, {"a": 3.0, "speed": 7.0})
-    tracker.log_metrics(20, {"a": 3.5})
-    tracker.log_metrics(30, {"a": 5.0})
-    assert tracker.finish("FAILED").complete
     assert points(store, stopped, "a") == [(10, 1.0), (20, 3.0), (30, 5.0)]
     assert points(store, stopped, "b") == [(10, 2.0)]
     assert points(store, stopped, "speed") == [(20, 7.0)]
@@ -136,8 +130,6 @@ def test_a_run_that_the_store_has_deleted_is_refused_and_stays_as_it_is(
 
 
 def test_a_disk_without_room_leaves_the_run_to_others(data_folder, stopped, monkeypatch):
-    from aimbot_lab.tracking import journal
-
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -153,18 +145,18 @@ def test_a_disk_without_room_leaves_the_run_to_others(data_folder, stopped, monk
 
 def test_a_journal_goes_on_after_its_end_only_by_a_resumption(tmp_path):
     journal = Journal(tmp_path)
-    journal.append(MetricsEntry(1, 1, {"a": 1.0}))
-    journal.append(EndEntry("KILLED", 2))
+    entries = [MetricsEntry(1, 1, {"a": 1.0}), EndEntry("KILLED", 2), ResumeEntry(4)]
+    entries.append(MetricsEntry(2, 5, {"b": 1.0}))
+    for entry in entries[:2]:
+        journal.append(entry)
     with pytest.raises(RuntimeError, match="has ended"):
-        journal.append(MetricsEntry(2, 3, {"a": 1.0}))
-    journal.append(ResumeEntry(4))
-    assert journal.ending is None
-    journal.append(MetricsEntry(2, 5, {"b": 1.0}))
+        journal.append(entries[3])
+    for entry in entries[2:]:
+        journal.append(entry)
+        assert journal.ending is None
     journal.close()
     again = Journal(tmp_path)
     assert again.ending is None
     assert again.metrics() == {1: {"a"}, 2: {"b"}}
-    kinds = [
-        json.loads(line)["kind"] for line in (tmp_path / "journal.jsonl").read_text().splitlines()
-    ]
-    assert kinds == ["metrics", "end", "resume", "metrics"]
+    kept = (tmp_path / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    assert [decode(line) for line in kept] == entries

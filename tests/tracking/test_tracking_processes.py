@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +12,6 @@ from aimbot_lab.tracking.mlflow_store import connect
 
 OPEN = """
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal_tracker import RunDescription, open_run
@@ -40,9 +37,7 @@ assert tracker.finish("FINISHED", wait_seconds=300).complete
 """
 
 
-def child(
-    script: str, folder: Path, *, environment: Mapping[str, str] = os.environ
-) -> subprocess.Popen[str]:
+def child(script, folder, environment=os.environ):
     return subprocess.Popen(
         [sys.executable, "-c", script, str(folder)],
         env=environment,
@@ -86,11 +81,8 @@ def test_several_processes_may_come_first_at_the_same_time(tmp_path):
     runs = list_runs(folder)
     assert [run.status for run in runs] == ["FINISHED"] * 2
     assert {run.experiment for run in runs} == {"aimbot-lab"}
-    assert sorted(path.name for path in folder.root.iterdir()) == [
-        "mlflow.db",
-        "runs",
-        "store.lock",
-    ]
+    names = ["mlflow.db", "runs", "store.lock"]
+    assert sorted(path.name for path in folder.root.iterdir()) == names
 
 
 NEEDS_NONE = """
