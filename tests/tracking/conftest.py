@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from dead_runs import leave_folder
+from owned_runs import leave_folder
 
 from aimbot_lab.tracking.data_folder import DataFolder, embedded_address
 from aimbot_lab.tracking.journal import EntrySink, FileEntry, Journal, MetricsEntry, TagsEntry

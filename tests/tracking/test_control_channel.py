@@ -10,41 +10,28 @@ from aimbot_lab.tracking.control_channel import LOOK_SECONDS, ControlChannel
 
 
 class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
+    now = 1000.0
 
     def __call__(self) -> float:
         return self.now
 
 
-def test_a_training_that_steps_on_lists_its_folder_ten_times_a_second_at_most(
+def test_a_request_is_found_by_the_next_look_of_which_there_are_ten_a_second_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[Any] = []
-    list_folder = os.listdir
-
-    def listed(folder: Any) -> list[str]:
-        looks.append(folder)
-        return list_folder(folder)
-
-    ControlChannel(tmp_path).send({"kind": "stop"})
-    clock = Clock()
-    channel = ControlChannel(tmp_path, look_seconds=LOOK_SECONDS, clock=clock)
-    monkeypatch.setattr(os, "listdir", listed)
-    for _ in range(1000):  # steps of a millisecond
-        channel.requests()
-        clock.now += 0.001
-    assert 10 <= len(looks) <= 11
-
-
-def test_a_request_between_two_looks_is_found_by_the_next_one(tmp_path: Path) -> None:
-    clock = Clock()
+    clock, looks, list_folder = Clock(), list[Any](), os.listdir
     channel = ControlChannel(tmp_path, look_seconds=LOOK_SECONDS, clock=clock)
     assert channel.requests() == []
     key = ControlChannel(tmp_path).send({"kind": "stop"})
     assert not channel.requests()
     clock.now += LOOK_SECONDS
     assert [*channel.requests()] == [(key, {"kind": "stop"})]
+    monkeypatch.setattr(os, "listdir", lambda folder: looks.append(folder) or list_folder(folder))
+    clock.now += LOOK_SECONDS
+    for _ in range(1000):  # steps of a millisecond
+        channel.requests()
+        clock.now += 0.001
+    assert 10 <= len(looks) <= 11
 
 
 def test_without_a_pause_it_looks_each_time_and_nothing_waits_for_the_disk(

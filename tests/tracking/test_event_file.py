@@ -1,10 +1,10 @@
 """A TensorBoard event file has what MLflow has: the same names, steps and values, each once."""
 
 import math
+import struct
 from dataclasses import replace
 
 import pytest
-from event_reader import scalars
 from fake_store import FakeStore
 
 from aimbot_lab.foundation.errors import StoreError
@@ -117,3 +117,71 @@ def test_a_disk_that_refuses_it_fails_nothing_and_what_follows_can_be_read(
     path = growing_file(tmp_path / "run", EVENTS_NAME)
     assert [one[1:] for one in scalars(path.read_bytes())] == [(20, "a", 2.0)]
     assert tracker.finish("FINISHED").dropped == 2
+
+
+def plain_crc32c(data):
+    """Bit by bit, as the definition says: the reflected polynomial 0x1EDC6F41."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ 0x82F63B78 * (crc & 1)
+    return crc ^ 0xFFFFFFFF
+
+
+def records(data):
+    """The data of all records; whoever reads a broken one ends there, so this fails."""
+    found = []
+    while data:
+        (length,), (first,) = struct.unpack("<Q", data[:8]), struct.unpack("<I", data[8:12])
+        body, (second,) = data[12 : 12 + length], struct.unpack("<I", data[12 + length :][:4])
+        assert (unmasked(first), unmasked(second)) == (plain_crc32c(data[:8]), plain_crc32c(body))
+        found.append(body)
+        data = data[16 + length :]
+    return found
+
+
+def unmasked(crc):
+    rotated = (crc - 0xA282EAD8) % 2**32
+    return (rotated >> 17 | rotated << 15) % 2**32
+
+
+def fields(message):
+    """The fields of a protocol buffer: (number, value) in their order."""
+    found = []
+    while message:
+        key, message = varint(message)
+        number, kind = key >> 3, key & 7
+        if kind == 0:
+            value, message = varint(message)
+        elif kind == 2:
+            length, message = varint(message)
+            value, message = message[:length], message[length:]
+        else:
+            form, size = {1: ("<d", 8), 5: ("<f", 4)}[kind]
+            (value,), message = struct.unpack(form, message[:size]), message[size:]
+        found.append((number, value))
+    return found
+
+
+def varint(data):
+    number = shift = 0
+    for place, byte in enumerate(data):
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return number, data[place + 1 :]
+    raise AssertionError("a torn number")
+
+
+def scalars(data):
+    """(wall time, step, tag, value) of each number in an event file, which begins as it must."""
+    first, *rest = map(fields, records(data))
+    assert dict(first)[3] == b"brain.Event:2"
+    found = []
+    for event in map(dict, rest):
+        for number, value in fields(event[5]):
+            assert number == 1
+            tag_and_value = dict(fields(value))
+            found.append((event[1], event[2], tag_and_value[1].decode(), tag_and_value[2]))
+    return found

@@ -236,11 +236,7 @@ def test_agents_go_to_the_run_and_nowhere_else(places):
 
 @pytest.mark.parametrize(
     ("folder", "room", "full", "rescued"),
-    [
-        ("data", 1, [], "here"),
-        ("gone", 0, [], "here"),
-        ("data", 0, ["data", "here"], "temporary"),
-    ],
+    [("data", 1, [], "here"), ("gone", 0, [], "here"), ("data", 0, ["data", "here"], "temporary")],
 )
 def test_without_room_in_the_run_they_go_to_the_working_directory_or_where_temporary_files_go(
     places, tmp_path, folder, room, full, rescued

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
-from dead_runs import leave_elsewhere, let_lease_end
-from owned_runs import seen_from
+from owned_runs import leave_elsewhere, let_lease_end, seen_from
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking import run_folder

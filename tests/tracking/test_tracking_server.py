@@ -3,7 +3,7 @@
 import json
 import socket
 import threading
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import EntryPoint
@@ -177,60 +177,42 @@ def test_a_server_that_never_answers_is_one_line_after_one_try(tmp_path, monkeyp
     )
 
 
-@pytest.fixture
-def server():
-    """Serve a given answer to every request, and give back its address and what was asked."""
-    servers = []
+@contextmanager
+def served(status, body):
+    """Serve this answer to every request: the address, and what is asked."""
+    asked = []
 
-    def start(status, body):
-        asked = []
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(self.path)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                asked.append(self.path)
-                content = body.encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+        do_GET = do_POST  # noqa: N815
 
-            do_GET = do_POST  # noqa: N815
+        def log_message(self, *_):
+            pass
 
-            def log_message(self, *_):
-                pass
-
-        made = HTTPServer(("127.0.0.1", 0), Handler)
-        servers.append(made)
-        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
-        return f"http://127.0.0.1:{made.server_port}", asked
-
-    yield start
-    for made in servers:
-        made.shutdown()
-        made.server_close()
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
 
 
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (500, json.dumps({"error_code": "INTERNAL_ERROR", "message": "broken\ninside"})),
-        (200, "<html>hello</html>"),
-    ],
-)
-def test_a_server_that_is_no_tracking_server_is_one_line(server, tmp_path, status, body):
-    address, asked = server(status, body)
-    with pytest.raises(StoreError) as caught:
-        list_runs(DataFolder(tmp_path), tracking_uri=address)
-    message = str(caught.value)
-    assert message.startswith(f"tracking store {address}: ")
-    assert "\n" not in message
-    assert "hello" not in message
-    assert len(asked) == 1
-
-
-def test_a_server_without_runs_has_none(server, tmp_path):
-    address, asked = server(200, json.dumps({}))
-    assert list_runs(DataFolder(tmp_path), tracking_uri=address) == []
+def test_a_server_that_is_no_tracking_server_is_one_line_and_one_without_runs_has_none(tmp_path):
+    broken = json.dumps({"error_code": "INTERNAL_ERROR", "message": "broken\ninside"}).encode()
+    for status, body in (500, broken), (200, b"<html>hello</html>"):
+        with served(status, body) as (address, asked), pytest.raises(StoreError) as caught:
+            list_runs(DataFolder(tmp_path), tracking_uri=address)
+        message = str(caught.value)
+        assert message.startswith(f"tracking store {address}: ")
+        assert "\n" not in message
+        assert "hello" not in message
+        assert len(asked) == 1
+    with served(200, b"{}") as (address, asked):
+        assert list_runs(DataFolder(tmp_path), tracking_uri=address) == []
     assert asked[0] == "/api/2.0/mlflow/experiments/search"
 
 
