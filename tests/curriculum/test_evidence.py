@@ -13,10 +13,13 @@ from aimbot_lab.curriculum.rules import CompletionCriteria, MlAgentsMemory
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import Cell
 
-ALPHA = 0.05
-
-
-NEVER = 10**9
+ALPHA, NEVER = 0.05, 10**9
+LESSONS = int(os.environ.get("AIMBOT_LAB_STOPPED_LESSONS", "100"))  # of each case
+LONGEST = 3000  # episodes after which a lesson is given up
+THRESHOLD, LEAST = 0.7, 100
+CELLS = Cell("goto", 1), Cell("goto", 2)
+CRITERIA = CompletionCriteria(threshold=THRESHOLD, min_lesson_length=LEAST)
+LESSON = Lesson(name="one", targets={"goto": 1.0}, completion_criteria=CRITERIA)
 
 
 Outcomes = npt.NDArray[np.bool_]  # [episodes, lessons]
@@ -112,7 +115,7 @@ def test_a_bad_beginning_does_not_weigh_for_ever() -> None:
     assert (unrestarted[:late] - np.log(len(STAKES)) < -np.log(ALPHA)).all()
 
 
-def test_evidence_stays_finite_after_very_long_streaks() -> None:
+def test_evidence_stays_finite_after_very_long_streaks_and_with_extreme_thresholds() -> None:
     test = EvidenceTest(0.9, ALPHA)
     evidence = test.start()
     for won in (False, True, False):
@@ -120,31 +123,10 @@ def test_evidence_stays_finite_after_very_long_streaks() -> None:
             evidence = test.fold(evidence, won)
         assert np.isfinite(test.log_evidence(evidence))
     assert float(test.log_evidence(evidence)) < test.log_bound
-
-
-@pytest.mark.parametrize("threshold", [1e-300, 1 - 1e-12])
-def test_extreme_thresholds_give_finite_evidence(threshold: float) -> None:
-    test = EvidenceTest(threshold, ALPHA)
-    evidence = test.fold(test.fold(test.start(), True), False)
-    assert np.isfinite(test.log_evidence(evidence))
-
-
-LESSONS = int(os.environ.get("AIMBOT_LAB_STOPPED_LESSONS", "100"))  # of each case
-
-
-LONGEST = 3000  # episodes after which a lesson is given up
-
-
-THRESHOLD, LEAST = 0.7, 100
-
-
-CELLS = Cell("goto", 1), Cell("goto", 2)
-
-
-CRITERIA = CompletionCriteria(threshold=THRESHOLD, min_lesson_length=LEAST)
-
-
-LESSON = Lesson(name="one", targets={"goto": 1.0}, completion_criteria=CRITERIA)
+    for threshold in (1e-300, 1 - 1e-12):
+        test = EvidenceTest(threshold, ALPHA)
+        evidence = test.fold(test.fold(test.start(), True), False)
+        assert np.isfinite(test.log_evidence(evidence))
 
 
 def stopped(won: Outcomes) -> int:
@@ -173,24 +155,21 @@ def reports(rates: npt.NDArray[np.float64]) -> list[tuple[LessonReport, float]]:
     return found
 
 
-def share_held(found: list[tuple[LessonReport, float]]) -> float:
-    return float(np.mean([report.lower <= true <= report.upper for report, true in found]))
-
-
-@pytest.mark.parametrize("rate", [0.72, 0.9])
-def test_it_holds_the_true_rate_of_an_agent_that_stands_still(rate: float) -> None:
-    assert share_held(reports(np.full(LONGEST, rate))) >= 0.94
-
-
-def test_it_holds_the_mean_rate_of_an_agent_that_learns_meanwhile() -> None:
-    learning = 0.2 + 0.7 * np.arange(LONGEST) / LONGEST
-    assert share_held(reports(learning)) >= 0.94
-
-
-def test_it_says_more_than_that_the_lesson_was_passed() -> None:
-    for rate, widest in ((0.75, 0.18), (0.9, 0.22)):
-        widths = [report.upper - report.lower for report, _ in reports(np.full(LONGEST, rate))]
-        assert np.median(widths) < widest
+@pytest.mark.parametrize(
+    ("rates", "widest"),
+    [
+        (np.full(LONGEST, 0.72), 0.18),
+        (np.full(LONGEST, 0.9), 0.22),
+        (0.2 + 0.7 * np.arange(LONGEST) / LONGEST, 1.0),
+    ],
+    ids=["near the threshold", "far above it", "of an agent that learns"],
+)
+def test_an_interval_holds_the_true_mean_rate_and_says_more_than_that_the_lesson_was_passed(
+    rates: npt.NDArray[np.float64], widest: float
+) -> None:
+    found = reports(rates)
+    assert np.mean([report.lower <= true <= report.upper for report, true in found]) >= 0.94
+    assert np.median([report.upper - report.lower for report, _ in found]) < widest
 
 
 def test_of_an_agent_that_has_learned_the_window_leaves_out_the_beginning() -> None:

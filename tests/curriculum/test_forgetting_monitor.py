@@ -61,20 +61,15 @@ def test_a_steady_agent_is_reported_no_more_often_than_stated() -> None:
     assert share <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / 20)
 
 
-def test_the_questions_of_a_run_share_one_alpha() -> None:
+def test_questions_share_one_alpha_and_later_lessons_raise_the_floor_and_never_lower_it() -> None:
     monitor = ForgettingMonitor(ForgettingSettings(alpha=0.04), [lesson("a"), lesson("b")])
-    monitor.take({Cell("goto", level): 0.7 for level in range(1, 6)})
+    for passed in {ONE: 0.5}, {ONE: 0.7, TWO: 0.01}, {ONE: 0.6}:
+        monitor.take(passed)
+    watches = monitor.state()["watches"]
+    assert [(watch["cell"], watch["floor"]) for watch in watches] == [(["goto", 1], 0.7)]
+    monitor.take({Cell("goto", level): 0.7 for level in range(2, 6)})
     alphas = [watch["alpha"] for watch in monitor.state()["watches"]]
-    np.testing.assert_allclose(alphas, [0.04 / (n * (n + 1)) for n in range(1, 6)])
-
-
-def test_a_later_lesson_raises_the_floor_and_never_lowers_it() -> None:
-    monitor = watching(0.5)
-    monitor.take({ONE: 0.7, TWO: 0.01})
-    monitor.take({ONE: 0.6})
-    assert [(watch["cell"], watch["floor"]) for watch in monitor.state()["watches"]] == [
-        (["goto", 1], 0.7)
-    ]
+    np.testing.assert_allclose(alphas, [0.04 / (n * (n + 1)) for n in range(2, 7)])
 
 
 def test_a_cell_with_other_parameters_is_another_task() -> None:
@@ -131,9 +126,8 @@ def test_rehearsal_draws_a_lost_cell_more_often_and_counts_it_no_more_than_befor
 
 def test_demotion_goes_back_once_and_rehearses_after_that() -> None:
     game = passed_one("demote")
-    check = game.play(*[line(False, 1)] * 60)
-    assert check is not None
-    assert (check.decision, game.progress.lesson) == ("demote", 0)
+    assert game.play(*[line(False, 1)] * 60).decision == "demote"
+    assert game.progress.lesson == 0
     game.begin_next()
     game.play(*[line(True)] * 40)
     assert game.progress.lesson == 1

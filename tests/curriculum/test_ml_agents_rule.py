@@ -125,46 +125,41 @@ def test_the_lessons_are_those_of_a_transcription(part: int) -> None:
 
 def test_smoothing_delays_by_steps_and_filters_no_episode() -> None:
     def steps_until_passed(mean: float) -> int:
-        criteria = CompletionCriteria(
-            rule="ml-agents", measure="reward", threshold=0.9, min_lesson_length=1
-        )
-        lessons = [lesson("a", completion_criteria=criteria), lesson("b")]
-        progress = CurriculumProgress(lessons, DIFFICULTIES)
-        progress.begin_scenario(1)
-        step = 1
-        progress.add(batch([mean], [1], 0), step=step)
-        while progress.lesson == 0:
-            step += 1
+        progress = begun(measure="reward", threshold=0.9, min_lesson_length=1)
+        progress.add(batch([mean], [1], 0), step=1)
+        for step in range(2, 9):
             progress.add(batch([], [], 1), step=step)
-        return step
+            if progress.lesson:
+                return step
+        raise AssertionError("never passed")
 
     assert (steps_until_passed(0.95), steps_until_passed(0.905)) == (3, 4)
 
 
+def begun(**criteria: Any) -> CurriculumProgress:
+    """A curriculum of two lessons whose first has these criteria, in its first scenario."""
+    asked = CompletionCriteria(rule="ml-agents", **criteria)
+    lessons = [lesson("a", completion_criteria=asked), lesson("b")]
+    progress = CurriculumProgress(lessons, DIFFICULTIES)
+    progress.begin_scenario(1)
+    return progress
+
+
 def test_the_smoothed_value_and_the_window_outlive_a_stop() -> None:
-    criteria = CompletionCriteria(rule="ml-agents", measure="reward", threshold=5.0)
-    lessons = [lesson("a", completion_criteria=criteria), lesson("b")]
-    before = CurriculumProgress(lessons, DIFFICULTIES)
-    before.begin_scenario(1)
+    before = begun(measure="reward", threshold=5.0)
     before.add(batch([0.25] * 150, [1] * 150, 0), step=8)
-    after = CurriculumProgress(lessons, DIFFICULTIES)
+    after = begun(measure="reward", threshold=5.0)
     after.resume(json.loads(json.dumps(before.state())))
     assert after.state() == before.state()
     kept = after.state()["ml_agents"]
     assert kept == {"values": [0.25] * 100, "smoothing": 0.75 * 0.25}
 
 
-def elo_lessons(**criteria: Any) -> list[Lesson]:
-    asked = CompletionCriteria(rule="ml-agents", measure="elo", **criteria)
-    return [lesson("a", completion_criteria=asked), lesson("b")]
-
-
 @pytest.mark.parametrize("smoothing", [True, False])
 def test_elo_is_the_running_rating_in_place_of_the_mean(smoothing: bool) -> None:
     """The code path of the reward otherwise: least length, smoothing from 0, a strict threshold."""
-    lessons = elo_lessons(threshold=1210.0, min_lesson_length=3, signal_smoothing=smoothing)
-    progress = CurriculumProgress(lessons, DIFFICULTIES)
-    progress.begin_scenario(1)
+    asked = {"measure": "elo", "threshold": 1210.0, "min_lesson_length": 3}
+    progress = begun(**asked, signal_smoothing=smoothing)
     rng, rating, smoothed, played = np.random.default_rng(3), 1200.0, 0.0, 0
     for step in range(1, 400):
         count = int(rng.integers(0, 2))
@@ -183,16 +178,14 @@ def test_elo_is_the_running_rating_in_place_of_the_mean(smoothing: bool) -> None
 
 
 def test_without_a_running_rating_elo_passes_nothing() -> None:
-    progress = CurriculumProgress(elo_lessons(threshold=-1e6, min_lesson_length=0), DIFFICULTIES)
-    progress.begin_scenario(1)
+    progress = begun(measure="elo", threshold=-1e6, min_lesson_length=0)
     progress.add(batch([1.0] * 5, [1] * 5, 0), step=1)
     assert progress.lesson == 0
 
 
 def test_episodes_of_no_scenario_count_for_nothing() -> None:
     """Mirrored matches are such; those of an earlier lesson's scenario count."""
-    criteria = CompletionCriteria(rule="ml-agents", measure="reward", threshold=5.0)
-    progress = CurriculumProgress([lesson("a", completion_criteria=criteria)], DIFFICULTIES)
+    progress = begun(measure="reward", threshold=5.0)
     progress.begin_scenario(2)
     progress.add(batch([0.25, 0.5, 0.75], [0, 1, 2], 0), step=8)
     assert progress.state()["ml_agents"]["values"] == [0.75, 0.5]

@@ -1,22 +1,30 @@
 """A replay of the record ends every lesson where the run did, and tells what others would do."""
 
 import json
+import random
 import re
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from curriculum_game import DIFFICULTIES, TWO_CELLS, Game, lesson, line
+from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 
-from aimbot_lab.cli.commands.explain import _texts
-from aimbot_lab.curriculum.progress import CurriculumProgress, read_record
+from aimbot_lab.cli.commands.explain import _document, _texts
+from aimbot_lab.curriculum.progress import (
+    EPISODES_NAME,
+    EVENTS_NAME,
+    CurriculumProgress,
+    read_record,
+)
 from aimbot_lab.curriculum.rule_replay import RecordedRun, attempts, replays
 from aimbot_lab.curriculum.rules import RULES, CompletionCriteria, EvidenceRule, MlAgentsMemory
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, WeightChange
 from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError
+from tests.episode_batches import ended_batch
 
 ROWS, TOTAL = 8, 40_000
 KINDS = {
@@ -67,16 +75,12 @@ def test_a_replay_agrees_with_the_run(kind: str) -> None:
     for seed in range(3):
         game = play(lessons, seed, steps=900)
         found = list(replays(game.record, world(lessons)))
-        assert [one.attempt.lesson for one in found] == list(range(len(found)))
+        assert [one.attempt.lesson for one in found] == [*range(game.progress.lesson + 1)]
         for one in found:
-            assert one.own is not None
             assert one.own.agrees
             if one.attempt.end is not None:
                 passed += 1
-                check = one.own.passed
-                assert check is not None
-                assert check.statistic == one.attempt.end["statistic"]
-        assert len(found) == game.progress.lesson + 1
+                assert one.own.passed.statistic == one.attempt.end["statistic"]
     assert passed
 
 
@@ -99,28 +103,21 @@ def test_a_run_that_looks_only_where_episodes_end_left_no_gap(rule: str) -> None
             if ends_rollout:
                 game.begin_next()
         found = list(replays(game.record, world(lessons)))
-        assert len(found) == 2
-        for one in found:
-            assert one.own is not None
-            assert one.own.agrees
+        assert [one.own.agrees for one in found] == [True, True]
 
 
 def test_a_record_with_a_gap_is_found_out() -> None:
     lessons = [lesson("a", difficulty=TWO_CELLS), lesson("b")]
     game = play(lessons, 1, climb=False)
-    name = "episodes.csv"
-    kept = game.kept[name].splitlines(keepends=True)
-    game.kept[name] = b"".join(kept[:1] + kept[9:])
-    first = next(replays(game.record, world(lessons)))
-    assert first.own is not None
-    assert not first.own.agrees
+    kept = game.kept["episodes.csv"].splitlines(keepends=True)
+    game.kept["episodes.csv"] = b"".join(kept[:1] + kept[9:])
+    assert not next(replays(game.record, world(lessons))).own.agrees
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.85])
 def test_a_what_if_is_a_fresh_run_of_the_rule_on_the_same_episodes(threshold: float) -> None:
     lessons = [lesson("a", difficulty=TWO_CELLS, criteria={"threshold": 0.6}), lesson("b")]
-    game = play(lessons, 7)
-    first, *_ = replays(game.record, world(lessons), threshold=threshold)
+    first, *_ = replays(play(lessons, 7).record, world(lessons), threshold=threshold)
     criteria = CompletionCriteria(threshold=threshold, min_lesson_length=10)
     rule = EvidenceRule(criteria, [Cell("goto", 1), Cell("goto", 2)], MlAgentsMemory([]))
     passed_after = None
@@ -129,7 +126,6 @@ def test_a_what_if_is_a_fresh_run_of_the_rule_on_the_same_episodes(threshold: fl
         if rule.passed:
             passed_after = number
             break
-    assert first.other is not None
     found = first.other.passed
     assert (found.episodes if found else None) == passed_after
     assert (passed_after is None) == (threshold == 0.85)
@@ -144,16 +140,13 @@ def test_lessons_that_do_not_take_the_other_threshold_say_so_and_the_rest_goes_o
     by_reward, by_wins = replays(game.record, world(lessons), threshold=-3.0)
     assert by_reward.other is not None
     assert by_reward.refused == ""
-    assert by_wins.other is None
-    assert by_wins.refused == "threshold must be greater than 0.0 (got -3.0)"
-    assert by_wins.own is not None
-    assert by_wins.own.agrees
+    refused = "threshold must be greater than 0.0 (got -3.0)"
+    assert (by_wins.other, by_wins.refused, by_wins.own.agrees) == (None, refused, True)
 
 
 def test_a_share_of_the_steps_must_exceed_its_threshold_and_evidence_reach_its_bound() -> None:
     lessons = [lesson("a", difficulty=TWO_CELLS, criteria=KINDS["progress"])]
     (one,) = replays(play(lessons, 2, steps=101).record, world(lessons))
-    assert one.own is not None
     before, at_end = one.own.checks[-2:]
     assert (before.statistic, before.bound) == (0.02, 0.02)
     assert [one.own.reached(check) for check in (before, at_end)] == [False, True]
@@ -175,8 +168,7 @@ def test_a_lesson_that_is_gone_back_to_is_an_attempt_of_its_own() -> None:
     found = attempts(game.record)
     assert [one.lesson for one in found] == [0, 1, 0, 1]
     assert [one.end["decision"] for one in found if one.end] == ["promote", "demote", "promote"]
-    ended = list(replays(game.record, world(lessons)))
-    assert all(one.own is not None and one.own.agrees for one in ended)
+    assert all(one.own.agrees for one in replays(game.record, world(lessons)))
 
 
 def test_what_a_crash_tore_off_is_passed_over_and_what_is_no_record_refused() -> None:
@@ -185,32 +177,6 @@ def test_what_a_crash_tore_off_is_passed_over_and_what_is_no_record_refused() ->
     assert len(read_record(episodes + "240,1,go", "").episodes) == len(game.record.episodes)
     with pytest.raises(LabError, match=r"episodes\.csv:1: the run's record is damaged"):
         read_record("something,else\n", "")
-
-
-def test_the_record_of_a_run_that_goes_on_is_that_of_one_never_stopped() -> None:
-    lessons = [lesson("a", criteria={"threshold": 0.6}), lesson("b")]
-    lines = [line(bool(won)) for won in np.random.default_rng(5).random(300) < 0.75]
-    whole = Game(CurriculumProgress(lessons, DIFFICULTIES))
-    broken = Game(CurriculumProgress(lessons, DIFFICULTIES))
-    for step, text in enumerate(lines):
-        whole.play(text, step=step)
-        whole.begin_next()
-    state, rank, scenario = None, 0, 1
-    for step, text in enumerate(lines[:200]):
-        broken.play(text, step=step)
-        broken.begin_next()
-        if step == 120:
-            state = json.dumps(broken.progress.state())
-            rank, scenario = broken.rank, broken.scenario
-    assert state is not None
-    broken.progress = CurriculumProgress(lessons, DIFFICULTIES)
-    broken.progress.resume(json.loads(state))
-    broken.rank, broken.scenario = rank, scenario
-    for step, text in enumerate(lines[121:], start=121):
-        broken.play(text, step=step)
-        broken.begin_next()
-    assert broken.kept == whole.kept
-    assert broken.progress.state() == whole.progress.state()
 
 
 @pytest.mark.parametrize(
@@ -236,3 +202,122 @@ def test_explain_says_where_the_value_is_smoothed_and_blames_no_cell_that_wins_e
     threshold = lessons[0].completion_criteria.threshold
     for rate in re.findall(r"held back by .*: win rate ([\d.]+)", text):
         assert float(rate) <= 100 * threshold
+
+
+AT = {"step": 800, "lesson": 1, "episodes": 20}
+LOST = {
+    **{"kind": "lost", "target": "goto", "difficulty": 1, "lesson": 0, "floor": 0.5},
+    **{"episodes": 9, "window": 9, "win_rate": 0.1, "lower": 0.0, "upper": 0.4},
+    **{"log_evidence": 3.0, "log_bound": 2.9, "action": "rehearse"},
+}
+EVENTS = [
+    {"kind": "greedy", **AT, "played": 500, "won": 10, "passed": False},
+    {"kind": "regression", **AT, "regression": LOST},
+    {
+        **{"kind": "targets", **AT, "targets": ["goto", "attack"]},
+        **{"weights": [0.5, 0.5], "locked": [False, False]},
+    },
+]
+SPLINTERS = [
+    *(b"nan", b"1e999", b"-1e308", b",", b"\n", b"-1", b"9" * 20, b"9" * 5000, b"\0", b"\xff"),
+    *(b"{", b'"', b"\x1b]0;x\x07", b"\xc2\x85", b"null", b"[" * 300, b"goto", b"back", b"true"),
+]
+
+
+def damaged(content: bytes, source: random.Random) -> bytes:
+    """`content` with one to three changes."""
+    changed = bytearray(content)
+    for _ in range(source.choice([1, 1, 3])):
+        at = source.randrange(len(changed) + 1)
+        numbers = list(re.finditer(rb"-?\d+(\.\d+)?", bytes(changed)))
+        match source.randrange(5):
+            case 0 if at < len(changed):
+                changed[at] ^= 1 << source.randrange(8)
+            case 1:
+                del changed[at : at + source.randint(1, 80)]
+            case 2:
+                changed[at:at] = source.choice(SPLINTERS)
+            case 3 if numbers:
+                number = source.choice(numbers)
+                changed[number.start() : number.end()] = source.choice(SPLINTERS)
+            case 4:
+                del changed[at:]
+    return bytes(changed)
+
+
+@cache
+def records() -> list[tuple[RecordedRun, dict[str, bytes]]]:
+    both, found = {"goto": 1, "attack": 1}, []
+    for criteria in KINDS.values():
+        lessons = [
+            lesson(f"l{n}", difficulty=TWO_CELLS, criteria=criteria, targets=both) for n in range(2)
+        ]
+        kept = {EVENTS_NAME: b"", **play(lessons, 1, steps=60).kept}
+        kept[EVENTS_NAME] += "".join(f"{json.dumps(one)}\n" for one in EVENTS).encode()
+        found.append((world(lessons), kept))
+    return found
+
+
+def explained(where: RecordedRun, kept: dict[str, bytes]) -> str:
+    texts = (kept[name].decode("utf-8", "replace") for name in (EPISODES_NAME, EVENTS_NAME))
+    with np.errstate(all="ignore"):
+        found = Explanation("3f2a", "a run", where, tuple(replays(read_record(*texts), where)))
+    json.dumps(_document(found, every=True))
+    return "\n".join(_texts(found, every=True))
+
+
+@pytest.mark.parametrize("name", [EPISODES_NAME, EVENTS_NAME])
+def test_a_record_explains_itself_and_a_damaged_one_is_explained_or_refused_in_a_line(
+    name: str,
+) -> None:
+    source, refusals = random.Random(name), list[str]()
+    for where, kept in records():
+        text = explained(where, kept)
+        assert "weights of the targets moved to goto 0.5 attack 0.5" in text
+        for _ in range(25):
+            try:
+                explained(where, {**kept, name: damaged(kept[name], source)})
+            except LabError as error:
+                refusals.append(str(error))
+    assert refusals
+    assert all(refusal.isprintable() for refusal in refusals)
+
+
+@pytest.mark.parametrize("stop", [0, 10, 77, 120])
+def test_a_stored_curriculum_and_its_record_go_on_as_if_never_stopped(stop: int) -> None:
+    mix = lesson("b", difficulty=TWO_CELLS, criteria={"threshold": 0.7, "scope": "every_cell"})
+    lessons = [lesson("a", difficulty=EASY), mix]
+    won = np.random.default_rng(8).random(150) < 0.8
+    lines = [line(bool(one), 1 + number % 2) for number, one in enumerate(won)]
+
+    def feed(game: Game, *, first: int, last: int = 150) -> None:
+        for number in range(first, last):
+            game.play(lines[number] if number % 9 else "nonsense", step=number)
+            game.begin_next()
+
+    whole, broken = (Game(CurriculumProgress(lessons, DIFFICULTIES)) for _ in range(2))
+    feed(whole, first=0)
+    feed(broken, first=0, last=stop)
+    state, rank, scenario = broken.progress.state(), broken.rank, broken.scenario
+    stored = json.dumps(state)
+    feed(broken, first=stop, last=stop + 30)  # which is lost
+    broken.progress = CurriculumProgress(lessons, DIFFICULTIES)
+    broken.progress.resume(json.loads(stored))
+    assert json.dumps(broken.progress.state()) == stored
+    broken.rank, broken.scenario = rank, scenario
+    feed(broken, first=stop)
+    assert broken.kept == whole.kept
+    assert broken.progress.state() == whole.progress.state()
+    assert broken.progress.lesson_reports == whole.progress.lesson_reports
+    assert whole.progress.lesson == 1
+
+
+def test_waiting_episodes_are_stored() -> None:
+    progress = CurriculumProgress([lesson("a")], DIFFICULTIES)
+    progress.begin_scenario(1)
+    ended = ended_batch([line(True)], order=[1], running=[0, 2])
+    assert progress.add(ended, step=1) is None
+    after = CurriculumProgress([lesson("a")], DIFFICULTIES)
+    after.resume(json.loads(json.dumps(progress.state())))
+    assert after.state() == progress.state()
+    assert after.state()["waiting"] == [[1, 1, ["goto", 1], None, 1]]

@@ -1,13 +1,11 @@
 """Episodes count in the order in which they began, whatever the order of their ends."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aimbot_lab.curriculum.evidence import Outcome, StartOrder
-from aimbot_lab.curriculum.rules import CompletionCriteria, EvidenceRule, MlAgentsMemory
-from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from tests.episode_batches import ended_batch
 
 SCENARIO = 3
@@ -57,20 +55,12 @@ def test_an_episode_waits_for_all_that_began_before_it() -> None:
     assert order.add(batch([1], [4, 5, 6]), marked([1])) == marked([1, 2, 3])
 
 
-def test_episodes_of_another_scenario_do_not_count() -> None:
+def test_episodes_of_another_scenario_or_without_an_outcome_do_not_count_nor_keep_others() -> None:
     order = StartOrder(SCENARIO)
     assert order.add(batch([7], [9], scenario=2), marked([7])) == []
     assert order.waiting == []
-
-
-def test_episodes_of_another_scenario_keep_none_waiting() -> None:
-    order = StartOrder(SCENARIO)
     assert order.add(batch([7], [0, 1], running_in=2), marked([7])) == marked([7])
-
-
-def test_an_episode_without_an_outcome_keeps_none_waiting() -> None:
-    order = StartOrder(SCENARIO)
-    assert order.add(batch([0, 1], [2]), [None, played(1)]) == marked([1])
+    assert order.add(batch([8, 9], [10]), [None, played(9)]) == marked([9])
 
 
 def test_a_new_lesson_forgets_what_waited() -> None:
@@ -88,39 +78,3 @@ def test_changes_of_scenario_within_a_lesson_lose_nothing() -> None:
     assert order.add(mixed, marked([3])) == []
     last = batch([0], [4, 5])._replace(running_scenario=np.array([SCENARIO + 1, SCENARIO + 2]))
     assert order.add(last, marked([0])) == marked([0, 1, 3])
-
-
-def simulated_ends(*, rate: float, rows: int, steps: int) -> list[EpisodeBatch]:
-    """Batches of a game in which a win takes 40 steps and a loss 300."""
-    generator = np.random.default_rng(11)
-    ranks = np.arange(rows)
-    wins = generator.random(rows) < rate
-    left = np.where(wins, 40, 300)
-    batches = []
-    for _ in range(steps):
-        left -= 1
-        over = np.flatnonzero(left == 0)
-        ended, won = ranks[over].tolist(), wins[over].tolist()
-        ranks[over] = ranks.max() + 1 + np.arange(len(over))
-        wins[over] = generator.random(len(over)) < rate
-        left[over] = np.where(wins[over], 40, 300)
-        outcome = np.where(won, WIN, LOSS).astype(np.int8)
-        batches.append(batch(ended, ranks.tolist())._replace(outcome=outcome))
-    return batches
-
-
-@pytest.mark.parametrize(("by_beginning", "promotes"), [(False, True), (True, False)])
-def test_counting_by_ends_promotes_falsely_and_by_beginnings_does_not(
-    by_beginning: bool, promotes: bool
-) -> None:
-    rule = EvidenceRule(CompletionCriteria(threshold=0.7), [Cell("goto", 1)], MlAgentsMemory([]))
-    order = StartOrder(SCENARIO)
-    passed, episodes = False, 0
-    for ended in simulated_ends(rate=0.5, rows=256, steps=1500):
-        outcomes = [Outcome(won, None) for won in ended.won.tolist()]
-        for outcome in order.add(ended, outcomes) if by_beginning else outcomes:
-            rule.count(outcome)
-            episodes += 1
-            passed = passed or rule.passed
-    assert passed is promotes
-    assert episodes > 1000

@@ -9,14 +9,9 @@ from hypothesis import strategies as st
 from aimbot_lab.curriculum.settings import MixWeights, WeightChange
 from aimbot_lab.foundation.errors import ConfigurationError
 
-LEVELS = st.integers(1, 5)
 NAMES = ("one", "two", "three", "four", "five")
 SHARES = st.lists(st.floats(0.01, 1.0), min_size=2, max_size=5)
 EVEN = MixWeights.of_difficulties([1, 1, 1, 1, 1])
-
-
-def test_they_begin_equal() -> None:
-    assert EVEN.weights == (0.2,) * 5
 
 
 @pytest.mark.parametrize(
@@ -38,7 +33,8 @@ def test_an_impossible_move_is_refused(
 
 
 @pytest.mark.parametrize("weights", [[0, 0, 0, 0, 0], [math.inf] * 5, [-1, 1, 1, 1, 1], []])
-def test_weights_that_are_none_are_refused(weights: list[float]) -> None:
+def test_weights_begin_equal_and_those_that_are_none_are_refused(weights: list[float]) -> None:
+    assert EVEN.weights == (0.2,) * 5
     with pytest.raises(ConfigurationError, match="difficulty weights"):
         MixWeights.of_difficulties(weights)
 
@@ -83,12 +79,9 @@ def test_a_dragged_weight_comes_as_far_as_the_locks_let_it(
     assert sum(found) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_a_change_is_read_as_it_is_written() -> None:
+    for change in (
         WeightChange("goto", ((3, 0.5), (1, 0.1)), lock=(3,), unlock=(2,)),
         WeightChange(None, (("goto", 0.5),), lock=("goto",)),
-    ],
-)
-def test_a_change_is_read_as_it_is_written(change: WeightChange) -> None:
-    assert WeightChange.from_json(change.as_json()) == change
+    ):
+        assert WeightChange.from_json(change.as_json()) == change
