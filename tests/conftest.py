@@ -17,10 +17,11 @@ collect_seldom()
 LONGEST = (
     *("training/test_library_equality", "cli/test_runs_on_a_server", "panel/test_panel_page"),
     *("panel/test_panel_entrance_page", "worlds/test_conformance", "training/test_onnx_export"),
-    *("panel/test_panel_play_page", "training/test_resuming", "cli/test_resume_command"),
-    *("unity/test_unity_runs", "sweep/test_sweep_command", "cli/test_run_command"),
-    *("unity/test_builds", "cli/test_code_that_files_name", "training/test_onnx_memory"),
-    *("cli/test_judging_commands", "cli/test_seeds", "test_package_of_a_stranger"),
+    *("panel/test_panel_play_page", "panel/test_panel_runs_page", "training/test_resuming"),
+    *("cli/test_resume_command", "unity/test_unity_runs", "sweep/test_sweep_command"),
+    *("cli/test_run_command", "unity/test_builds", "cli/test_code_that_files_name"),
+    *("training/test_onnx_memory", "cli/test_judging_commands", "cli/test_seeds"),
+    "test_package_of_a_stranger",
 )
 
 

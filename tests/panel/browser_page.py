@@ -29,7 +29,7 @@ class Browser:
     """Pages in it, and what none of them may do."""
 
     def __init__(self, browser: Any) -> None:
-        self._browser = browser
+        self._browser, self._kept, self._host = browser, None, ""
         self.faults: list[str] = []
 
     @contextmanager
@@ -39,27 +39,46 @@ class Browser:
         part: str = "start",
         *,
         size: tuple[int, int] = LARGE,
+        fresh: bool = False,
         **options: Any,
     ) -> Iterator[Any]:
-        """A page of `panel` that shows `part`, in a context with the `options` of Playwright."""
-        width, height = size
-        viewport = {"width": width, "height": height}
-        context = self._browser.new_context(viewport=viewport, **options)
-        context.set_default_timeout(MS)
+        """A page of `panel` that shows `part`, in a context with the `options` of Playwright.
+
+        Without options it is the page used before, emptied, unless a `fresh` one is wanted: a
+        new process of the browser takes three times as long to load it.
+        """
+        is_fresh = fresh or bool(options)
+        page, self._kept = (None, self._kept) if is_fresh else (self._kept, None)
+        page, self._host = page or self._new_page(options), panel.host
         try:
-            page = context.new_page()
-            page.on("console", self._console)
-            page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
-            page.on("dialog", self._dialog)
-            page.on("request", lambda request: self._request(request.url, panel.host))
+            page.set_viewport_size({"width": size[0], "height": size[1]})
             page.goto(f"{panel.entrance}#{part}")
             yield page
-        finally:
-            context.close()
+            if is_fresh or self._kept is not None:
+                page.context.close()
+            else:
+                page.evaluate("localStorage.clear(); sessionStorage.clear()")
+                page.goto(f"{panel.origin}/page/style.css")  # another site has another process
+                self._kept = page
+        except BaseException:
+            page.context.close()
+            raise
+
+    def _new_page(self, options: dict[str, Any]) -> Any:
+        context = self._browser.new_context(**options)
+        context.set_default_timeout(MS)
+        page = context.new_page()
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        page.on("dialog", self._dialog)
+        page.on("request", lambda request: self._request(request.url))
+        return page
 
     def _console(self, message: Any) -> None:
-        # Of a panel that is stopped the browser itself says that it can't be reached.
+        # Of a panel that is stopped the browser itself says that it can't be reached, and for a
+        # style sheet that is opened by itself it looks for an icon.
         expected = "WebSocket connection" in message.text or "ERR_CONNECTION" in message.text
+        expected |= message.location["url"].endswith("/favicon.ico")
         if message.type in ("error", "warning") and not expected:
             self.faults.append(f"console: {message.text}")
 
@@ -67,8 +86,9 @@ class Browser:
         self.faults.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def _request(self, address: str, host: str) -> None:
-        if not address.startswith((f"http://{host}/", f"ws://{host}/", "data:", "blob:")):
+    def _request(self, address: str) -> None:
+        ours = f"http://{self._host}/", f"ws://{self._host}/", "data:", "blob:"
+        if not address.startswith(ours):
             self.faults.append(f"request: {address}")
 
 

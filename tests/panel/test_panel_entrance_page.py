@@ -58,7 +58,7 @@ def another_server() -> Iterator[tuple[str, list[str]]]:
 def test_a_page_stays_in_and_what_another_port_is_sent_lets_nobody_in(
     panel: PanelUnderTest, browser: Browser
 ) -> None:
-    with browser.page(panel) as page, another_server() as (address, sent):
+    with browser.page(panel, fresh=True) as page, another_server() as (address, sent):
         page.locator(FILLED).first.wait_for()
         assert page.url == f"{panel.origin}/#start"
         page.reload()
@@ -76,7 +76,7 @@ def test_a_page_stays_in_and_what_another_port_is_sent_lets_nobody_in(
 def test_a_page_without_the_token_says_so_and_comes_in_once_another_tab_does(
     panel: PanelUnderTest, browser: Browser
 ) -> None:
-    with browser.page(panel) as page:
+    with browser.page(panel, fresh=True) as page:
         page.locator(FILLED).first.wait_for()
         page.evaluate("localStorage.token = 'that of a panel before'")
         page.reload()
@@ -182,7 +182,9 @@ def test_a_replay_is_scrubbed_stepped_and_played(stage: Stage) -> None:
         wait_for_text(page, "button.play", "^Play$")
 
 
-def test_a_file_that_is_no_replay_is_refused_in_a_line_and_the_page_goes_on(stage: Stage) -> None:
+def test_a_file_that_is_no_replay_is_refused_in_a_line_and_nothing_becomes_more_than_text(
+    stage: Stage,
+) -> None:
     with stage.browser.page(stage.panel, "replays") as page:
         page.locator("aside button", has_text="episode.json").wait_for()
         name = "bad.json"
@@ -193,10 +195,7 @@ def test_a_file_that_is_no_replay_is_refused_in_a_line_and_the_page_goes_on(stag
         good = stage.here / "episode.json"
         page.locator("#replay-file").set_input_files(good)
         wait_for_text(page, ".player output", "^0 of 30$")
-
-
-def test_nothing_of_others_becomes_more_than_text(stage: Stage) -> None:
-    with stage.browser.page(stage.panel) as page:
+        page.locator("#tab-start").click()
         page.locator(".card.faulty").first.wait_for()
         assert HOSTILE in " ".join(page.locator(".card.faulty").all_text_contents())
         assert page.locator("main img, main script").count() == 0
@@ -205,7 +204,7 @@ def test_nothing_of_others_becomes_more_than_text(stage: Stage) -> None:
 def test_a_page_waits_for_a_panel_that_is_started_again(stage: Stage, tmp_path: Path) -> None:
     with running_panel(tmp_path / "data", here=tmp_path) as first:
         port = first.door.port
-        context = stage.browser.page(first)
+        context = stage.browser.page(first, fresh=True)
         page = context.__enter__()
         page.locator(".card").first.wait_for()
     try:

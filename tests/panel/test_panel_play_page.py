@@ -148,7 +148,7 @@ NO_CANVAS = "HTMLCanvasElement.prototype.getContext = () => null"
 def test_a_browser_without_canvas_says_so_and_everything_else_goes_on(
     browser: Browser, panel: PanelUnderTest
 ) -> None:
-    with browser.page(panel) as page:  # whose faults the fixture looks for
+    with browser.page(panel, fresh=True) as page:  # whose faults the fixture looks for
         page.add_init_script(NO_CANVAS)
         page.reload()
         page.locator("#no-canvas", has_text="draws no canvas").wait_for()
