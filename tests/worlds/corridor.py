@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
 
-from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.foundation.world_type import RandomAgent
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 
 TASK = Scenario({"task": 1.0})
+BY_END = WinRule(terminated="win")
 
 
 class Corridor(gymnasium.Env):
@@ -53,16 +54,28 @@ class Corridor(gymnasium.Env):
 gymnasium.register("Corridor-v0", Corridor, max_episode_steps=20)
 
 
-def register(monkeypatch: pytest.MonkeyPatch, name: str, made: Any, **given: Any) -> None:
-    """Have Gymnasium know `name` in this test."""
-    spec = EnvSpec(name, made, **{"disable_env_checker": True, **given})
-    monkeypatch.setitem(gymnasium.registry, name, spec)
+def register(monkeypatch: pytest.MonkeyPatch, *kinds: Any, **given: Any) -> None:
+    """Have Gymnasium know the class `Kind` as Kind-v0 in this test."""
+    for kind in kinds:
+        name = f"{kind.__name__}-v0"
+        spec = EnvSpec(name, kind, **{"disable_env_checker": True, **given})
+        monkeypatch.setitem(gymnasium.registry, name, spec)
 
 
-def corridors(win: WinRule, rows: int = 2, **given: object) -> GymnasiumWorld:
-    settings = {"id": "Corridor-v0", "win": win, "num_envs": rows, **given}
-    world = GymnasiumWorld(GymnasiumSettings(**settings))  # type: ignore[arg-type]
+def corridors(
+    kind: str = "Corridor", rows: int = 2, win: WinRule = BY_END, **given: Any
+) -> GymnasiumWorld:
+    """Environments that count as won by their end, where nothing else is said."""
+    settings = GymnasiumSettings(id=f"{kind}-v0", win=win, num_envs=rows, **given)
+    world = GymnasiumWorld(settings)
     world.set_scenario(TASK)
+    return world
+
+
+def begun(kind: str = "Corridor", rows: int = 2, **given: Any) -> GymnasiumWorld:
+    """The same after a reset."""
+    world = corridors(kind, rows, **given)
+    world.reset(1, step_buffers(world).observations)
     return world
 
 
@@ -75,7 +88,7 @@ class Ended(NamedTuple):
 
 
 def results(world: GymnasiumWorld, steps: int = 60) -> list[Ended]:
-    buffers = new_step_buffers(world.num_envs, len(world.spec.observation_names))
+    buffers = step_buffers(world)
     world.reset(1, buffers.observations)
     act = RandomAgent(world.spec, 0)
     found = []

@@ -1,9 +1,14 @@
-"""A tiny curriculum for CartPole."""
+"""A tiny curriculum for CartPole, and tiny trainings of any curriculum."""
 
 from pathlib import Path
 
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.foundation.named_code import always
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import TrainingPlan
+from aimbot_lab.training.training import Training
+from tests.training.tiny_training import Sink
 
 CURRICULUM = """
 name: corridor
@@ -19,7 +24,19 @@ train: {algo: ALGO, total_steps: 2048, n_steps: 32, batch_size: 64, n_epochs: 2}
 """
 
 
-def planned(path: Path, algo: str) -> TrainingPlan:
-    path.write_text(CURRICULUM.replace("ALGO", algo), encoding="utf-8")
-    config = load_curriculum(path).config
+def planned(path: Path, algo: str, text: str = CURRICULUM) -> TrainingPlan:
+    """The plan of the curriculum `text`, with `algo` in the place of ALGO."""
+    path.write_text(text.replace("ALGO", algo), encoding="utf-8")
+    config = load_curriculum(path, may_run=always).config
     return TrainingPlan(1, config.env, config.lessons, config.train)
+
+
+def trained(plan: TrainingPlan) -> Training:
+    """A training that came to its end."""
+    training = Training(plan)
+    training.learn(Sink(), SilentObserver(), lambda: False)
+    return training
+
+
+def agent_of(training: Training) -> Agent:
+    return Agent(training.model.policy, training.env.world.spec, training.plan.train)

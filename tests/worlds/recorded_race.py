@@ -10,8 +10,8 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.display import RowArrays, WorldReplays
 from aimbot_lab.foundation.settings import STRICT, Ge, Int, dataclass
 from aimbot_lab.foundation.world import BatchWorld, StepBuffers, WorldSpec
-from aimbot_lab.foundation.world_type import MakePlayer, RandomAgent, WorldType
 from tests.worlds.race import GOAL, Race, race_spec
+from tests.worlds.stranger import WalkType
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -69,7 +69,7 @@ class RaceReplays(WorldReplays):
         return {"place": world.place[:, [row]].copy()} if begins else None
 
 
-class RaceType(WorldType):
+class RaceType(WalkType):
     name = "race"
     settings = RaceSettings
     replays = RaceReplays()
@@ -80,12 +80,6 @@ class RaceType(WorldType):
 
     def make(self, settings: RaceSettings) -> BatchWorld:
         return RecordedRace(settings)
-
-    def targets(self, settings: RaceSettings | None) -> Mapping[str, int]:
-        return race_spec(1).difficulties
-
-    def baselines(self, settings: RaceSettings) -> Mapping[str, MakePlayer]:
-        return {"random": lambda world, seed: RandomAgent(world.spec, seed)}
 
 
 RACE = RaceType()

@@ -7,6 +7,7 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
+from corridor import BY_END, TASK
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_sb3
 
@@ -36,13 +37,11 @@ with warnings.catch_warnings():  # its import ends the process where warnings ar
     import Box2D  # noqa: F401
 
 
-def gymnasium_subject(name: str, win: WinRule, steps: int, **given: object) -> Subject:
-    settings = {"id": name, "win": win, **given}
-    return Subject(
-        lambda rows: GymnasiumWorld(GymnasiumSettings(num_envs=rows, **settings)),  # type: ignore[arg-type]
-        Scenario({"task": 1.0}),
-        steps=steps,
-    )
+def environment(name: str, win: WinRule = BY_END, longest: int = 12) -> Subject:
+    """Environments of Gymnasium whose episodes end within `longest` steps."""
+    settings = GymnasiumSettings(id=name, max_episode_steps=longest, win=win)
+    make = lambda rows: GymnasiumWorld(replace(settings, num_envs=rows))  # noqa: E731
+    return Subject(make, TASK, steps=5 * longest // 2)
 
 
 ARENA = Subject(
@@ -82,17 +81,13 @@ SUBJECTS = {
             kwargs={"masks": "info", "render_mode": "rgb_array"},
             masks={"info": "action_mask"},
         ),
-        Scenario({"task": 1.0}),
-        steps=60,
+        TASK,
+        steps=30,
     ),
-    "CartPole-v1": gymnasium_subject("CartPole-v1", WinRule(return_above=475), 80),
-    "Pendulum-v1": gymnasium_subject(
-        "Pendulum-v1", WinRule(return_above=-200), 60, max_episode_steps=25
-    ),
-    "BipedalWalker-v3": gymnasium_subject("BipedalWalker-v3", WinRule(return_above=300), 100),
-    "Acrobot-v1": gymnasium_subject(
-        "Acrobot-v1", WinRule(terminated="win"), 60, max_episode_steps=25
-    ),
+    "CartPole-v1": environment("CartPole-v1", longest=25),
+    "Pendulum-v1": environment("Pendulum-v1", WinRule(return_above=-100)),
+    "BipedalWalker-v3": environment("BipedalWalker-v3", WinRule(return_above=300)),
+    "Acrobot-v1": environment("Acrobot-v1"),
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from corridor import Corridor, corridors, register, results
+from corridor import BY_END, Corridor, corridors, register, results
 from gymnasium import spaces
 from pole_curriculum import CURRICULUM
 
@@ -21,20 +21,22 @@ from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.spec_document import spec_document, spec_from
 from aimbot_lab.foundation.world import Scenario, new_notices
 from aimbot_lab.worlds.gymnasium.environments import environment_shape
-from aimbot_lab.worlds.gymnasium.observations import ObservationReader
-from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, ObservationParts, WinRule
-from aimbot_lab.worlds.gymnasium.spaces import MisfitError
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.gymnasium.wrapping import tried_environment
 from aimbot_lab.worlds.registry import spec_of
 
 
-def refused(tmp_path: Path, old: str, new: str) -> list[str]:
-    text = CURRICULUM.replace("ALGO", "ppo")
-    assert old in text
-    (tmp_path / "c.yaml").write_text(text.replace(old, new), encoding="utf-8")
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gymnasium knows the environments of this file."""
+    register(monkeypatch, Wrong, Nested, Goals, Spaced, Ends, Closes, Unseeded, Old, Bare, Wanders)
+
+
+def refused(path: Path, text: str) -> list[str]:
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigurationError) as caught:
-        load_curriculum(tmp_path / "c.yaml", may_run=always)
+        load_curriculum(path, may_run=always)
     return [line.partition("c.yaml:")[2] for line in caught.value.faults]
 
 
@@ -57,50 +59,34 @@ def refused(tmp_path: Path, old: str, new: str) -> list[str]:
         ("length:", "lenght:", "10:26: lessons.0.parameters.lenght: CartPoleEnv has no number"),
         ("num_envs: 8", "module: nowhere.at_all", "6:11: env.module: there is no module nowhere: "),
         ("num_envs: 8", "module: at.py", "6:11: env.module: a module is written without .py: at, "),
+        (
+            "num_envs: 8",
+            "module: ends_it",
+            "6:11: env.module: ends_it can't be imported: SystemExit: 1 (",
+        ),
     ],
 )
-def test_a_mistake_is_told_in_one_line(tmp_path: Path, old: str, new: str, what: str) -> None:
-    lines = refused(tmp_path, old, new)
+def test_a_mistake_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, what: str
+) -> None:
+    (tmp_path / "ends_it.py").write_text("import sys\nsys.exit(1)\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    text = CURRICULUM.replace("ALGO", "ppo")
+    assert old in text
+    lines = refused(tmp_path / "c.yaml", text.replace(old, new))
     assert any(line.startswith(what) for line in lines), lines
     assert len([line for line in lines if "aim_bins" not in line and "batch" not in line]) == 1
 
 
 def test_a_world_with_several_targets_asks_for_targets(tmp_path: Path) -> None:
-    text = "name: x\nlessons:\n  - name: one\n"
-    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigurationError) as caught:
-        load_curriculum(tmp_path / "c.yaml", may_run=always)
-    assert [line.partition("c.yaml:")[2] for line in caught.value.faults] == [
-        "3:5: lessons.0.targets: is missing"
-    ]
-
-
-def test_what_an_environment_raises_is_told_in_one_line() -> None:
-    world = corridors(WinRule(terminated="win"), kwargs={"length": None})
-    with pytest.raises(RunFailedError, match=r"^Corridor-v0: its step raised TypeError: '>=' not"):
-        results(world)
-
-
-class WordlessError(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError("no words")
-
-
-def test_an_error_whose_own_words_raise_is_told_by_its_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise WordlessError
-
-    monkeypatch.setattr(Corridor, "step", refuse)
-    with pytest.raises(RunFailedError, match=r"^Corridor-v0: its step raised WordlessError \("):
-        results(corridors(WinRule(terminated="win")))
+    lines = refused(tmp_path / "c.yaml", "name: x\nlessons:\n  - name: one\n")
+    assert lines == ["3:5: lessons.0.targets: is missing"]
 
 
 class Wrong(Corridor):
-    """Sees or rewards what its spaces don't have, `at` reset or step."""
+    """Sees `wrong` from place `at` on, and rewards with `reward`."""
 
-    def __init__(self, wrong: Any = None, at: int = 1, reward: float = 0.0) -> None:
+    def __init__(self, wrong: Any = None, at: int = 1, reward: Any = 0.0) -> None:
         super().__init__()
         self.wrong, self.at, self.reward = wrong, at, reward
 
@@ -113,116 +99,60 @@ class Wrong(Corridor):
 
 
 KIND, PLACE = np.int64(2), np.zeros(1, np.float32)
-LONGER = {"kind": KIND, "place": np.zeros(2, np.float32)}
-NAN, INF = {"kind": KIND, "place": PLACE * np.nan}, {"kind": KIND, "place": PLACE + np.inf}
+
+
+def at_place(place: Any) -> dict[str, Any]:
+    return {"kind": KIND, "place": place}
+
+
+LONGER = at_place(np.zeros(2, np.float32))
+UNFIT = "an observation that does not fit its observation_space:"
 
 
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ({"wrong": LONGER}, "its step gave an observation that does not fit "
-         "its observation_space: place has 2 numbers, not 1"),
-        ({"wrong": LONGER, "at": 0}, "its reset gave an "
-         "observation that does not fit its observation_space: place has 2 numbers, not 1"),
-        ({"wrong": {"kind": KIND, "place": None}}, "its step gave None as place"),
-        ({"wrong": {"kind": np.int64(7), "place": PLACE}},
-         "its step gave kind as 7; its space says 1 to 3"),
-        ({"wrong": {"place": PLACE}}, "its step gave an observation that does not fit its "
-         "observation_space: KeyError: 'kind'"),
-        ({"wrong": NAN}, "its step gave place_0 as nan"),
-        ({"wrong": INF}, "its step gave place_0 as inf"),
-        ({"reward": np.nan}, "its step gave a reward of nan"),
-        ({"reward": np.zeros(2)}, "its step gave a reward that is not a number: [0. 0.]"),
+        ({"wrong": LONGER}, f"step gave {UNFIT} place has 2 numbers, not 1"),
+        ({"wrong": LONGER, "at": 0}, f"reset gave {UNFIT} place has 2 numbers, not 1"),
+        ({"wrong": at_place(None)}, "step gave None as place"),
+        (
+            {"wrong": {"kind": np.int64(7), "place": PLACE}},
+            "step gave kind as 7; its space says 1 to 3",
+        ),
+        ({"wrong": {"place": PLACE}}, f"step gave {UNFIT} KeyError: 'kind'"),
+        ({"wrong": at_place(PLACE * np.nan)}, "step gave place_0 as nan"),
+        ({"wrong": at_place(PLACE + np.inf)}, "step gave place_0 as inf"),
+        ({"reward": np.nan}, "step gave a reward of nan"),
+        ({"reward": np.zeros(2)}, "step gave a reward that is not a number: [0. 0.]"),
     ],
-)  # fmt: skip
-def test_what_an_environment_gives_must_fit_its_spaces(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], what: str
-) -> None:
-    register(monkeypatch, "Wrong-v0", Wrong)
+)
+def test_what_an_environment_gives_must_fit_its_spaces(given: dict[str, Any], what: str) -> None:
     with pytest.raises(RunFailedError) as caught:
-        results(corridors(WinRule(terminated="win"), id="Wrong-v0", kwargs=given))
-    assert str(caught.value) == f"Wrong-v0: {what}"
-
-
-def picture(*shape: int) -> spaces.Box:
-    return spaces.Box(0, 255, shape, np.uint8)
-
-
-def read(space: spaces.Space[Any], **parts: Any) -> ObservationReader:
-    return ObservationReader(space, ObservationParts(**parts))
-
-
-def test_observations_of_nothing_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"^env\.id: an observation has no numbers"):
-        read(spaces.Dict({"none": spaces.Box(0, 1, (0,))}))
-
-
-def test_choices_are_marked_where_they_begin_and_others_are_refused() -> None:
-    space = spaces.MultiDiscrete([[2, 3], [1, 4]], start=[[0, -1], [7, 2]])
-    reader = read(space)
-    kind = np.dtype((np.float32, (10,)))
-    given = np.array([[1, -1], [7, 4]])
-    np.testing.assert_array_equal(reader.read(given, kind), spaces.flatten(space, given))
-    assert reader.names[2] == "obs_1_is_-1"
-    with pytest.raises(MisfitError, match="gave obs_1 as 2; its space says -1 to 1"):
-        reader.read(np.array([[1, 2], [7, 4]]), kind)
-
-
-def test_a_whole_number_beyond_its_type_is_seen_as_it_is() -> None:
-    """Cast to 8 bits it would come round, within its bounds, without a word."""
-    reader = read(spaces.Box(0, 255, (2,), np.uint8))
-    kind = np.dtype((np.float32, (2,)))
-    assert reader.read([300, 7], kind).tolist() == [300.0, 7.0]
-    assert reader.read(np.array([1.5, 7.0]), kind).tolist() == [1.0, 7.0]
-
-
-def test_a_reward_may_be_an_array_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, "Wrong-v0", Wrong)
-    world = corridors(WinRule(terminated="win"), id="Wrong-v0", kwargs={"reward": np.array([0.5])})
-    assert {one.total for one in results(world)} == {5.0}
-
-
-def test_what_can_not_be_flattened_is_refused_by_its_name_whatever_its_class() -> None:
-    class Mission(spaces.Space[str]):
-        """Says nothing of being flattenable."""
-
-    inner = spaces.Dict({"words": Mission()})
-    space = spaces.Dict({"image": picture(7, 7, 3), "mission": inner})
-    with pytest.raises(ConfigurationError, match=r"of Mission in the entry mission_words"):
-        read(space)
-
-
-def test_plain_numbers_that_are_too_many_are_refused_with_what_to_do() -> None:
-    with pytest.raises(ConfigurationError, match=r"more than 100,000 numbers .*drop: \[\.\.\.\]"):
-        read(picture(1000, 1000, 3), flatten=("obs",))
+        results(corridors("Wrong", kwargs=given))
+    assert str(caught.value) == f"Wrong-v0: its {what}"
 
 
 @pytest.mark.parametrize(
-    "space", [spaces.Text(3), spaces.Dict({"a": spaces.Box(0, 1), "b": spaces.Text(3)})]
+    ("wrong", "at", "what"),
+    [
+        (PLACE + 2.5, 2, "step gave place_0 as 2.5; its space says 0 to 1"),
+        (PLACE[None], 0, "reset gave place with the shape (1, 1); its space says (1,)"),
+        (PLACE + 1.000001, 2, None),
+    ],
 )
-def test_observations_without_numbers_are_refused_before_anything_starts(
-    space: spaces.Space[Any],
+def test_an_observation_that_is_not_of_its_space_is_told_of_once(
+    wrong: Any, at: int, what: str | None
 ) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"^env.id: observations of Text( in the entry b)? can't be used"
-    ):
-        read(space)
+    world = corridors("Wrong", kwargs={"wrong": at_place(wrong), "at": at})
+    results(world)
+    results(world)
+    told = [] if what is None else [f"Wrong-v0: its {what} (reported once)"]
+    assert new_notices(world) == told
 
 
-def test_an_info_that_never_comes_is_reported_once() -> None:
-    """`is_success` misspelled would train to the end without a won episode, and without a word."""
-    world = corridors(WinRule(info="is_sucess"))
-    results(world, 10 * 50)
-    (notice,) = new_notices(world)
-    assert notice == (
-        "env.win.info: none of the first 20 episodes ended with 'is_sucess' in its info, so none "
-        "was won; there was is_success"
-    )
-    results(world, 10 * 60)
-    assert not new_notices(world)
-
-
-NUMBERS = {"score": -1.5, "unknown": float("nan")}
+def test_a_reward_may_be_an_array_of_one() -> None:
+    world = corridors("Wrong", kwargs={"reward": np.array([0.5])})
+    assert {one.total for one in results(world)} == {5.0}
 
 
 class Nested(Corridor):
@@ -231,91 +161,74 @@ class Nested(Corridor):
     def step(self, action):
         seen, reward, over, cut, info = super().step(action)
         told = {"success": info.get("is_success", False), "flags": [False], "r": np.float32(0)}
-        return seen, reward, over, cut, {"episode": told, "a.b": over, "word": "lost", **NUMBERS}
+        numbers = {"score": -1.5, "unknown": float("nan")}
+        return seen, reward, over, cut, {"episode": told, "a.b": over, "word": "lost", **numbers}
 
 
-@pytest.fixture
-def nested(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, "Nested-v0", Nested)
+@pytest.mark.parametrize(
+    ("kind", "key", "there"),
+    [
+        ("Corridor", "is_sucess", "is_success"),
+        (
+            "Nested",
+            "episode.sucess",
+            "a.b, episode.flags, episode.r, episode.success, score, unknown, word",
+        ),
+    ],
+)
+def test_an_info_that_never_comes_is_reported_once_with_those_that_do(
+    kind: str, key: str, there: str
+) -> None:
+    """`is_success` misspelled would train to the end without a won episode, and without a word."""
+    world = corridors(kind, win=WinRule(info=key))
+    results(world, 120)
+    assert new_notices(world) == [
+        f"env.win.info: none of the first 20 episodes ended with '{key}' in its info, so none was "
+        f"won; there was {there}"
+    ]
+    results(world, 120)
+    assert not new_notices(world)
 
 
-@pytest.mark.usefixtures("nested")
 @pytest.mark.parametrize(
     ("key", "won"), [("episode.success", True), ("episode.r", False), ("a.b", True)]
 )
 def test_dots_lead_into_an_info(key: str, won: bool) -> None:
-    world = corridors(WinRule(info=key), id="Nested-v0", max_episode_steps=20)
-    assert {one.won for one in results(world, 600)} == {won}
+    world = corridors("Nested", win=WinRule(info=key), max_episode_steps=20)
+    assert {one.won for one in results(world, 240)} == {won}
     assert not new_notices(world)
 
 
-@pytest.mark.usefixtures("nested")
+BOOLEAN = "env.win.info must name what is true or false, 1 or 0"
+
+
 @pytest.mark.parametrize(
     ("key", "what"),
     [
-        ("episode", "a dict at 'episode', which is always true: env.win.info must name an entry of "
-         "it (there is episode.success, episode.flags, episode.r)"),
-        ("episode.flags", "[False] (list) at 'episode.flags': env.win.info must name what is true "
-         "or false, 1 or 0"),
-        ("word", "lost (str) at 'word': env.win.info must name what is true or false, 1 or 0"),
-    ],
-)  # fmt: skip
-def test_what_is_always_true_is_no_way_to_win(key: str, what: str) -> None:
-    with pytest.raises(RunFailedError) as caught:
-        results(corridors(WinRule(info=key), id="Nested-v0"))
-    assert str(caught.value) == f"Nested-v0: its info has {what}"
-
-
-@pytest.mark.usefixtures("nested")
-def test_the_keys_that_there_are_are_named_with_the_way_to_them() -> None:
-    world = corridors(WinRule(info="episode.sucess"), id="Nested-v0")
-    results(world, 10 * 60)
-    (notice,) = new_notices(world)
-    keys = "a.b, episode.flags, episode.r, episode.success, score, unknown, word"
-    assert notice.endswith(f"there was {keys}")
-
-
-class Beyond(Corridor):
-    """Sees what its spaces do not hold, from the second step on, and in another shape."""
-
-    def __init__(self, shape: tuple[int, ...] = (1,), by: float = 0.0) -> None:
-        super().__init__()
-        self.shape, self.by = shape, by
-
-    def seen(self):
-        place = np.full(self.shape, float(self.place > 1) * (1.0 + self.by), np.float32)
-        return {"kind": np.int64(2), "place": place}
-
-
-@pytest.mark.parametrize(
-    ("given", "what"),
-    [
-        ({"by": 1.5}, "step gave place_0 as 2.5; its space says 0 to 1"),
-        ({"shape": (1, 1)}, "reset gave place with the shape (1, 1); its space says (1,)"),
-        ({"by": 1e-6}, None),
+        (
+            "episode",
+            "a dict at 'episode', which is always true: env.win.info must name an entry of it "
+            "(there is episode.success, episode.flags, episode.r)",
+        ),
+        ("episode.flags", f"[False] (list) at 'episode.flags': {BOOLEAN}"),
+        ("word", f"lost (str) at 'word': {BOOLEAN}"),
     ],
 )
-def test_an_observation_that_is_not_of_its_space_is_told_of_once(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], what: str | None
-) -> None:
-    register(monkeypatch, "Beyond-v0", Beyond)
-    world = corridors(WinRule(terminated="win"), id="Beyond-v0", kwargs=given)
-    results(world)
-    results(world)
-    told = [] if what is None else [f"Beyond-v0: its {what} (reported once)"]
-    assert new_notices(world) == told
+def test_what_is_always_true_is_no_way_to_win(key: str, what: str) -> None:
+    with pytest.raises(RunFailedError) as caught:
+        results(corridors("Nested", win=WinRule(info=key)))
+    assert str(caught.value) == f"Nested-v0: its info has {what}"
 
 
 def no_masks(_: object) -> None:
     raise ValueError("not today\nnor tomorrow")
 
 
-GIVES = "its action_masks gave"
 WRONG_MASKS = (
-    (no_masks, "its action_masks raised ValueError: not today"),
-    (lambda _: [np.array([True])], f"{GIVES} 1 masks; its actions have 5 choices"),
-    (lambda _: [[False, False], [True] * 3], f"{GIVES} no choice for action_0"),
-    (lambda _: [0.0, -np.inf, 0.0, 0.0, 0.0], f"{GIVES} -inf in a mask, which must be true or "),
+    (no_masks, "raised ValueError: not today"),
+    (lambda _: [np.array([True])], "gave 1 masks; its actions have 5 choices"),
+    (lambda _: [[False, False], [True] * 3], "gave no choice for action_0"),
+    (lambda _: [0.0, -np.inf, 0.0, 0.0, 0.0], "gave -inf in a mask, which must be true or "),
 )
 
 
@@ -324,10 +237,9 @@ def test_masks_that_do_not_fit_the_actions_end_a_run_in_one_line(
     monkeypatch: pytest.MonkeyPatch, masks: Any, what: str
 ) -> None:
     monkeypatch.setattr(Corridor, "action_masks", masks)
-    world = corridors(WinRule(terminated="win"))
     with pytest.raises(LabError) as caught:
-        world.action_masks(np.zeros((2, 5), np.bool_))
-    assert str(caught.value).startswith(f"Corridor-v0: {what}")
+        masks_of(corridors())
+    assert str(caught.value).startswith(f"Corridor-v0: its action_masks {what}")
     assert "\n" not in str(caught.value)
 
 
@@ -355,31 +267,18 @@ class Goals(Corridor):
         ({"wrappers": ({"wrapper": "FrameStackObservation", "kwargs": {"stack_size": 2}},)}, False),
     ],
 )
-def test_goals_are_of_one_shape_which_is_that_of_the_rewards(
-    monkeypatch: pytest.MonkeyPatch, given: Any, has_goals: bool
-) -> None:
-    register(monkeypatch, "Goals-v0", Goals)
+def test_goals_are_of_one_shape_which_is_that_of_the_rewards(given: Any, has_goals: bool) -> None:
     settings = GymnasiumSettings(id="Goals-v0", **given)
     with tried_environment(settings) as env:
         assert environment_shape(env, settings).can("goals") == has_goals
 
 
-def test_rewards_of_goals_that_raise_are_told_with_what_they_are_given(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    register(monkeypatch, "Goals-v0", Goals)
+def test_rewards_of_goals_may_be_a_column_and_where_they_raise_it_is_told_what_is_given() -> None:
     goals = np.zeros((3, 2), np.float32)
-    with pytest.raises(RunFailedError, match=r"its compute_reward raised .*given goals.*rewards"):
-        corridors(WinRule(terminated="win"), id="Goals-v0").goal_rewards(goals, goals, [{}] * 3)
-
-
-def test_rewards_of_goals_may_be_a_column_as_in_the_library(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    register(monkeypatch, "Goals-v0", Goals)
-    world = corridors(WinRule(terminated="win"), id="Goals-v0", kwargs={"column": True})
-    goals = np.zeros((3, 2), np.float32)
+    world = corridors("Goals", kwargs={"column": True})
     assert world.goal_rewards(goals, goals, [{}] * 3).tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(RunFailedError, match=r"its compute_reward raised .*given goals.*rewards"):
+        corridors("Goals").goal_rewards(goals, goals, [{}] * 3)
 
 
 class Spaced(Corridor):
@@ -390,46 +289,59 @@ class Spaced(Corridor):
         vars(self).update(given)
 
 
+def spaced(**given: spaces.Space[Any]) -> GymnasiumSettings:
+    return GymnasiumSettings(id="Spaced-v0", kwargs=given)
+
+
 NUMBER = spaces.Box(0, 1, (1,))
 
 
 @pytest.mark.parametrize(
-    "given",
+    "settings",
     [
-        {"observation_space": spaces.Dict({"": NUMBER, "none": spaces.Box(0, 1, (0,))})},
-        {"action_space": spaces.MultiBinary(1500)},
+        spaced(observation_space=spaces.Dict({"": NUMBER, "none": spaces.Box(0, 1, (0,))})),
+        spaced(action_space=spaces.MultiBinary(1500)),
     ],
     ids=["entries", "choices"],
 )
-def test_the_shape_of_whatever_trains_can_be_read_again(
-    monkeypatch: pytest.MonkeyPatch, given: Any
-) -> None:
-    register(monkeypatch, "Spaced-v0", Spaced)
-    spec = spec_of(GymnasiumSettings(id="Spaced-v0", kwargs=given))
+def test_the_shape_of_whatever_trains_can_be_read_again(settings: GymnasiumSettings) -> None:
+    spec = spec_of(settings)
     document = json.loads(json.dumps(spec_document(spec)))
     assert spec_document(spec_from(document)) == spec_document(spec)
 
 
 @pytest.mark.parametrize(
-    ("given", "what"),
+    ("settings", "what"),
     [
-        ({"observation_space": spaces.Dict({"a\nb": NUMBER})}, "blocks: .*'a.nb'"),
-        ({"observation_space": spaces.Dict({"k" * 201: NUMBER})}, "blocks: .* 200 characters"),
-        ({"action_space": spaces.Dict({"": spaces.Discrete(2)})}, "action_names: .* 1 character"),
+        (spaced(observation_space=spaces.Dict({"a\nb": NUMBER})), "blocks: .*'a.nb'"),
+        (spaced(observation_space=spaces.Dict({"k" * 201: NUMBER})), "blocks: .* 200 characters"),
+        (spaced(action_space=spaces.Dict({"": spaces.Discrete(2)})), "action_names: .* 1 charact"),
     ],
     ids=["lines", "length", "empty"],
 )
 def test_what_could_not_be_read_again_is_refused_before_it_trains(
-    monkeypatch: pytest.MonkeyPatch, given: Any, what: str
+    settings: GymnasiumSettings, what: str
 ) -> None:
-    register(monkeypatch, "Spaced-v0", Spaced)
-    settings = GymnasiumSettings(id="Spaced-v0", kwargs=given)
     with pytest.raises(ConfigurationError, match=f"^env.id: agents of Spaced-v0 .*: {what}"):
         spec_of(settings)
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "what"),
+    [("observation_space", None, "missing"), ("action_space", [0, 1], "a builtins.list")],
+)
+def test_what_is_no_space_is_refused_with_what_is_wanted(name: str, given: Any, what: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"env.id: its {name} is {what}; it must be"):
+        spec_of(spaced(**{name: given}))
+
+
 class PanicError(BaseException):
     """What code in Rust raises, which is no Exception either."""
+
+
+class WordlessError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
 
 
 class Ends(Corridor):
@@ -510,44 +422,39 @@ ENDS: dict[str, tuple[Callable[[GymnasiumWorld], object], str]] = {
 }
 
 
-@pytest.fixture
-def ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, "Ends-v0", Ends)
+def play_ends(place: str, raised: BaseException | None) -> None:
+    kwargs = {"at": place, "raised": raised, "render_mode": "rgb_array"}
+    ENDS[place][0](corridors("Ends", kwargs=kwargs))
 
 
-@pytest.mark.usefixtures("ends")
 @pytest.mark.parametrize("place", ENDS)
 @pytest.mark.parametrize(
     ("raised", "what"),
     [
         (None, "SystemExit: window closed"),
         (PanicError("no cell"), "PanicError: no cell"),
+        (WordlessError(), "WordlessError"),
     ],
 )
-def test_an_environment_that_ends_the_program_is_told_as_one_that_raises(
+def test_what_an_environment_raises_is_told_in_one_line_even_where_it_ends_the_program(
     place: str, raised: BaseException | None, what: str
 ) -> None:
-    play, words = ENDS[place]
-    kwargs = {"at": place, "raised": raised, "render_mode": "rgb_array"}
     with pytest.raises(LabError) as caught:
-        play(corridors(WinRule(terminated="win"), id="Ends-v0", kwargs=kwargs))
+        play_ends(place, raised)
     here = r"\(.*test_gymnasium_faults\.py:\d+\)"
-    assert re.fullmatch(f"{re.escape(words)} {what} {here}", str(caught.value)), caught.value
+    assert re.fullmatch(f"{re.escape(ENDS[place][1])} {what} {here}", str(caught.value))
 
 
-@pytest.mark.usefixtures("ends")
 @pytest.mark.parametrize("place", ENDS)
 def test_ctrl_c_in_an_environment_stays_one(place: str) -> None:
-    play, _ = ENDS[place]
-    kwargs = {"at": place, "raised": KeyboardInterrupt(), "render_mode": "rgb_array"}
     with pytest.raises(KeyboardInterrupt):
-        play(corridors(WinRule(terminated="win"), id="Ends-v0", kwargs=kwargs))
+        play_ends(place, KeyboardInterrupt())
 
 
 class Old(Corridor):
     """Has the interface of the old gym, in one of its parts."""
 
-    def __init__(self, how: str) -> None:
+    def __init__(self, how: str = "") -> None:
         super().__init__()
         self.how = how
 
@@ -574,68 +481,30 @@ class Bare(Unseeded):
 
 
 OLD = [
-    (Old, "done", "its step raised ValueError: not enough values to unpack"),
-    (Old, "observation alone", "its reset gave a float64 in the place of its info"),
-    (Bare, "", "its reset raised TypeError: Bare.reset() got an unexpected keyword argument"),
+    ("Old", "done", "step raised ValueError: not enough values to unpack"),
+    ("Old", "observation alone", "reset gave a float64 in the place of its info"),
+    ("Bare", "", "reset raised TypeError: Bare.reset() got an unexpected keyword argument"),
 ]
 
 
 @pytest.mark.parametrize(("kind", "how", "what"), OLD)
 def test_the_old_gyms_interface_is_told_with_its_place_and_what_is_wanted(
-    monkeypatch: pytest.MonkeyPatch, kind: type[Old], how: str, what: str
+    kind: str, how: str, what: str
 ) -> None:
-    register(monkeypatch, "Old-v0", kind)
     with pytest.raises(RunFailedError) as caught:
-        results(corridors(WinRule(terminated="win"), id="Old-v0", kwargs={"how": how}))
+        results(corridors(kind, kwargs={"how": how}))
     line = str(caught.value)
-    assert line.startswith(f"Old-v0: {what}")
-    assert re.search(r"test_gymnasium_faults\.py:\d+\), .*shimmy\..*; it must .*info\)$", line), (
-        line
-    )
+    assert line.startswith(f"{kind}-v0: its {what}")
+    wanted = r"test_gymnasium_faults\.py:\d+\), .*shimmy\..*; it must .*info\)$"
+    assert re.search(wanted, line), line
 
 
-def test_an_environment_that_only_the_old_seed_seeds_is_told_of_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    register(monkeypatch, "Old-v0", Unseeded)
-    world = corridors(WinRule(terminated="win"), id="Old-v0", kwargs={"how": ""})
+def test_an_environment_that_only_the_old_seed_seeds_is_told_of_once() -> None:
+    world = corridors("Unseeded")
     results(world)
     (notice,) = new_notices(world)
-    assert notice.startswith("Old-v0: its reset takes no seed (")
+    assert notice.startswith("Unseeded-v0: its reset takes no seed (")
     assert "shimmy" in notice
-    assert not new_notices(world)
-
-
-def test_a_module_that_ends_the_program_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "ends_it.py").write_text("import sys\nsys.exit(1)\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    (line,) = refused(tmp_path, "num_envs: 8", "num_envs: 8\n  module: ends_it")
-    assert re.match(r"7:11: env\.module: ends_it can't be imported: SystemExit: 1 \(", line)
-
-
-def test_an_environment_that_ends_the_program_as_it_closes_can_be_asked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(Corridor, "close", lambda _: sys.exit("closed"))
-    settings = GymnasiumSettings(
-        id="Corridor-v0", win=WinRule(terminated="win"), kwargs={"length": 9}
-    )
-    assert spec_of(settings).branches == (2, 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "what"),
-    [("observation_space", None, "missing"), ("action_space", [0, 1], "a builtins.list")],
-)
-def test_what_is_no_space_is_refused_with_what_is_wanted(
-    monkeypatch: pytest.MonkeyPatch, name: str, given: Any, what: str
-) -> None:
-    monkeypatch.setattr(Corridor, name, given)
-    settings = GymnasiumSettings(id="Corridor-v0", kwargs={"length": 8})
-    with pytest.raises(ConfigurationError, match=f"env.id: its {name} is {what}; it must be"):
-        spec_of(settings)
 
 
 class Closes(Ends):
@@ -655,7 +524,6 @@ class Closes(Ends):
 
 @pytest.fixture
 def closes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    register(monkeypatch, "Closes-v0", Closes)
     monkeypatch.setattr(Closes, "made", 0)
     monkeypatch.setattr(Closes, "closed", [])
     return Closes.closed
@@ -664,9 +532,7 @@ def closes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_all_environments_of_a_world_are_closed_once_even_where_one_refuses(
     closes: list[int],
 ) -> None:
-    world = corridors(
-        WinRule(terminated="win"), rows=3, id="Closes-v0", kwargs={"at": "close", "refuses": 1}
-    )
+    world = corridors("Closes", 3, kwargs={"at": "close", "refuses": 1})
     world.close()
     (notice,) = new_notices(world)
     assert notice.startswith("Closes-v0: its close raised SystemExit: window")
@@ -677,35 +543,35 @@ def test_all_environments_of_a_world_are_closed_once_even_where_one_refuses(
 
 def test_environments_are_closed_where_one_more_can_not_be_made(closes: list[int]) -> None:
     kwargs = {"at": "constructor", "refuses": 2}
-    with pytest.raises(
-        ConfigurationError, match=r"can't be made: .*; it is copy 3 of 3 \(see env.num"
-    ):
-        corridors(WinRule(terminated="win"), rows=3, id="Closes-v0", kwargs=kwargs)
+    copy = "it is copy 3 of 3 \\(see env.num"
+    with pytest.raises(ConfigurationError, match=f"can't be made: .*; {copy}"):
+        corridors("Closes", 3, kwargs=kwargs)
     assert sorted(closes) == [0, 1]
-
-
-def test_one_that_can_not_be_made_anew_ends_a_run_that_has_begun(closes: list[int]) -> None:
-    kwargs = {"at": "constructor", "refuses": 2}
-    world = corridors(WinRule(terminated="win"), id="Closes-v0", kwargs=kwargs, remake=True)
-    with pytest.raises(RunFailedError, match="can't be made"):
+    Closes.made = 0
+    world = corridors("Closes", kwargs=kwargs, remake=True)
+    with pytest.raises(RunFailedError, match="can't be made"):  # anew, in a run that has begun
         results(world)
-    assert closes == [0]
-
-
-def test_what_raises_each_time_it_is_closed_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Corridor, "close", lambda _: sys.exit("window closed"))
-    world = corridors(WinRule(terminated="win"), remake=True)
-    assert len(results(world)) > 4
-    (notice,) = new_notices(world)
-    assert "its close raised" in notice
+    assert sorted(closes) == [0, 0, 1]
 
 
 def test_environments_of_a_world_that_is_forgotten_are_closed(closes: list[int]) -> None:
     gc.collect()  # those of tests before
     closes.clear()
-    corridors(WinRule(terminated="win"), rows=2, id="Closes-v0")
+    corridors("Closes")
     gc.collect()
     assert sorted(closes) == [0, 1]
+
+
+def test_what_raises_each_time_it_is_closed_can_be_asked_and_is_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Corridor, "close", lambda _: sys.exit("window closed"))
+    settings = GymnasiumSettings(id="Corridor-v0", win=BY_END, kwargs={"length": 9})
+    assert spec_of(settings).branches == (2, 3)
+    world = corridors(remake=True)
+    assert len(results(world)) > 4
+    (notice,) = new_notices(world)
+    assert "its close raised" in notice
 
 
 class Wanders(Corridor):
@@ -735,10 +601,9 @@ def test_the_working_directory_is_what_it_was_wherever_an_environment_goes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    register(monkeypatch, "Wanders-v0", Wanders)
-    spec_of(GymnasiumSettings(id="Wanders-v0", win=WinRule(terminated="win")))
+    spec_of(GymnasiumSettings(id="Wanders-v0", win=BY_END))
     assert Path.cwd() == tmp_path
-    world = corridors(WinRule(terminated="win"), id="Wanders-v0")
+    world = corridors("Wanders")
     for play in (results, masks_of, lambda world: world.close()):
         assert Path.cwd() == tmp_path
         play(world)

@@ -12,21 +12,20 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from corridor import TASK
+from pole_curriculum import trained as learned
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.errors import ForeignCodeError
 from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
-from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.foundation.world import step_buffers
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.checkpoint import state_sha256
 from aimbot_lab.training.checks import with_scaling
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
-from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.copies_in_processes import CopiesInProcesses
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, MaskRule, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
-from tests.training.tiny_training import Sink
 
 ENVIRONMENTS = '''
 import gymnasium, numpy as np, random, time
@@ -86,7 +85,6 @@ class Reach(gymnasium.Env):
 gymnasium.register("Odd-v0", Odd)
 gymnasium.register("Reach-v0", Reach)
 '''
-TASK = Scenario({"task": 1.0}, parameters={})
 SMALL = NetworkSettings(layers=(16, 16))
 
 
@@ -111,6 +109,7 @@ def begun(processes: int, *, fault: str = "none", rows: int = 5, **given: Any) -
     )
     world = GymnasiumWorld(settings)
     world.set_scenario(TASK)
+    world.reset(3, step_buffers(world).observations)
     return world
 
 
@@ -129,16 +128,13 @@ def played(world: GymnasiumWorld, steps: int, *, seed: int = 0) -> list[bytes]:
 
 def test_several_processes_have_the_bits_of_one() -> None:
     worlds = [begun(processes) for processes in (1, 2)]
-    for world in worlds:
-        world.reset(3, step_buffers(world).observations)
-    first, *others = (played(world, 200) for world in worlds)
-    assert all(other == first for other in others)
-    kept = [world.snapshot() for world in worlds]
-    for other in kept[1:]:
-        assert all(np.array_equal(other[name], kept[0][name]) for name in kept[0])
+    one, two = (played(world, 200) for world in worlds)
+    assert one == two
+    kept, other = (world.snapshot() for world in worlds)
+    assert all(np.array_equal(other[name], kept[name]) for name in kept)
     resumed = [begun(processes) for processes in (3, 1)]
     for world in resumed:
-        world.restore(kept[0])
+        world.restore(kept)
         assert not world.resume_episodes(step_buffers(world).observations).any()
     ends = [played(world, 60, seed=1) for world in (*worlds, *resumed)]
     assert all(end == ends[0] for end in ends)
@@ -148,7 +144,6 @@ def test_several_processes_have_the_bits_of_one() -> None:
 
 def test_what_environments_do_is_reported_once() -> None:
     world = begun(2, fault="far")
-    world.reset(3, step_buffers(world).observations)
     played(world, 10)
     notices = world.take_notices()
     assert len(notices) == 3  # two are the global generators
@@ -180,8 +175,7 @@ def trained(algo: str, processes: int, *, her: bool) -> str:
     )
     lesson = Lesson(name="one", targets={"task": 1.0})
     train = with_scaling(settings, bounds_are_ranges=False)
-    training = Training(TrainingPlan(3, env, (lesson,), train))
-    training.learn(Sink(), SilentObserver(), lambda: False)
+    training = learned(TrainingPlan(3, env, (lesson,), train))
     assert training.model.num_timesteps >= 512
     return state_sha256(training.model, training.progress.state())
 
@@ -211,7 +205,6 @@ def test_a_process_that_raises_hangs_or_is_killed_is_a_line(
 ) -> None:
     world = begun(2, **given) if fault == "killed" else begun(2, fault=fault, **given)
     pids = pids_of(world)
-    world.reset(3, step_buffers(world).observations)
     if fault == "killed":
         os.kill(pids[1], signal.SIGKILL)
     with pytest.raises(ForeignCodeError, match=says):
@@ -232,15 +225,12 @@ def test_no_process_outlives_one_that_is_killed(tmp_path: Path) -> None:
         print(*[part._process.pid for part in world._copies._parts], flush=True)
         time.sleep(600)
     """)
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=tmp_path
-    )
-    assert process.stdout is not None
-    pids = [int(word) for word in process.stdout.readline().split()]
+    words = [sys.executable, "-c", program]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        assert process.stdout is not None
+        pids = [int(word) for word in process.stdout.readline().split()]
+        process.kill()
     assert len(pids) == 2
-    process.kill()
-    process.wait()
-    process.stdout.close()
     assert all_end(pids)
 
 

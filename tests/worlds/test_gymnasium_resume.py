@@ -11,12 +11,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import gymnasium
 import numpy as np
 import pytest
 import torch as th
-from corridor import TASK, Corridor, corridors, register
-from gymnasium.envs.registration import EnvSpec
+from corridor import TASK, Corridor, begun, corridors, register
 from pole_curriculum import planned
 
 from aimbot_lab.experiment.analysis.recording import RecordingRequest, filmed, record_agent
@@ -51,15 +49,10 @@ from tests.mlagents.test_demonstrations import messages
 from tests.training.tiny_training import Keeper, Sink
 
 
-class Scaled(gymnasium.RewardWrapper[Any, Any]):
-    """A parameter that the environment itself has not."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self.scale = 1
-
-    def reward(self, reward: Any) -> float:
-        return float(reward * self.scale)
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gymnasium knows the environments of this file."""
+    register(monkeypatch, Restless, Meddler, Shown, Counted, max_episode_steps=20)
 
 
 DRAWN = Scenario(
@@ -71,8 +64,8 @@ DRAWN = Scenario(
 
 
 def poles(rows: int = 3) -> GymnasiumWorld:
-    win = WinRule(return_above=100)
-    return GymnasiumWorld(GymnasiumSettings(id="CartPole-v1", win=win, num_envs=rows))
+    settings = GymnasiumSettings(id="CartPole-v1", win=WinRule(return_above=100), num_envs=rows)
+    return GymnasiumWorld(settings)
 
 
 def played(world: Any, steps: int, *, seed: int = 0) -> list[Any]:
@@ -120,20 +113,6 @@ def test_a_parameter_that_a_later_lesson_leaves_out_is_what_it_was_at_first() ->
     assert world._copies._envs[0].unwrapped.length == 0.5  # type: ignore[attr-defined]
 
 
-def test_a_parameter_reaches_a_wrapper_and_its_name_is_listed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    spec = EnvSpec("Scaled-v0", lambda **given: Scaled(Corridor(**given)), max_episode_steps=9)
-    monkeypatch.setitem(gymnasium.registry, "Scaled-v0", spec)
-    world = corridors(WinRule(terminated="win"), rows=1, id="Scaled-v0")
-    world.set_scenario(Scenario({"task": 1.0}, parameters={"scale": 3.0}))
-    world.reset(0, step_buffers(world).observations)
-    rewards = [step[1][0] for step in played(world, 3)]
-    assert rewards == [3.0, 6.0, 9.0]
-    with pytest.raises(ConfigurationError, match=r"Corridor has no .* \(it has goal, .*scale\)"):
-        world.set_scenario(Scenario({"task": 1.0}, parameters={"scales": 3.0}))
-
-
 class Restless(Corridor):
     """Says of each episode that it is another one than all before that it has played."""
 
@@ -145,20 +124,15 @@ class Restless(Corridor):
         return {**seen, "place": np.array([self.begun / 1000], np.float32)}, info
 
 
-def restless(monkeypatch: pytest.MonkeyPatch, **given: Any) -> tuple[GymnasiumWorld, Any]:
+def restless(**given: Any) -> tuple[GymnasiumWorld, Any]:
     """A world in second episodes, and one like it that has not begun."""
-    register(monkeypatch, "Restless-v0", Restless, max_episode_steps=20)
-    win = WinRule(terminated="win")
-    world, other = (corridors(win, id="Restless-v0", **given) for _ in range(2))
-    world.reset(1, step_buffers(world).observations)
+    world, other = begun("Restless", **given), corridors("Restless", **given)
     played(world, 13)
     return world, other
 
 
-def test_an_episode_that_is_not_the_same_again_is_told_of_and_another_begins(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    world, other = restless(monkeypatch)
+def test_an_episode_that_is_not_the_same_again_is_told_of_and_another_begins() -> None:
+    world, other = restless()
     assert resumed(world, other).all()
     (notice,) = new_notices(other)
     assert "2 of 2 episodes that ran are others when they are played again" in notice
@@ -167,10 +141,8 @@ def test_an_episode_that_is_not_the_same_again_is_told_of_and_another_begins(
     assert other._order.tolist() == [4, 5]
 
 
-def test_an_episode_goes_on_where_nothing_is_left_of_others_in_its_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    world, other = restless(monkeypatch, remake=True)
+def test_an_episode_goes_on_where_nothing_is_left_of_others_in_its_environment() -> None:
+    world, other = restless(remake=True)
     assert not resumed(world, other).any()
     assert_same(played(world, 30, seed=1), played(other, 30, seed=1))
     assert not new_notices(other)
@@ -180,8 +152,7 @@ def test_an_episode_that_is_too_long_begins_anew_and_its_actions_are_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(copies, "MAX_REPLAYED", 5)
-    world, other = (corridors(WinRule(terminated="win")) for _ in range(2))
-    world.reset(1, step_buffers(world).observations)
+    world, other = begun(), corridors()
     played(world, 5)
     assert not resumed(world, other).any()
     played(world, 1)
@@ -227,11 +198,6 @@ class Meddler(Corridor):
         return super().step(action)
 
 
-@pytest.fixture
-def meddler(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, "Meddler-v0", Meddler, max_episode_steps=20)
-
-
 def process() -> list[Any]:
     """What the environment changes of the process."""
     drawn = random.getstate(), np.random.get_state()[1].tolist(), th.get_rng_state().tolist()
@@ -239,25 +205,17 @@ def process() -> list[Any]:
     return [signal.getsignal(signal.SIGTERM), *drawn, np.geterr(), *settings, warnings.filters[:]]
 
 
-@pytest.mark.usefixtures("meddler")
 def test_handlers_and_generators_are_put_back_and_told_of_once() -> None:
     before = process()
-    world = corridors(WinRule(terminated="win"), id="Meddler-v0")
-    world.reset(1, step_buffers(world).observations)
+    world = begun("Meddler")
     played(world, 30)
     assert process() == before
     told = list(new_notices(world))
     assert len(told) == 9
     for what in (
-        "changed what SIGTERM does",
-        "generator random",
-        "numpy.random",
-        "called numpy.seterr",
-        "generator torch",
-        "called torch.set_default_dtype",
-        "called torch.set_default_device",
-        "called torch.set_grad_enabled",
-        "called warnings.simplefilter",
+        *("changed what SIGTERM does", "generator random", "numpy.random", "called numpy.seterr"),
+        *("generator torch", "called torch.set_default_dtype", "called torch.set_default_device"),
+        *("called torch.set_grad_enabled", "called warnings.simplefilter"),
     ):
         assert any(what in one for one in told)
     played(world, WATCHED_CALLS)
@@ -265,8 +223,7 @@ def test_handlers_and_generators_are_put_back_and_told_of_once() -> None:
     assert not new_notices(world)
 
 
-@pytest.mark.usefixtures("meddler")
-@pytest.mark.parametrize("name", ["Corridor-v0", "Meddler-v0"])
+@pytest.mark.parametrize("name", ["Corridor", "Meddler"])
 def test_the_generator_of_a_gpu_stays_where_it_is(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,8 +239,7 @@ def test_the_generator_of_a_gpu_stays_where_it_is(
     }
     for attribute, fake in fakes.items():
         monkeypatch.setattr(th.cuda, attribute, fake)
-    world = corridors(WinRule(terminated="win"), id=name)
-    world.reset(1, step_buffers(world).observations)
+    world = begun(name)
     played(world, 30)
     assert states[0].tolist() == [7]
     world.close()
@@ -294,7 +250,7 @@ def test_what_is_drawn_while_environments_are_made_is_put_back_without_a_word(
 ) -> None:
     monkeypatch.setattr(Corridor, "__init__", lambda _: random.seed(1))
     before = process()
-    world = corridors(WinRule(terminated="win"))
+    world = corridors()
     assert process() == before
     assert not new_notices(world)
 
@@ -312,12 +268,10 @@ def test_what_a_module_changes_that_loads_torch_is_put_back(
     assert len(guard.take_notices()) == 2
 
 
-@pytest.mark.usefixtures("meddler")
 def test_what_an_environment_prints_goes_to_standard_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    world = corridors(WinRule(terminated="win"), id="Meddler-v0")
-    world.reset(1, step_buffers(world).observations)
+    begun("Meddler")
     sys.stdout.write("ours\n")
     assert capsys.readouterr() == ("ours\n", "new episode\n" * 2)
 
@@ -331,9 +285,8 @@ def test_streams_that_an_environment_replaces_are_put_back(
 
     before = sys.stdout, sys.stderr
     monkeypatch.setattr(Corridor, "reset", replace_streams)
-    world = corridors(WinRule(terminated="win"))
     with suppress(LabError):
-        world.reset(1, step_buffers(world).observations)
+        begun()
     assert (sys.stdout, sys.stderr) == before
 
 
@@ -346,16 +299,13 @@ def test_a_stream_that_an_environment_closes_is_opened_again(
 
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(Corridor, "reset", close_stream)
-    world = corridors(WinRule(terminated="win"))
-    world.reset(1, step_buffers(world).observations)
+    world = begun()
     assert not sys.stderr.closed
     assert "closed standard error" in new_notices(world)[0]
 
 
-@pytest.mark.usefixtures("meddler")
 def test_episodes_of_one_that_draws_from_global_generators_go_on_to_the_bit() -> None:
-    world, other = (corridors(WinRule(terminated="win"), id="Meddler-v0") for _ in range(2))
-    world.reset(1, step_buffers(world).observations)
+    world, other = begun("Meddler"), corridors("Meddler")
     played(world, 27)
     assert not resumed(world, other).any()
     np.random.rand(3)  # the learner draws as it likes
@@ -380,17 +330,20 @@ class Shown(Corridor):
         return np.full((8, 8, 3), 10 * self.place, np.uint8)
 
 
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, "Shown-v0", Shown, max_episode_steps=20)
+def recorded(world: GymnasiumWorld) -> RecordedEpisode:
+    buffers, act = step_buffers(world), RandomAgent(world.spec, 0)
+    world.reset(1, buffers.observations)
+    recorder, episode = RowRecorder(world, 0), None
+    while episode is None:
+        actions = act(buffers.observations)
+        episode = recorder.add(actions, world.step(actions, buffers))
+    return episode
 
 
 def shown_worlds(rows: int, **kwargs: Any) -> GymnasiumWorld:
-    given = {"render_mode": "rgb_array", **kwargs}
-    return corridors(WinRule(terminated="win"), rows, id="Shown-v0", kwargs=given)
+    return corridors("Shown", rows, kwargs={"render_mode": "rgb_array", **kwargs})
 
 
-@pytest.mark.usefixtures("shown")
 def test_an_episode_is_kept_as_a_replay_and_drawn_as_the_environment_renders_itself() -> None:
     subject = Subject(shown_worlds, TASK)
     a_recorded_episode_is_played_again_bit_for_bit(subject)
@@ -398,10 +351,12 @@ def test_an_episode_is_kept_as_a_replay_and_drawn_as_the_environment_renders_its
     steps = list(replay_steps(episode))
     assert steps[-1].line == episode.line
     assert steps[-1].scene.state().max() >= 100
-    assert not corridors(WinRule(terminated="win"), id="Shown-v0").spec.can("replay")
+    broken = {**episode.start, "kept": np.frombuffer(b"{}", np.uint8)}
+    with pytest.raises(ReplayError, match=r"^the replay's initial state is invalid: [^\n]*$"):
+        list(replay_steps(replace(episode, start=broken)))
+    assert not corridors("Shown").spec.can("replay")
 
 
-@pytest.mark.usefixtures("shown")
 def test_a_replay_is_kept_without_a_picture_and_a_missing_screen_is_told_in_a_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -410,8 +365,7 @@ def test_a_replay_is_kept_without_a_picture_and_a_missing_screen_is_told_in_a_li
 
     monkeypatch.setattr(Shown, "render", render)
     world = shown_worlds(1)
-    replay = as_replay(recorded(world), {})
-    assert summarize(replay).decisions > 0
+    assert summarize(as_replay(recorded(world), {})).decisions > 0
     with pytest.raises(LabError, match=r"^Shown-v0: its render raised [^\n]* MUJOCO_GL=egl[^\n]*$"):
         world.draw(0)
 
@@ -420,7 +374,6 @@ SHADES = np.arange(8 * 6, dtype=np.uint8).reshape(8, 6)
 SHADED = np.stack([SHADES] * 3, axis=2)
 
 
-@pytest.mark.usefixtures("shown")
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
@@ -440,8 +393,7 @@ def test_frames_are_shown_as_pictures_or_refused_with_what_is_wanted(
     monkeypatch: pytest.MonkeyPatch, given: Any, fault: str | None
 ) -> None:
     monkeypatch.setattr(Shown, "render", lambda _: given)
-    world = shown_worlds(1)
-    world.reset(1, step_buffers(world).observations)
+    world = begun("Shown", 1, kwargs={"render_mode": "rgb_array"})
     if fault is None:
         np.testing.assert_array_equal(world.draw(0), SHADED)
         assert world.draw(0).dtype == np.uint8
@@ -450,7 +402,6 @@ def test_frames_are_shown_as_pictures_or_refused_with_what_is_wanted(
             world.draw(0)
 
 
-@pytest.mark.usefixtures("shown")
 def test_what_was_trained_without_being_drawn_is_filmed_where_it_can_be_drawn() -> None:
     drawn = GymnasiumSettings(id="Shown-v0", kwargs={"render_mode": "rgb_array"})
     assert filmed(GymnasiumSettings(id="Shown-v0")) == drawn
@@ -488,7 +439,6 @@ train: {algo: ppo, total_steps: 64, n_steps: 32, batch_size: 32, n_epochs: 1, to
 def test_episodes_are_recorded_in_the_one_copy_that_there_may_be_of_an_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    register(monkeypatch, "Counted-v0", Counted, max_episode_steps=20)
     data, demo = tmp_path / "data", tmp_path / "expert.demo"
     invoke(data, "run", write(tmp_path, text=COUNTED))
     invoke(data, "record", "latest", "--demo", "-o", demo, "--episodes", 3)
@@ -501,8 +451,7 @@ def test_episodes_are_recorded_in_the_one_copy_that_there_may_be_of_an_environme
     monkeypatch.setattr(Counted, "most", 3)
     env: Any = agent.config.env
     config = replace(agent.config, env=replace(env, num_eval_envs=None))
-    usual = replace(agent, config=config)
-    again = record_agent(usual, request, on_episode=print)
+    again = record_agent(replace(agent, config=config), request, on_episode=print)
     assert [(one.trajectory_sha256, one.about) for one in again] == [
         (one.trajectory_sha256, one.about) for one in found
     ]
@@ -522,18 +471,6 @@ def test_filming_runs_no_code_that_may_not_run_and_what_may_as_it_is_drawn(
     assert is_allowed(code_of(drawn))
 
 
-def recorded(world: GymnasiumWorld) -> RecordedEpisode:
-    buffers, act = step_buffers(world), RandomAgent(world.spec, 0)
-    world.reset(1, buffers.observations)
-    recorder = RowRecorder(world, 0)
-    episode = None
-    while episode is None:
-        actions = act(buffers.observations)
-        episode = recorder.add(actions, world.step(actions, buffers))
-    return episode
-
-
-@pytest.mark.usefixtures("shown")
 def test_an_episode_that_does_not_repeat_itself_is_refused_as_a_replay() -> None:
     found = []
     for _ in range(4):  # it may repeat itself by chance
@@ -542,11 +479,3 @@ def test_an_episode_that_does_not_repeat_itself_is_refused_as_a_replay() -> None
             verify(as_replay(episode, {}))
             found.append(episode)
     assert len(found) < 4
-
-
-@pytest.mark.usefixtures("shown")
-def test_a_start_that_is_none_is_refused_in_a_line() -> None:
-    episode = recorded(shown_worlds(1))
-    broken = {**episode.start, "kept": np.frombuffer(b"{}", np.uint8)}
-    with pytest.raises(ReplayError, match=r"^the replay's initial state is invalid: [^\n]*$"):
-        list(replay_steps(replace(episode, start=broken)))

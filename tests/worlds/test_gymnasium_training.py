@@ -1,6 +1,7 @@
 """Trainings in Gymnasium environments: algorithms, cut-off episodes, resuming."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,24 +9,21 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from corridor import Corridor, corridors
+from corridor import Corridor, corridors, register
 from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.envs.registration import EnvSpec
-from pole_curriculum import planned
+from pole_curriculum import agent_of, planned, trained
 from sb3_contrib.common.wrappers import ActionMasker
 
 from aimbot_lab.evaluation.episodes import play
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.settings import Uniform
 from aimbot_lab.foundation.world import new_step_buffers
-from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.settings import EvaluationSettings, TrainingPlan
+from aimbot_lab.training.settings import EvaluationSettings
 from aimbot_lab.training.training import Training
-from aimbot_lab.worlds.gymnasium.settings import WinRule
 from aimbot_lab.worlds.registry import make_world, type_of
 from tests.training.tiny_training import Sink
 
@@ -67,16 +65,10 @@ train: {algo: ALGO, total_steps: 1024, n_steps: 32, batch_size: 64, n_epochs: 2,
 def test_the_masks_of_a_wrapper_are_heeded_in_training_and_in_evaluation(
     tmp_path: Path, algo: str
 ) -> None:
-    (tmp_path / "c.yaml").write_text(STRICT.replace("ALGO", algo), encoding="utf-8")
-    config = load_curriculum(tmp_path / "c.yaml").config
-    training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
-    training.learn(Sink(), SilentObserver(), lambda: False)
-    world = make_world(config.env)
-    agent = Agent(training.model.policy, world.spec, config.train)
-    for player in (
-        agent.player(world),
-        type_of(config.env).baselines(config.env)["random"](world, 1),
-    ):
+    plan = planned(tmp_path / "c.yaml", algo, STRICT)
+    world, agent = make_world(plan.env), agent_of(trained(plan))
+    random = type_of(plan.env).baselines(plan.env)["random"]
+    for player in (agent.player(world), random(world, 1)):
         assert play(world, player, Cell("task", 0), seed=1).won.all()
 
 
@@ -85,27 +77,27 @@ def test_the_masks_of_a_wrapper_are_heeded_in_training_and_in_evaluation(
     ("algo", "told"), [("ppo", 1), ("hybrid_ppo", 1), ("maskable_ppo", 0), ("dqn", 1)]
 )
 def test_masks_that_nothing_heeds_are_told_of(tmp_path: Path, algo: str, told: int) -> None:
-    text = STRICT.replace("ALGO", algo)
-    if algo == "dqn":
-        text = text.replace("n_epochs: 2, ", "")
-    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
-    notes = load_curriculum(tmp_path / "c.yaml").notes
+    text = STRICT.replace("n_epochs: 2, ", "") if algo == "dqn" else STRICT
+    notes = notes_of(tmp_path / "c.yaml", text.replace("ALGO", algo))
     what = f"{algo} does not heed the environment's action_masks"
     assert sum(what in note for note in notes) == told
 
 
+def notes_of(path: Path, text: str) -> Sequence[str]:
+    path.write_text(text, encoding="utf-8")
+    return load_curriculum(path).notes
+
+
 @pytest.mark.parametrize(
-    ("train", "what"),
-    [
-        ("algo: maskable_ppo", "train.algo: maskable_ppo needs action masks, and there are none"),
-        ("algo: hybrid_ppo, masks: true", "train.masks: needs action masks, and there are none"),
-    ],
+    ("algo", "what"),
+    [("maskable_ppo", "algo: maskable_ppo needs"), ("hybrid_ppo, masks: true", "masks: needs")],
 )
 def test_what_needs_masks_is_refused_where_there_are_none(
-    tmp_path: Path, train: str, what: str
+    tmp_path: Path, algo: str, what: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=f"^[^\n]*{what}[^\n]*ActionMasker[^\n]*$"):
-        planned(tmp_path / "c.yaml", train.removeprefix("algo: "))
+    words = rf"^[^\n]*train.{what} action masks, and there are none[^\n]*ActionMasker[^\n]*$"
+    with pytest.raises(ConfigurationError, match=words):
+        planned(tmp_path / "c.yaml", algo)
 
 
 def test_a_lesson_of_a_world_with_one_target_needs_no_targets(tmp_path: Path) -> None:
@@ -118,7 +110,7 @@ def test_a_cut_off_episode_is_bootstrapped(tmp_path: Path) -> None:
     """stable-baselines3 adds gamma V(last observation) where an episode was truncated."""
     training = Training(planned(tmp_path / "c.yaml", "ppo"))
     env = training.env
-    env.world = corridors(WinRule(terminated="win"), rows=8, max_episode_steps=5)
+    env.world = corridors(rows=8, max_episode_steps=5)
     env.world.reset(0, new_step_buffers(8, 4).observations)
     env._actions = np.zeros((8, 2), np.float32)
     env._buffers = [new_step_buffers(8, 4) for _ in range(2)]
@@ -135,14 +127,10 @@ def test_the_example_of_the_page_trains(tmp_path: Path, monkeypatch: pytest.Monk
     code = page.split("```python\n")[1].split("```")[0]
     text = page.split("```yaml\n")[1].split("```")[0]
     (tmp_path / "my_envs.py").write_text(code, encoding="utf-8")
-    (tmp_path / "reach.yaml").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_envs", raising=False)
     try:
-        config = load_curriculum(tmp_path / "reach.yaml", may_run=always).config
-        training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
-        training.learn(Sink(), SilentObserver(), lambda: False)
-        assert training.progress.finished
+        assert trained(planned(tmp_path / "reach.yaml", "", text)).progress.finished
     finally:
         gymnasium.registry.pop("Reach-v0", None)
 
@@ -150,8 +138,7 @@ def test_the_example_of_the_page_trains(tmp_path: Path, monkeypatch: pytest.Monk
 def test_processes_without_copies_of_their_own_are_told_of(tmp_path: Path) -> None:
     text = "name: c\nenv: {world: gymnasium, id: CartPole-v1, processes: 4}\ntrain: {algo: ALGO}\n"
     for algo, told in (("a2c", True), ("hybrid_ppo", False)):  # which have one copy, and 16
-        (tmp_path / "c.yaml").write_text(text.replace("ALGO", algo), encoding="utf-8")
-        notes = load_curriculum(tmp_path / "c.yaml").notes
+        notes = notes_of(tmp_path / "c.yaml", text.replace("ALGO", algo))
         assert any("4 step 1 of env.num_envs, so that 3" in note for note in notes) == told
 
 
@@ -169,8 +156,7 @@ def test_an_agent_is_judged_the_same_in_one_copy_beside_the_training(
             made.append(made[-1] - 1)
             super().close()
 
-    spec = EnvSpec("Counted-v0", Counted, disable_env_checker=True, max_episode_steps=200)
-    monkeypatch.setitem(gymnasium.registry, "Counted-v0", spec)
+    register(monkeypatch, Counted, max_episode_steps=200)
     usual = planned(tmp_path / "pole.yaml", "dqn")
     evaluation = EvaluationSettings(every=1024, episodes=30)
     found, most = [], []

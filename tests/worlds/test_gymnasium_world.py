@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,14 @@ import corridor
 import gymnasium
 import numpy as np
 import pytest
-from corridor import TASK, corridors, register, results
+from corridor import BY_END, begun, corridors, register, results
 from gymnasium import spaces
 
 from aimbot_lab.adapters.spaces import LearnerActions, learner_codec
 from aimbot_lab.foundation.argument_checks import checked_actions
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
 from aimbot_lab.foundation.settings import MultiRangeUniform
-from aimbot_lab.foundation.world import Scenario, WorldSpec, new_step_buffers
+from aimbot_lab.foundation.world import Scenario, WorldSpec, step_buffers
 from aimbot_lab.worlds.gymnasium.environments import environment_shape
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, MaskRule, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
@@ -40,22 +39,20 @@ TEN = {"kwargs": {"length": 10}}
         (WinRule(terminated="loss"), {"max_episode_steps": 5}, True),
     ],
 )
-def test_what_counts_as_won(win: WinRule, given: dict[str, object], won: bool) -> None:
-    found = results(corridors(win, **given))
-    assert found
-    assert {result.won for result in found} == {won}
+def test_what_counts_as_won(win: WinRule, given: dict[str, Any], won: bool) -> None:
+    assert {result.won for result in results(corridors(win=win, **given))} == {won}
 
 
 def test_columns_have_names_and_bounds() -> None:
-    spec = corridors(WinRule(terminated="win")).spec
+    spec = corridors().spec
     assert spec.observation_names == ("kind_is_1", "kind_is_2", "kind_is_3", "place_0")
+    blocks = [(block.name, block.kind, block.shape) for block in spec.observation_blocks]
+    assert blocks == [("kind", "vector", (3,)), ("place", "vector", (1,))]
     assert spec.branches == (2, 3)
     assert spec.action_names == ("action_0", "action_1")
     assert spec.max_steps == 20
     assert spec.can("masks")
-    pendulum = GymnasiumWorld(
-        GymnasiumSettings(id="Pendulum-v1", win=WinRule(return_above=0), num_envs=1)
-    ).spec
+    pendulum = GymnasiumWorld(GymnasiumSettings(id="Pendulum-v1", win=BY_END)).spec
     assert (pendulum.branches, pendulum.continuous) == ((), 1)
 
 
@@ -87,7 +84,7 @@ KINDS: tuple[LearnerActions, ...] = ("own", "bins", "hybrid")
 
 
 def test_masks_are_the_environments_own() -> None:
-    world = corridors(WinRule(terminated="win"))
+    world = corridors()
     masks = np.zeros((2, 5), np.bool_)
     world.action_masks(masks)
     np.testing.assert_array_equal(masks, [[True, False, True, True, True]] * 2)
@@ -103,8 +100,7 @@ class Acted(gymnasium.Env[Any, Any]):
 
 
 def acted(space: spaces.Space[Any]) -> WorldSpec:
-    settings = GymnasiumSettings(id="Acted-v0", win=WinRule(terminated="win"))
-    return environment_shape(Acted(space), settings)
+    return environment_shape(Acted(space), GymnasiumSettings(id="Acted-v0", win=BY_END))
 
 
 def taken(space: spaces.Space[Any], kind: LearnerActions, chosen: Any) -> Any:
@@ -149,10 +145,8 @@ def test_hybrid_ppo_goes_evenly_from_bound_to_bound_and_other_algorithms_by_the_
     assert found.ravel().tolist() == [0, 1, 2, 2, 3]  # to the nearest
 
 
-@pytest.mark.parametrize("space", SPACES, ids=str)
-def test_a_library_is_shown_the_environments_own_numbers(space: spaces.Space[Any]) -> None:
-    if not isinstance(space, spaces.Box):
-        return
+@pytest.mark.parametrize("space", [one for one in SPACES if isinstance(one, spaces.Box)], ids=str)
+def test_a_library_is_shown_the_environments_own_numbers(space: spaces.Box) -> None:
     shown: Any = learner_codec(acted(space), "own", None).space
     assert (shown.shape, shown.dtype) == (space.shape, space.dtype)
     near = (np.abs(np.float64([space.low, space.high])) < 3e38).all(axis=0)
@@ -204,41 +198,34 @@ class Hinted(gymnasium.Env[Any, Any]):
 
 
 def test_masks_of_an_info_hold_until_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, "Hinted-v0", Hinted)
-    settings = GymnasiumSettings(
-        id="Hinted-v0", win=WinRule(return_above=4), masks=MaskRule(info="of.mask"), num_envs=3
-    )
-    world = GymnasiumWorld(settings)
+    register(monkeypatch, Hinted)
+    masked: Any = {"masks": MaskRule(info="of.mask")}
+    world = begun("Hinted", 3, **masked)
     assert world.spec.can("masks")
-    world.set_scenario(TASK)
-    buffers, masks = new_step_buffers(3, 1), np.zeros((3, 3), np.bool_)
-    world.reset(5, buffers.observations)
+    buffers, masks = step_buffers(world), np.zeros((3, 3), np.bool_)
     for _ in range(12):
         world.action_masks(masks)
         assert (masks.sum(axis=1) == 1).all()
         world.step(masks.argmax(axis=1)[:, None].astype(np.float32), buffers)
-    silent = GymnasiumWorld(replace(settings, kwargs={"silent": True}))
-    silent.set_scenario(TASK)
-    with pytest.raises(
-        ForeignCodeError, match=r"gave no 'of.mask' in its info[^\n]*env.masks.info"
-    ):
-        silent.reset(0, buffers.observations)
+    words = r"gave no 'of.mask' in its info[^\n]*env.masks.info"
+    with pytest.raises(ForeignCodeError, match=words):
+        begun("Hinted", kwargs={"silent": True}, **masked)
 
 
 def test_a_parameter_is_drawn_for_every_episode_and_holds_from_the_next_on() -> None:
-    world = corridors(WinRule(terminated="win"), rows=1, max_episode_steps=100)
+    world = corridors(rows=1, max_episode_steps=100)
     intervals = {"intervals": ((3.0, 5.0), (30.0, 31.0)), "seed": 5}
     sampler = MultiRangeUniform(sampler_parameters=intervals)  # type: ignore[arg-type]
     world.set_scenario(Scenario({"task": 1.0}, {}, {"goal": sampler}))
     lengths = [result.steps for result in results(world, 600)]
     assert len(lengths) > 20
-    assert {length for length in lengths if length is not None} <= {3, 4, 5, 30, 31}
     assert len(set(lengths)) > 2
+    assert set(lengths) <= {3, 4, 5, 30, 31}
     assert lengths == [result.steps for result in results(world, 600)]
 
 
 def test_parameters_may_be_options_of_the_reset() -> None:
-    world = corridors(WinRule(terminated="win"), via="options")
+    world = corridors(via="options")
     world.set_scenario(Scenario({"task": 1.0}, {}, {"goal": 4.0}))
     assert {result.steps for result in results(world)} == {4.0}
 
@@ -253,24 +240,13 @@ def test_an_environment_of_the_users_own_module(
     (tmp_path / "my_envs.py").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_envs", raising=False)
-    win = WinRule(info="is_success")
-    world = GymnasiumWorld(GymnasiumSettings(id="Mine-v0", module="my_envs", win=win, num_envs=1))
-    world.set_scenario(TASK)
-    assert all(result.won for result in results(world))
+    assert all(one.won for one in results(corridors("Mine", module="my_envs")))
     gymnasium.registry.pop("Mine-v0")
 
 
 def test_a_snapshot_is_plain_data() -> None:
-    world = corridors(WinRule(terminated="win"))
+    world = corridors()
     results(world, 5)
     kept = world.snapshot()
     assert {array.dtype for array in kept.values()} == {np.dtype(np.uint8)}
     assert json.loads(kept["kept"].tobytes())["scenario"] == 1
-
-
-def test_the_entries_of_an_observation_are_named_blocks() -> None:
-    blocks = corridors(WinRule(return_above=55)).spec.observation_blocks
-    assert [(block.name, block.kind, block.shape) for block in blocks] == [
-        ("kind", "vector", (3,)),
-        ("place", "vector", (1,)),
-    ]

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,7 @@ import ale_py
 import gymnasium
 import numpy as np
 import pytest
-from corridor import register
+from corridor import TASK, corridors, register
 from gymnasium import spaces
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
@@ -31,7 +30,6 @@ from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.gymnasium.wrapping import new_environment
 from aimbot_lab.worlds.registry import make_world
 
-TASK = Scenario({"task": 1.0})
 STEPS = int(os.environ.get("AIMBOT_LAB_EQUALITY_STEPS", "300"))  # `make equality` takes 2,000
 CLIPPED = WrapperSettings(wrapper="ClipReward", kwargs={"min_reward": -1, "max_reward": -0.5})
 
@@ -76,14 +74,15 @@ class Named(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 @pytest.fixture(autouse=True)
 def camera(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, "Camera-v0", Camera)
+    register(monkeypatch, Camera)
 
 
-def played(env: Any, steps: int, choose: Callable[[], Any]) -> list[Any]:
-    """Everything that `env` shows in these steps, of episodes seeded by their number."""
-    shown, episode = [env.reset(seed=0)[0]], 0
-    for _ in range(steps):
-        observation, reward, terminated, truncated, _ = env.step(choose())
+def played(env: Any) -> list[Any]:
+    """Everything that `env` shows of random actions, in episodes seeded by their number."""
+    shown, episode, random = [env.reset(seed=0)[0]], 0, np.random.default_rng(0)
+    for _ in range(STEPS):
+        action = random.uniform(-2, 2, 1).astype(np.float32)
+        observation, reward, terminated, truncated, _ = env.step(action)
         shown += [observation, reward]
         if terminated or truncated:
             episode += 1
@@ -92,15 +91,10 @@ def played(env: Any, steps: int, choose: Callable[[], Any]) -> list[Any]:
 
 
 def test_wrappers_are_put_on_in_their_order() -> None:
-    def actions() -> Callable[[], Any]:
-        random = np.random.default_rng(0)
-        return lambda: random.uniform(-2, 2, 1).astype(np.float32)
-
     settings = GymnasiumSettings(id="Pendulum-v1", wrappers=(CLIPPED, "TimeAwareObservation"))
-    ours = played(new_environment(settings), STEPS, actions())
     clipped = gymnasium.wrappers.ClipReward(gymnasium.make("Pendulum-v1"), -1, -0.5)
-    plain = played(gymnasium.wrappers.TimeAwareObservation(clipped), STEPS, actions())
-    for mine, other in zip(ours, plain, strict=True):
+    plain = gymnasium.wrappers.TimeAwareObservation(clipped)
+    for mine, other in zip(played(new_environment(settings)), played(plain), strict=True):
         assert np.array_equal(mine, other)
 
 
@@ -135,24 +129,22 @@ def test_a_parameter_of_a_lesson_reaches_a_wrapper() -> None:
 
 
 @pytest.mark.parametrize(
-    ("id", "given", "parts"),
+    ("id", "given", "flat"),
     [
-        ("CartPole-v1", {}, ObservationParts()),
-        ("Camera-v0", {"layout": "hwc"}, ObservationParts(drop=("word",))),
-        ("Camera-v0", {"layout": "chw"}, ObservationParts(drop=("word",))),
-        ("Camera-v0", {"layout": "hwc"}, ObservationParts(drop=("word",), flatten=("eye",))),
+        ("CartPole-v1", {}, ()),
+        ("Camera-v0", {"layout": "hwc"}, ()),
+        ("Camera-v0", {"layout": "chw"}, ()),
+        ("Camera-v0", {"layout": "hwc"}, ("eye",)),
     ],
 )
 def test_stacked_frames_are_those_of_stable_baselines3(
-    id: str, given: dict[str, Any], parts: ObservationParts
+    id: str, given: dict[str, Any], flat: tuple[str, ...]
 ) -> None:
-    settings = GymnasiumSettings(id=id, kwargs=given, frame_stack=4, observation=parts)
-    ours = new_environment(settings)
-    kept = ours.observation_space
+    parts = ObservationParts(drop=("word",) if given else (), flatten=flat)
+    ours = new_environment(GymnasiumSettings(id=id, kwargs=given, frame_stack=4, observation=parts))
     plain = gymnasium.make(id, **given, disable_env_checker=True)
-    if isinstance(kept, spaces.Dict):
-        names = [name for name in kept if name not in parts.drop]
-        plain = gymnasium.wrappers.FilterObservation(plain, names)
+    if given:
+        plain = gymnasium.wrappers.FilterObservation(plain, ["eye", "place"])
     theirs = VecFrameStack(DummyVecEnv([lambda: plain]), 4)
     theirs.seed(0)
     random = np.random.default_rng(0)
@@ -171,15 +163,10 @@ def test_stacked_frames_are_those_of_stable_baselines3(
 
 
 def test_stacked_pictures_keep_their_layout_and_one_without_channels_gets_them() -> None:
-    told = ObservationParts(drop=("word",))
-    shapes = {}
-    for layout in ("hwc", "chw", "hw"):
-        settings = GymnasiumSettings(
-            id="Camera-v0", kwargs={"layout": layout}, frame_stack=3, observation=told
-        )
-        blocks = GymnasiumWorld(settings).spec.blocks
-        shapes[layout] = [block.shape for block in blocks if block.kind == "image"]
-    assert shapes == {"hwc": [(7, 9, 9)], "chw": [(8, 9, 9)], "hw": [(8, 9, 3)]}
+    parts: Any = {"frame_stack": 3, "observation": ObservationParts(drop=("word",))}
+    for layout, shape in (("hwc", (7, 9, 9)), ("chw", (8, 9, 9)), ("hw", (8, 9, 3))):
+        blocks = corridors("Camera", kwargs={"layout": layout}, **parts).spec.blocks
+        assert [block.shape for block in blocks if block.kind == "image"] == [shape]
 
 
 def test_what_has_no_frames_is_refused_with_the_way_out() -> None:

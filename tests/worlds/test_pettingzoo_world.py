@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pole_curriculum import agent_of, planned, trained
 
 from aimbot_lab.evaluation.episodes import play
 from aimbot_lab.experiment.config.document import load_curriculum
@@ -13,15 +14,11 @@ from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import COLUMNS, Scenario, step_buffers
 from aimbot_lab.foundation.world_type import RandomAgent
-from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.run_hooks import SilentObserver
-from aimbot_lab.training.settings import TrainingPlan
-from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import make_world, type_of
-from tests.training.tiny_training import Sink
 from tests.worlds.walkers import COMES, LAST, Walkers, walkers
 
 WINS = {"info": "is_success"}
+HERE = Walkers.__module__
 
 
 def begun(**given: Any) -> tuple[Any, Any]:
@@ -159,15 +156,12 @@ def refused(path: Path, **env: Any) -> list[str]:
     ("id", "what"),
     [
         ("nowhere:env", "env.id: there is no module nowhere: install its package, or call "),
-        ("tests.worlds.walkers:LAST", "env.id: tests.worlds.walkers has no LAST: give module:fun"),
-        ("tests.worlds.walkers:aec_env", "returns pettingzoo.utils.aec_to_parallel(env)"),
-        ("tests.worlds.walkers:Nameless", "makes a Nameless that has no possible_agents; a "),
-        (
-            "tests.worlds.walkers:Unequal",
-            "have different action spaces (Discrete(3) and Discrete(4))",
-        ),
-        ("tests.worlds.walkers:Unclosable", "have different action spaces (Discrete(3) and"),
-        ("tests.worlds.walkers:nobody", "its possible_agents must name at least one, each once"),
+        (f"{HERE}:LAST", f"env.id: {HERE} has no LAST: give module:fun"),
+        (f"{HERE}:aec_env", "returns pettingzoo.utils.aec_to_parallel(env)"),
+        (f"{HERE}:Nameless", "makes a Nameless that has no possible_agents; a "),
+        (f"{HERE}:Unequal", "have different action spaces (Discrete(3) and Discrete(4))"),
+        (f"{HERE}:Unclosable", "have different action spaces (Discrete(3) and"),
+        (f"{HERE}:nobody", "its possible_agents must name at least one, each once"),
     ],
 )
 def test_an_environment_that_is_no_such_world_is_refused_in_a_line(
@@ -185,40 +179,32 @@ def test_without_pettingzoo_its_extra_is_named(
     assert "world pettingzoo needs PettingZoo: pip install 'aimbot-lab[pettingzoo]'" in line
 
 
-SPOILT: list[tuple[str, Any, str]] = [
-    ("reset", lambda given: given[0], r"reset must return \(observations, infos\), each a dict"),
-    ("reset", lambda given: ({}, {}), "reset gave no observation of walker_0, which takes part"),
-    ("step", lambda given: given[:4], r"step must return \(observations, rewards, terminations, "),
-    ("step", lambda given: (*given[:2], {}, {}, {}), "step gave no termination of walker_0, "),
-    ("step", lambda given: ({}, *given[1:]), "step gave no observation of walker_0, which takes"),
-    (
-        "step",
-        lambda given: (given[0], {**given[1], "walker_1": np.nan}, *given[2:]),
-        "step gave walker_1 a reward of nan",
+NANS = np.full(3, np.nan, np.float32)
+SPOILT: dict[str, Any] = {
+    "reset must return (observations, infos), each a dict": lambda seen, _: seen,
+    "reset gave no observation of walker_0, which takes part": lambda *_: ({}, {}),
+    "step must return (observations, rewards, terminations, ": lambda *given: given[:4],
+    "step gave no termination of walker_0, ": lambda *given: (*given[:2], {}, {}, {}),
+    "step gave no observation of walker_0, which takes": lambda _, *rest: ({}, *rest),
+    "step gave walker_1 a reward of nan": lambda seen, rewards, *rest: (
+        *(seen, {**rewards, "walker_1": np.nan}),
+        *rest,
     ),
-    (
-        "step",
-        lambda given: (*given[:4], {"walker_0": 3}),
-        "step gave walker_0 an info that is not a dict",
-    ),
-    (
-        "step",
-        lambda given: ({**given[0], "walker_1": np.full(3, np.nan, np.float32)}, *given[1:]),
-        "step gave walker_1_0 as nan",
-    ),
-]
+    "step gave walker_0 an info that is not a dict": lambda *given: (*given[:4], {"walker_0": 3}),
+    "step gave walker_1_0 as nan": lambda seen, *rest: ({**seen, "walker_1": NANS}, *rest),
+}
 
 
-@pytest.mark.parametrize(("call", "change", "what"), SPOILT, ids=[what for *_, what in SPOILT])
+@pytest.mark.parametrize("what", SPOILT)
 def test_what_it_must_not_give_is_told_with_the_agent(
-    monkeypatch: pytest.MonkeyPatch, call: str, change: Any, what: str
+    monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
+    call, change = what.partition(" ")[0], SPOILT[what]
     own = getattr(Walkers, call)
-    monkeypatch.setattr(Walkers, call, lambda *given, **named: change(own(*given, **named)))
-    with pytest.raises(
-        RunFailedError, match=f"^tests.worlds.walkers:Walkers: its {what}"
-    ) as caught:
+    monkeypatch.setattr(Walkers, call, lambda *given, **named: change(*own(*given, **named)))
+    with pytest.raises(RunFailedError) as caught:
         moved(*begun(rows=1), 0, 0, 0)
+    assert str(caught.value).startswith(f"{HERE}:Walkers: its {what}")
     assert len(str(caught.value).splitlines()) == 1
 
 
@@ -274,15 +260,10 @@ train: {algo: ALGO, total_steps: 576, n_steps: 24, batch_size: 72, n_epochs: 2, 
 )
 def test_masks_are_heeded_in_training_and_evaluation(tmp_path: Path, algo: str, env: str) -> None:
     """The environment raises where one is not."""
-    path = tmp_path / "c.yaml"
-    path.write_text(MASKED.replace("ALGO", algo).replace("ENV", env), encoding="utf-8")
-    config = load_curriculum(path, may_run=always).config
-    training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
-    training.learn(Sink(), SilentObserver(), lambda: False)
-    world = make_world(config.env)
-    agent = Agent(training.model.policy, world.spec, config.train)
-    random = type_of(config.env).baselines(config.env)["random"](world, 1)
-    for player in (agent.player(world), random):
+    plan = planned(tmp_path / "c.yaml", algo, MASKED.replace("ENV", env))
+    world, agent = make_world(plan.env), agent_of(trained(plan))
+    random = type_of(plan.env).baselines(plan.env)["random"]
+    for player in (agent.player(world), random(world, 1)):
         play(world, player, Cell("task", 0), seed=1)
 
 
@@ -310,29 +291,18 @@ train: {algo: hybrid_ppo, aim: hybrid, masks: true, total_steps: 128, n_steps: 3
 
 
 def test_the_duel_in_pettingzoo_trains_with_its_masks(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text(DUEL, encoding="utf-8")
-    config = load_curriculum(tmp_path / "c.yaml", may_run=always).config
-    world = make_world(config.env)
-    assert world.spec.agents == 1
-    assert world.spec.can("masks")
-    assert world.spec.branches == (3, 3, 2)
-    training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
-    outcome = training.learn(Sink(), SilentObserver(), lambda: False)
-    assert outcome.steps == 128
+    plan = planned(tmp_path / "c.yaml", "", DUEL)
+    spec = make_world(plan.env).spec
+    assert (spec.agents, spec.branches, spec.can("masks")) == (1, (3, 3, 2), True)
+    assert trained(plan).model.num_timesteps == 128
 
 
 @pytest.mark.campaign
 def test_the_duel_in_pettingzoo_learns_to_beat_who_stands_still(tmp_path: Path) -> None:
     text = DUEL.replace("time_limit: 2.0", "time_limit: 20").replace("num_envs: 2", "num_envs: 16")
-    text = text.replace(
-        "128, n_steps: 32, batch_size: 32", "150_000, n_steps: 128, batch_size: 512"
-    )
-    (tmp_path / "c.yaml").write_text(
-        text.replace("aim: hybrid", "aim: hybrid, learning_rate: 0.001")
-    )
-    config = load_curriculum(tmp_path / "c.yaml", may_run=always).config
-    training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
-    training.learn(Sink(), SilentObserver(), lambda: False)
-    world = make_world(config.env, 64)
-    player = Agent(training.model.policy, world.spec, config.train).player(world)
-    assert play(world, player, Cell("task", 0), seed=1).won.mean() > 0.9
+    longer = "150_000, n_steps: 128, batch_size: 512"
+    text = text.replace("128, n_steps: 32, batch_size: 32", longer)
+    text = text.replace("aim: hybrid", "aim: hybrid, learning_rate: 0.001")
+    plan = planned(tmp_path / "c.yaml", "", text)
+    world, agent = make_world(plan.env, 64), agent_of(trained(plan))
+    assert play(world, agent.player(world), Cell("task", 0), seed=1).won.mean() > 0.9
