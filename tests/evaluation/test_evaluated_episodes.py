@@ -37,6 +37,7 @@ def test_every_row_counts_once_however_soon_it_ends() -> None:
     assert (found.episodes, found.wins) == (3, 2)
     assert found.win_rate == pytest.approx(2 / 3)
     assert (found.lower, found.upper) == wilson(2, 3)[1:]
+    assert score(KnownWorld([[Episode(4, WIN)]] * 5)).wins == 5  # that end in the same step
 
 
 def test_only_the_first_episode_of_a_row_counts() -> None:
@@ -129,10 +130,6 @@ def test_a_column_called_seconds_is_not_time_unless_the_spec_says_so() -> None:
     assert score(world).median_seconds_to_win == 0.5  # a decision, of half a second
 
 
-def test_rows_that_end_in_the_same_step_all_count() -> None:
-    assert score(KnownWorld([[Episode(4, WIN)]] * 5)).wins == 5
-
-
 def test_time_to_win_is_the_median_of_won_episodes_and_the_return_the_mean_of_all() -> None:
     plays = [
         [Episode(1, result(won=True, seconds=2.0, value=10.0))],
@@ -143,6 +140,8 @@ def test_time_to_win_is_the_median_of_won_episodes_and_the_return_the_mean_of_al
     found = score(KnownWorld(plays))
     assert found.median_seconds_to_win == pytest.approx(4.0)
     assert found.mean_return == pytest.approx(-10.0)
+    lost = score(KnownWorld([[Episode(1, LOSE)]]))
+    assert (lost.wins, lost.win_rate, lost.median_seconds_to_win) == (0, 0.0, None)
 
 
 def test_cells_together_weigh_by_their_episodes() -> None:
@@ -152,11 +151,6 @@ def test_cells_together_weigh_by_their_episodes() -> None:
     found = score_all(played)
     assert (found.episodes, found.wins, found.win_rate) == (8, 4, 0.5)
     assert (found.lower, found.upper) == wilson(4, 8)[1:]
-
-
-def test_without_a_win_there_is_no_time_to_win() -> None:
-    found = score(KnownWorld([[Episode(1, LOSE)]]))
-    assert (found.wins, found.win_rate, found.median_seconds_to_win) == (0, 0.0, None)
 
 
 def test_every_player_of_a_cell_meets_the_same_seed_and_scenario() -> None:
