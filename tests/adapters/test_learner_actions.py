@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from gymnasium import spaces
+from played_envs import ROWS, new_adapter
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 
 from aimbot_lab.adapters.gymnasium_env import WorldEnv
@@ -13,32 +14,24 @@ from aimbot_lab.adapters.spaces import AIM_SHARES
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.argument_checks import checked_actions
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import RandomAgent
 from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds import registry
-from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.settings import ArenaSettings
 from tests.installed import install
 from tests.training.tiny_training import Sink
 from tests.worlds.tank import SPEC, Tanks, TankSettings, tanks
 
-ROWS = 8
-BINS = (-5.0, -1.0, 0.0, 1.0, 5.0)
 
-
-def new_adapter(actions: str) -> WorldVecEnv:
-    world = Arena(ArenaSettings(num_envs=ROWS, time_limit=2.0))
-    world.set_scenario(Scenario({"attack": 1.0}))
-    adapter = WorldVecEnv(world, BINS, actions=actions, seed=3)
+def reset_adapter(actions: str) -> WorldVecEnv:
+    adapter = new_adapter("attack", actions=actions)
     adapter.reset()
     return adapter
 
 
 def test_a_flat_choice_is_every_combination_once() -> None:
-    adapter = new_adapter("flat")
+    adapter = reset_adapter("flat")
     assert adapter.action_space == spaces.Discrete(3 * 3 * 2 * 5)
     seen = set()
     for start in range(0, 90, ROWS):
@@ -52,7 +45,7 @@ def test_a_flat_choice_is_every_combination_once() -> None:
 
 
 def test_hybrid_columns_are_the_worlds_own() -> None:
-    adapter = new_adapter("hybrid")
+    adapter = reset_adapter("hybrid")
     assert adapter.action_space.low.tolist() == [0, 0, 0, -5]
     assert adapter.action_space.high.tolist() == [2, 2, 1, 5]
     actions = np.tile(np.float32([2, 1, 1, -0.37]), (ROWS, 1))
@@ -62,7 +55,7 @@ def test_hybrid_columns_are_the_worlds_own() -> None:
 
 @pytest.mark.parametrize(("actions", "width"), [("bins", 13), ("flat", 90), ("hybrid", 8)])
 def test_masks_are_rows_of_one_array(actions: str, width: int) -> None:
-    adapter = new_adapter(actions)
+    adapter = reset_adapter(actions)
     assert is_masking_supported(adapter)
     masks = get_action_masks(adapter)
     assert masks.shape == (ROWS, width)
@@ -71,7 +64,7 @@ def test_masks_are_rows_of_one_array(actions: str, width: int) -> None:
 
 
 def test_masks_follow_the_gun_and_bins_stay_free() -> None:
-    adapter = new_adapter("bins")
+    adapter = reset_adapter("bins")
     assert get_action_masks(adapter)[:, 7].all()
     adapter.step(np.tile([0, 0, 1, 2], (ROWS, 1)))
     masks = get_action_masks(adapter)
@@ -80,7 +73,7 @@ def test_masks_follow_the_gun_and_bins_stay_free() -> None:
 
 
 def test_a_flat_mask_is_the_conjunction_of_its_parts() -> None:
-    flat, bins = new_adapter("flat"), new_adapter("bins")
+    flat, bins = reset_adapter("flat"), reset_adapter("bins")
     flat.step(np.full(ROWS, 7))
     bins.step(np.tile([0, 0, 1, 2], (ROWS, 1)))
     parts, whole = get_action_masks(bins), get_action_masks(flat)

@@ -3,24 +3,30 @@
 import re
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from played_envs import ROWS, new_adapter
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.vec_env import VecNormalize
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from aimbot_lab.adapters.registered_envs import RegisteredEnv
-from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.adapters.sb3 import (
+    ConstantRewardScale,
+    RunningRewardScale,
+    WorldVecEnv,
+    reward_scale,
+)
 from aimbot_lab.adapters.sb3_envs import make_vec_env
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
-ROWS = 8
-BINS = (-5.0, -1.0, 0.0, 1.0, 5.0)
+PAGE = Path(__file__).parents[2] / "aimbot_lab" / "worlds" / "arena" / "README.md"
+GAMMA = 0.97
 
 
 class CopyingAdapter(WorldVecEnv):
@@ -39,12 +45,6 @@ class OneBufferAdapter(WorldVecEnv):
 
     def _next_buffers(self):
         return self._buffers[0]
-
-
-def new_adapter(kind: type[WorldVecEnv] = WorldVecEnv, **arguments: Any) -> WorldVecEnv:
-    world = Arena(ArenaSettings(num_envs=ROWS, time_limit=2.0))
-    world.set_scenario(Scenario({"goto": 1.0}))
-    return kind(world, BINS, seed=3, **arguments)
 
 
 def rollout(adapter: WorldVecEnv, steps: int = 64) -> dict[str, np.ndarray]:
@@ -69,14 +69,17 @@ def rollout(adapter: WorldVecEnv, steps: int = 64) -> dict[str, np.ndarray]:
 
 
 def test_a_rollout_equals_that_of_a_copying_environment() -> None:
-    ours, copied = rollout(new_adapter()), rollout(new_adapter(CopyingAdapter))
+    ours, copied = rollout(new_adapter()), rollout(new_adapter(kind=CopyingAdapter))
     for name, array in copied.items():
         np.testing.assert_array_equal(ours[name], array, err_msg=name)
     assert copied["starts"].sum() > ROWS  # episodes ended on the way
 
 
 def test_the_comparison_sees_two_buffers_become_one() -> None:
-    broken, copied = rollout(new_adapter(OneBufferAdapter)), rollout(new_adapter(CopyingAdapter))
+    broken, copied = (
+        rollout(new_adapter(kind=OneBufferAdapter)),
+        rollout(new_adapter(kind=CopyingAdapter)),
+    )
     assert not np.array_equal(broken["observations"], copied["observations"])
 
 
@@ -164,9 +167,6 @@ def test_the_face_answers_as_a_vec_env_must() -> None:
     adapter.close()
 
 
-PAGE = Path(__file__).parents[2] / "aimbot_lab" / "worlds" / "arena" / "README.md"
-
-
 def test_a_world_without_a_target_is_refused_before_anyone_learns_from_it() -> None:
     env = WorldVecEnv(Arena(ArenaSettings(num_envs=8)))
     with pytest.raises(ConfigurationError, match=r"no target.*make_vec_env.*are free, goto,"):
@@ -215,3 +215,69 @@ def test_the_example_of_the_arenas_page_learns(capsys: pytest.CaptureFixture[str
     assert isinstance(model, PPO)
     assert model.ep_info_buffer
     assert "nan" not in capsys.readouterr().out
+
+
+def test_running_rewards_are_those_of_vec_normalize_to_the_bit() -> None:
+    ours = new_adapter(reward_scale=RunningRewardScale(ROWS, gamma=GAMMA))
+    theirs = VecNormalize(new_adapter(), norm_obs=False, gamma=GAMMA)
+    rng, ended, largest = np.random.default_rng(0), 0, 0.0
+    for episode in range(2):
+        assert np.array_equal(ours.reset(), theirs.reset()), episode
+        for _ in range(50):
+            actions = rng.integers(0, ours.action_space.nvec, (ROWS, 4))
+            _, rewards, finished, _ = ours.step(actions)
+            _, wanted, _, _ = theirs.step(actions)
+            np.testing.assert_array_equal(rewards, wanted)
+            assert rewards.dtype == np.float32
+            ended += int(finished.sum())
+            largest = max(largest, float(np.abs(rewards).max()))
+    assert ended > ROWS
+    assert largest > 1.0
+
+
+def test_a_reward_far_beyond_all_before_is_cut_at_ten() -> None:
+    scale, theirs = RunningRewardScale(2, gamma=GAMMA), np.float32([0.0, -1e9])
+    still = np.zeros(2, np.bool_)
+    for _ in range(1000):
+        scale.scaled(np.float32([0.1, -0.1]), still)
+    np.testing.assert_array_equal(scale.scaled(theirs, still), [0.0, -10.0])
+
+
+def test_after_resuming_rewards_go_on_as_if_unbroken() -> None:
+    rng = np.random.default_rng(1)
+    steps = [
+        (rng.normal(3.0, 9.0, ROWS).astype(np.float32), rng.random(ROWS) < 0.1) for _ in range(30)
+    ]
+    unbroken, first = (RunningRewardScale(ROWS, gamma=GAMMA) for _ in range(2))
+    for step in steps[:20]:
+        unbroken.scaled(*step)
+        first.scaled(*step)
+    second = RunningRewardScale(ROWS, gamma=GAMMA)
+    kept = first.state()
+    first.scaled(*steps[0])  # what was kept does not change any more
+    second.resume(kept)
+    for step in steps[20:]:
+        np.testing.assert_array_equal(second.scaled(*step), unbroken.scaled(*step))
+
+
+def test_a_constant_scale_is_a_factor_without_memory() -> None:
+    constant = reward_scale(0.5, ROWS, gamma=GAMMA)
+    assert isinstance(constant, ConstantRewardScale)
+    rewards = np.arange(ROWS, dtype=np.float32)
+    scaled = constant.scaled(rewards, np.zeros(ROWS, np.bool_))
+    np.testing.assert_array_equal(scaled, rewards / 2)
+    assert scaled is not rewards
+    assert constant.state() == {}
+    constant.resume({})
+    assert isinstance(reward_scale("running", ROWS, gamma=GAMMA), RunningRewardScale)
+
+
+@pytest.mark.parametrize("rows", [[True, True], [True, False], [False, False]])
+def test_a_restart_forgets_returns_and_keeps_what_was_learned(rows: list[bool]) -> None:
+    scale = RunningRewardScale(2, gamma=1.0)
+    scale.scaled(np.float32([4.0, 8.0]), np.zeros(2, np.bool_))
+    spread = scale.state()["variance"]
+    scale.restart(np.array(rows))
+    assert scale.state()["variance"] == spread
+    kept = scale.state()["returns"].tolist()
+    assert kept == [0.0 if one else value for one, value in zip(rows, (4.0, 8.0), strict=True)]
