@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.replay.episode import (
-    SEAL,
-    RecordedEpisode,
-    Replay,
-    RowRecorder,
-    _seal,
-    as_replay,
-)
+from aimbot_lab.replay.episode import SEAL, RecordedEpisode, Replay, RowRecorder, _seal, as_replay
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.world_type import GreedyAgent
