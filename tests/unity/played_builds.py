@@ -155,7 +155,7 @@ class ScriptedLink:
 
     def receive(self) -> BuildMessage:
         told = self._script.pop(0)
-        infos = {self._name: self._codec.encode(*_steps(told))}
+        infos = {self._name: self._codec.encode(*steps_of(told))}
         news = introduction([self._name], SCRIPTED)
         return BuildMessage(OK, infos, framed(told.channels), news)
 
@@ -163,7 +163,9 @@ class ScriptedLink:
         """Nothing to close."""
 
 
-def _steps(told: Told) -> tuple[DecisionSteps, TerminalSteps]:
+def steps_of(told: Told) -> tuple[DecisionSteps, TerminalSteps]:
+    """What `told` says as ML-Agents has it."""
+
     def columns(agents: dict[int, float]) -> tuple[list[Any], Any, Any, Any, Any]:
         count = len(agents)
         seen = np.array([list(agents.values())], np.float32).reshape(count, 1)

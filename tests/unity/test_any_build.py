@@ -37,10 +37,11 @@ from tests.unity.played_builds import (
     Told,
     begun,
     scripted_world,
+    steps_of,
 )
 
 NONE, MOVES = DimensionProperty.NONE, DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
-GOTO = Scenario({"goto": 1.0})
+GOTO, TASK = Scenario({"goto": 1.0}), Scenario({"task": 1.0})
 WIN = UnityWinRule(return_above=1.0)
 
 
@@ -132,7 +133,7 @@ def test_a_build_with_a_camera_shows_the_same_compressed_or_not() -> None:
     seen = []
     for compressed in (False, True):
         world = camera_world(compressed=compressed)
-        buffers = begun(world, Scenario({"task": 1.0}))
+        buffers = begun(world, TASK)
         for _ in range(12):
             world.step(np.zeros((4, 4), np.float32), buffers)
         seen.append(buffers.observations.copy())
@@ -189,13 +190,7 @@ class TwoBehaviors:
             np.full(count, int(group > 0), np.int32),
             np.full(count, group, np.float32),
         )
-        return self.codec.encode(steps, _ended())
-
-
-def _ended() -> Any:
-    from tests.unity.played_builds import _steps
-
-    return _steps(Told())[1]
+        return self.codec.encode(steps, steps_of(Told())[1])
 
 
 @pytest.mark.parametrize("others", [{}, {"Enemy": "random"}])
@@ -204,7 +199,7 @@ def test_a_groups_reward_counts_and_other_behaviors_act_as_they_are_told(
 ) -> None:
     build = TwoBehaviors()
     world = two_behaviors(build, others=others)
-    buffers = begun(world, Scenario({"task": 1.0}))
+    buffers = begun(world, TASK)
     for _ in range(40):
         world.step(np.full((1, 1), 2, np.float32), buffers)
         assert buffers.rewards[0] == 1.75
@@ -227,7 +222,7 @@ def test_a_learner_that_vanishes_while_others_go_on_ends_in_a_line(walks: range)
     world = two_behaviors(TwoBehaviors(walks=walks), timeout_wait=0.001)
 
     def play() -> None:
-        buffers = begun(world, Scenario({"task": 1.0}))
+        buffers = begun(world, TASK)
         for _ in range(9):
             world.step(np.full((1, 1), 2, np.float32), buffers)
 
@@ -277,7 +272,7 @@ def test_a_build_that_is_another_one_after_a_restart_is_told(
         start=lambda _: ScriptedLink([Told({0: 1.0})]),
     )
     with pytest.raises(LabError, match=line):
-        begun(world, Scenario({"task": 1.0}))
+        begun(world, TASK)
 
 
 def test_an_agent_that_left_for_good_holds_no_lesson_up() -> None:
@@ -285,7 +280,7 @@ def test_an_agent_that_left_for_good_holds_no_lesson_up() -> None:
     others = [Told({1: float(step)}, {1: 8.0} if step % 2 else {}) for step in range(AWAY)]
     back = Told({0: 5.0, 1: 6.0})
     world = scripted_world([first, away, *others, back], win=WIN)
-    buffers, ended, running = begun(world, Scenario({"task": 1.0})), [], []
+    buffers, ended, running = begun(world, TASK), [], []
     for _ in range(AWAY + 2):
         batch = world.step(np.full((2, 1), 2, np.float32), buffers)
         ended += [(row, won) for row, won in zip(batch.row, batch.won, strict=True) if row == 0]
@@ -306,7 +301,7 @@ def test_an_agent_beyond_the_rows_takes_one_that_is_left() -> None:
         Told({1: 7.0}),
     ]
     world = scripted_world(script, rows=1, win=WIN)
-    buffers = begun(world, Scenario({"task": 1.0}))
+    buffers = begun(world, TASK)
     world.step(np.full((1, 1), 2, np.float32), buffers)
     assert (buffers.observations.item(), buffers.finished.item()) == (6.0, True)
 
@@ -316,6 +311,7 @@ def test_an_agent_beyond_the_rows_takes_one_that_is_left() -> None:
     [
         (0, {}, "showed no agents that decide within 0.001 s; does each have a Decision Requester"),
         (1, {}, "env.behavior: the build has several, choose one: Enemy, Walker"),
+        (1, {"behavior": "Foe"}, r"env.behavior: the build has no behavior Foe \(it has Enemy, W"),
         (1, {"behavior": "Walker", "others": {"Foe": "zeros"}}, "env.others: the build has no"),
     ],
 )
@@ -344,7 +340,7 @@ def test_statistics_are_averaged_summed_or_the_last() -> None:
         rows=1,
         win=WIN,
     )
-    buffers = begun(world, Scenario({"task": 1.0}))
+    buffers = begun(world, TASK)
     found = {"unity/Speed": 2.5, "unity/Lesson": 4.0, "unity/Shots": 5.0, "unity/_odd_": 2.5}
     assert world.take_metrics() == found
     world.step(np.zeros((1, 1), np.float32), buffers)

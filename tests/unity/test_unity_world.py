@@ -1,6 +1,8 @@
 """The world of builds: what it makes of their messages, with sessions and scripts for builds."""
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -8,12 +10,7 @@ import pytest
 from aimbot_lab.foundation.episodes import LOSS, WIN
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
 from aimbot_lab.foundation.settings import Uniform, UniformParameters
-from aimbot_lab.foundation.world import (
-    Scenario,
-    logged_errors,
-    new_notices,
-    save_commands,
-)
+from aimbot_lab.foundation.world import Scenario, logged_errors, new_notices, save_commands
 from aimbot_lab.mlagents.player import stat_message, text_message
 from aimbot_lab.mlagents.side_channel.outgoing_message import OutgoingMessage
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
@@ -176,20 +173,25 @@ def test_messages_that_ask_for_nothing_are_passed_over() -> None:
     assert batch.outcome.tolist() == [LOSS, LOSS], "who is cut off without a line has lost"
 
 
-def result_of(channels: list[Any], *, rewards: float = 1.0, **settings: Any) -> Any:
-    script = [Told({0: 1, 1: 2}), Told({0: 3, 1: 4}, {0: 9, 1: 8}, reward=rewards)]
-    script[1].channels = channels
+def ended(
+    channels: Sequence[Any], *, first: Sequence[Any] = (), rewards: float = 1.0, **settings: Any
+) -> tuple[UnityWorld, Any]:
+    """A world whose two episodes end as `channels` say, after `first`; and that step's batch."""
+    script = [
+        Told({0: 1, 1: 2}, channels=first),
+        Told({0: 3, 1: 4}, {0: 9, 1: 8}, reward=rewards, channels=channels),
+    ]
     world = scripted_world(script, **settings)
     buffers = begun(world, TASK)
-    return world.step(np.ones((2, 1), np.float32), buffers)
+    return world, world.step(np.ones((2, 1), np.float32), buffers)
 
 
 def test_result_lines_are_told_in_the_order_of_the_agents() -> None:
-    assert result_of([LOST, WON]).outcome.tolist() == [LOSS, WIN]
+    assert ended([LOST, WON])[1].outcome.tolist() == [LOSS, WIN]
 
 
 def test_an_episode_whose_line_is_missing_is_unread_not_lost() -> None:
-    batch = result_of([WON])
+    _, batch = ended([WON])
     assert len(batch.row) == 0
     assert batch.unread == ("result lines and ended episodes of a step were not as many",) * 2
     assert batch.untold == (0, 1)
@@ -205,12 +207,12 @@ def test_an_episode_whose_line_is_missing_is_unread_not_lost() -> None:
 )
 def test_a_rule_says_who_won(rule: UnityWinRule, outcomes: list[int]) -> None:
     stats = [(STATS, stat_message("Goal", value)) for value in (0.0, 1.0)]
-    batch = result_of([*stats, (STATS, stat_message("Other", 1.0))], rewards=2.0, win=rule)
+    _, batch = ended([*stats, (STATS, stat_message("Other", 1.0))], rewards=2.0, win=rule)
     assert batch.outcome.tolist() == outcomes
 
 
 def test_without_a_rule_for_wins_returns_are_told() -> None:
-    batch = result_of([], rewards=2.0, win="none")
+    _, batch = ended([], rewards=2.0, win="none")
     assert (batch.outcome.tolist(), batch.columns["total_reward"].tolist()) == (
         [LOSS, LOSS],
         [2, 2],
@@ -243,8 +245,6 @@ def test_a_build_that_never_says_who_won_is_named_once(
 
 
 def test_an_unknown_channel_is_named_once_with_how_it_begins() -> None:
-    from uuid import UUID
-
     other = UUID("11111111-2222-3333-4444-555555555555")
     message = (other, b"\x04\x00\x00\x00Win!")
     world = scripted_world([Told({0: 1, 1: 2}, channels=[message, message])])
@@ -264,11 +264,7 @@ def floats(*values: float) -> tuple[Any, bytes]:
 
 def after(*channels: Any, **settings: Any) -> UnityWorld:
     """A world whose build has sent `channels` in its first message, and lines in its second."""
-    script = [Told({0: 1, 1: 2}, channels=channels), Told({0: 3, 1: 4}, {0: 9, 1: 8}, reward=2.0)]
-    script[1].channels = [LOST, *channels, WON]
-    world = scripted_world(script, **settings)
-    buffers = begun(world, TASK)
-    batch = world.step(np.ones((2, 1), np.float32), buffers)
+    world, batch = ended([LOST, *channels, WON], first=channels, rewards=2.0, **settings)
     wins = [WIN, WIN] if settings else [LOSS, WIN]
     assert (batch.outcome.tolist(), batch.unread) == (wins, ())
     return world
@@ -314,11 +310,7 @@ def test_other_lines_on_the_log_channel_are_named_once_and_ignored(line: str) ->
 def test_stats_that_can_not_be_read_are_named_once_and_ignored() -> None:
     stats = [(STATS, stat_message("Goal", value)) for value in (0.0, 1.0)]
     broken = STATS, b"\x04\x00\x00\x00Goal\x01"
-    script = [Told({0: 1, 1: 2}, channels=[broken]), Told({0: 3, 1: 4}, {0: 9, 1: 8})]
-    script[1].channels = [broken, *stats]
-    world = scripted_world(script, win=UnityWinRule(stat="Goal"))
-    buffers = begun(world, TASK)
-    batch = world.step(np.ones((2, 1), np.float32), buffers)
+    world, batch = ended([broken, *stats], first=[broken], win=UnityWinRule(stat="Goal"))
     assert batch.outcome.tolist() == [LOSS, WIN]
     (notice,) = new_notices(world)
     assert notice == (
