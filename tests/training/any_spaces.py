@@ -15,7 +15,7 @@ from aimbot_lab.training.agents.agent_files import SavedAgent, load_agent, save_
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.network import network_of
-from aimbot_lab.training.settings import NetworkSettings
+from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, ObservationParts
 from aimbot_lab.worlds.registry import spec_of
 
@@ -64,7 +64,7 @@ def unlearned(
     monkeypatch: pytest.MonkeyPatch,
     *,
     seen: spaces.Space[Any] = NUMBERS,
-    shake: float = 1.0,
+    by: float = 1.0,
     flatten: tuple[str, ...] = (),
     **given: Any,
 ) -> SavedAgent:
@@ -76,11 +76,21 @@ def unlearned(
         algo=algo, total_steps=1000, **{"network": NetworkSettings(layers=(8,)), **given}
     )
     network = network_of(train.network).resolved(train.network, spec)
-    train = replace(train, network=network)
-    policy = new_policy(train, spec)
+    made = TrainingPlan(1, env, (), replace(train, network=network))
+    policy = new_policy(made.train, spec)
+    shake(policy, by)
+    return kept(policy, folder, made)
+
+
+def shake(policy: Any, by: float) -> None:
+    """Have its choices, and what it remembers, differ."""
     th.manual_seed(3)
     with th.no_grad():
         for weight in policy.parameters():
-            weight.add_(th.randn_like(weight) * shake)
-    save_agent(policy, folder, env=env, train=train, about={"step": 7})
+            weight.add_(th.randn_like(weight) * by)
+
+
+def kept(policy: Any, folder: Path, made: TrainingPlan) -> SavedAgent:
+    """The agent of `policy`, as it comes back from its files."""
+    save_agent(policy, folder, env=made.env, train=made.train, about={"step": 7})
     return load_agent(folder)

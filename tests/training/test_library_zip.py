@@ -7,7 +7,6 @@ import os
 import pickle
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +67,7 @@ def agent(folder: Path, case: Case, monkeypatch: pytest.MonkeyPatch) -> SavedAge
     network = NetworkSettings(layers=layers, scaling="none", picture=picture)
     if algo == "crossq":
         given = {**given, "options": {"policy_kwargs": {"net_arch": {"pi": (8,), "qf": (16,)}}}}
-    return unlearned(
-        folder, algo, taken, monkeypatch, seen=seen, network=network, shake=0.5, **given
-    )
+    return unlearned(folder, algo, taken, monkeypatch, seen=seen, network=network, by=0.5, **given)
 
 
 def test_the_library_alone_plays_each_class_of_its_own_as_the_agent_plays(
@@ -112,17 +109,20 @@ def pickled(path: Path) -> dict[str, bytes]:
     return {name: base64.b64decode(text) for name, text in parts.items()}
 
 
-@pytest.mark.parametrize("case", CASES[5:10], ids=lambda case: case[0])
-def test_an_agent_whose_net_arch_is_smaller_than_its_layers_is_read(
+@pytest.mark.parametrize("case", [*CASES[5:10], CASES[1]], ids=lambda case: case[0])
+def test_an_agent_whose_net_arch_is_smaller_than_its_layers_or_has_none_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
     algo, seen, taken, given = case
     picture = PictureSettings(encoder="nature", size=16) if seen in (PICTURE, BESIDE) else None
     network = NetworkSettings(layers=() if seen == PICTURE else (4096,), picture=picture)
-    options = {**given.get("options", {}), "policy_kwargs": {"net_arch": (4,)}}
+    arch = {} if algo == "ppo" else (4,)
+    options = {**given.get("options", {}), "policy_kwargs": {"net_arch": arch}}
     given = {**given, "network": network, "options": options}
-    saved = unlearned(tmp_path, algo, taken, monkeypatch, seen=seen, **given)
-    assert max(one.numel() for one in saved.agent.policy.state_dict().values()) < 40_000
+    weights = unlearned(tmp_path, algo, taken, monkeypatch, seen=seen, **given).agent.policy
+    assert max(one.numel() for one in weights.state_dict().values()) < 40_000
+    if algo == "ppo":
+        assert not [name for name in weights.state_dict() if "mlp_extractor" in name]
 
 
 @pytest.mark.parametrize(
@@ -175,8 +175,8 @@ def test_an_agent_of_another_version_of_its_environment_is_refused_by_what_both_
 def test_a_small_picture_that_is_flattened_as_the_line_says_fits_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: dict[str, Any] = {"network": NetworkSettings(layers=(8,), scaling="none"), "seen": TINY}
-    saved = unlearned(tmp_path / "a", "ppo", CHOICES, monkeypatch, flatten=("obs",), **given)
+    given: dict[str, Any] = {"network": PLAIN, "seen": TINY, "flatten": ("obs",)}
+    saved = unlearned(tmp_path / "a", "ppo", CHOICES, monkeypatch, **given)
     assert export_zip(saved, tmp_path / "a.zip").algorithm == "PPO"
 
 
@@ -213,37 +213,31 @@ def tensors(held: Any) -> bytes:
     return made.getvalue()
 
 
-Damage = Callable[[str, bytes, Path], bytes]
 UNREAD = "can't be read as a file of stable-baselines3's save"
-ATTACKS: dict[str, tuple[Damage, str]] = {
-    "no zip": (lambda data, weights, at: b"agent", UNREAD),
-    "code in the weights": (
-        lambda data, weights, at: zipped(data=data, policy_pth=tensors({"a": Marks(at)})),
-        UNREAD,
-    ),
-    "an old pickle": (
-        lambda data, weights, at: zipped(data=data, policy_pth=pickle.dumps(Marks(at))),
-        UNREAD,
-    ),
-    "no tensors": (lambda d, weights, at: zipped(data=d, policy_pth=tensors([1, "a"])), UNREAD),
-    "deep data": (lambda d, weights, at: zipped(data="[" * 10**5, policy_pth=weights), UNREAD),
-    "long data": (lambda d, w, at: zipped(data=b" " * (2**24 + 1), policy_pth=w), "is larger than"),
-    "compressed weights": (
-        lambda data, weights, at: zipped(data=data, policy_pth=bombed(weights)),
-        "policy.pth is not as torch writes it",
-    ),
-    "many entries": (
-        lambda d, w, at: zipped(data=d, policy_pth=w, **{f"../../{k}": b"" for k in range(5000)}),
-        "more than 100 entries",
-    ),
-    "shares of one number": (
-        lambda d, w, at: zipped(
-            data=d, policy_pth=tensors(dict.fromkeys(th.load(io.BytesIO(w)), SPREAD))
+
+
+def attacks(text: str, weights: bytes, mark: Path) -> dict[str, tuple[bytes, str]]:
+    """Files by what is wrong with them, and what is said of each."""
+
+    def weighing(held: Any) -> bytes:
+        return zipped(data=text, policy_pth=held if isinstance(held, bytes) else tensors(held))
+
+    spread = dict.fromkeys(th.load(io.BytesIO(weights)), th.zeros(1).expand(2**40))
+    many = {f"../../{number}": b"" for number in range(5000)}
+    return {
+        "no zip": (b"agent", UNREAD),
+        "code in the weights": (weighing({"a": Marks(mark)}), UNREAD),
+        "an old pickle": (weighing(pickle.dumps(Marks(mark))), UNREAD),
+        "no tensors": (weighing([1, "a"]), UNREAD),
+        "deep data": (zipped(data="[" * 10**5, policy_pth=weights), UNREAD),
+        "long data": (zipped(data=b" " * (2**24 + 1), policy_pth=weights), "is larger than"),
+        "compressed weights": (weighing(bombed(weights)), "policy.pth is not as torch writes it"),
+        "many entries": (zipped(data=text, policy_pth=weights, **many), "more than 100 entries"),
+        "shares of one number": (
+            weighing(spread),
+            "weight mlp_extractor.policy_net.0.weight has shape",
         ),
-        "weight mlp_extractor.policy_net.0.weight has shape",
-    ),
-}
-SPREAD = th.zeros(1).expand(2**40)
+    }
 
 
 def test_a_file_of_a_stranger_runs_nothing_and_is_refused_in_a_line(
@@ -265,9 +259,9 @@ def test_a_file_of_a_stranger_runs_nothing_and_is_refused_in_a_line(
         unpack_zip(path, tmp_path / "back", env=saved.env, train=saved.train)
 
     unpacked(zipped(data=text, policy_pth=weights))  # of which the weights are good
-    for name, (damaged, what) in ATTACKS.items():
+    for name, (damaged, what) in attacks(text, weights, mark).items():
         with pytest.raises(ConfigurationError) as error:
-            unpacked(damaged(text, weights, mark))
+            unpacked(damaged)
         told = str(error.value)
         assert what in told, name
         assert len(told.splitlines()) == 1, name
@@ -290,29 +284,23 @@ def test_a_script_s_file_is_taken_up_and_another_algorithm_s_or_network_s_is_nam
         unpack_zip(path, tmp_path, env=mine.env, train=settings)
         return load_agent(tmp_path)
 
-    taken = unpacked(network=NetworkSettings(layers=(64, 64), scaling="none"))
+    def plain(*layers: int) -> dict[str, Any]:
+        return {"network": NetworkSettings(layers=layers, scaling="none")}
+
+    taken = unpacked(**plain(64, 64))
     asked = type_of(saved.env).library_observations(saved.env, saved.agent.spec)
     assert asked is not None
     shown, ours = asked.drawn(50, 3)
     theirs, _ = model.predict(shown, deterministic=True)
     np.testing.assert_array_equal(taken.agent.act(ours, temperature=LIKELIEST), theirs)
     assert taken.about == {"step": 16}
-    with pytest.raises(
-        ConfigurationError, match=r"an agent of ppo, [^\n]* by a2c: use train.algo: ppo"
+    for given, told in (
+        ({"algo": "a2c"}, r"an agent of ppo, [^\n]* by a2c: use train.algo: ppo"),
+        (
+            plain(64),
+            r"weight mlp_extractor.policy_net.2.bias belongs to no part[^\n]*train.network.layers",
+        ),
+        (plain(32, 32), r"weight mlp_extractor[^\n]* has shape \(64, \d+\), not \(32, \d+\)"),
     ):
-        unpacked(algo="a2c")
-    layers = r"weight mlp_extractor.policy_net.2.bias belongs to no part[^\n]*train.network.layers"
-    with pytest.raises(ConfigurationError, match=layers):
-        unpacked(network=NetworkSettings(layers=(64,), scaling="none"))
-    shape = r"weight mlp_extractor[^\n]* has shape \(64, \d+\), not \(32, \d+\)"
-    with pytest.raises(ConfigurationError, match=shape):
-        unpacked(network=NetworkSettings(layers=(32, 32), scaling="none"))
-
-
-def test_an_agent_whose_net_arch_has_no_layers_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    saved = unlearned(
-        tmp_path, "ppo", CHOICES, monkeypatch, options={"policy_kwargs": {"net_arch": {}}}
-    )
-    assert not [name for name in saved.agent.policy.state_dict() if "mlp_extractor" in name]
+        with pytest.raises(ConfigurationError, match=told):
+            unpacked(**given)
