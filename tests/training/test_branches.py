@@ -1,5 +1,7 @@
 """The distribution of hybrid actions, with masks and at a temperature."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch as th
@@ -52,44 +54,44 @@ def test_log_probability_and_entropy_agree_with_scipy_in_a_thousand_cases() -> N
         hybrid.proba_distribution(parameters, th.as_tensor(log_std))
         wanted = expected if per_branch else expected.sum(axis=1)
         np.testing.assert_allclose(hybrid.log_prob(actions), wanted, rtol=1e-9, atol=1e-9)
-        entropy = sum(stats.entropy(np.exp(table), axis=1) for table in tables)
-        entropy = entropy + gaussian.entropy()[:, 0]
+        choices = sum(stats.entropy(np.exp(table), axis=1) for table in tables)
+        entropy = choices + gaussian.entropy()[:, 0]
         np.testing.assert_allclose(hybrid.entropy(), entropy, rtol=1e-9, atol=1e-9)
+
+
+def assert_drawn(samples: np.ndarray, tables: list[np.ndarray], gaussian: Any) -> None:
+    """Columns [N, 4] are drawn by these chances of three branches, and a number by `gaussian`.
+
+    Branches are independent, and a shifted mean would be seen.
+    """
+    rows, branches = len(samples), samples[:, :3].astype(int)
+    for branch, table in zip(branches.T, tables, strict=True):
+        seen = np.bincount(branch, minlength=len(table))
+        assert stats.chisquare(seen, table * rows).pvalue > 0.001
+    pairs = np.bincount(branches[:, 0] * 3 + branches[:, 1], minlength=9)
+    assert stats.chisquare(pairs, np.outer(*tables[:2]).ravel() * rows).pvalue > 0.001
+    assert stats.kstest(samples[:, 3], gaussian.cdf).pvalue > 0.001
+    shifted = stats.norm(gaussian.mean() + 0.02 * gaussian.std(), gaussian.std())
+    assert stats.kstest(samples[:, 3], shifted.cdf).pvalue < 0.001
 
 
 def test_samples_match_their_distribution() -> None:
     parameters, log_std = case(2, 1)
-    rows = 100_000
+    parameters *= 0.3
     th.manual_seed(3)
     hybrid = HybridDistribution(CHOICES, CONTINUOUS)
-    hybrid.proba_distribution((parameters * 0.3).expand(rows, -1), log_std)
-    samples = hybrid.sample().numpy()
-    tables = [special.softmax(part[0]) for part in split(parameters * 0.3)]
-    for branch, table in enumerate(tables):
-        seen = np.bincount(samples[:, branch].astype(int), minlength=len(table))
-        assert stats.chisquare(seen, table * rows).pvalue > 0.001
-    gaussian = stats.norm(float(parameters[0, 8]) * 0.3, np.exp(float(log_std[0])))
-    assert stats.kstest(samples[:, 3], gaussian.cdf).pvalue > 0.001
-    # A shifted mean is seen, and branches are independent.
-    shifted = stats.norm(gaussian.mean() + 0.02 * gaussian.std(), gaussian.std())
-    assert stats.kstest(samples[:, 3], shifted.cdf).pvalue < 0.001
-    pairs = np.bincount((samples[:, 0] * 3 + samples[:, 1]).astype(int), minlength=9)
-    joint = np.outer(tables[0], tables[1]).ravel()
-    assert stats.chisquare(pairs, joint * rows).pvalue > 0.001
+    hybrid.proba_distribution(parameters.expand(100_000, -1), log_std)
+    tables = [special.softmax(part[0]) for part in split(parameters)]
+    gaussian = stats.norm(float(parameters[0, 8]), np.exp(float(log_std[0])))
+    assert_drawn(hybrid.sample().numpy(), tables, gaussian)
 
 
-def test_the_mode_is_the_likeliest_choice_and_the_mean() -> None:
+def test_the_mode_is_the_likeliest_choice_and_the_mean_and_branches_sum_to_the_whole() -> None:
     parameters, log_std = case(4, 50)
     hybrid = HybridDistribution(CHOICES, CONTINUOUS).proba_distribution(parameters, log_std)
-    mode = hybrid.mode().numpy()
-    np.testing.assert_array_equal(mode[:, 0], parameters[:, :3].argmax(1))
-    np.testing.assert_array_equal(mode[:, 2], parameters[:, 6:8].argmax(1))
-    np.testing.assert_array_equal(mode[:, 3], parameters[:, 8])
-
-
-def test_separate_branches_sum_to_the_whole() -> None:
-    separate = SeparateBranches([3, 4])
-    whole = SeparateBranches.__bases__[0]([3, 4])
+    wanted = [part.argmax(1) for part in split(parameters)]
+    np.testing.assert_array_equal(hybrid.mode(), np.stack([*wanted, parameters[:, 8]], axis=1))
+    separate, whole = (kind([3, 4]) for kind in (SeparateBranches, SeparateBranches.__bases__[0]))
     logits, actions = th.randn(6, 7), th.tensor([[0, 3]] * 6)
     parts = separate.proba_distribution(logits).log_prob(actions)
     assert parts.shape == (6, 2)
@@ -99,9 +101,7 @@ def test_separate_branches_sum_to_the_whole() -> None:
 
 
 def test_masks_leave_the_ratio_of_the_rest_as_it_was() -> None:
-    head = MaskedHead(th.nn.Identity(), (3,))
-    logits = th.tensor([[1.0, 2.0, 5.0, 1.0, 1.0, 0.0]])
-    out = head(logits)
+    out = MaskedHead(th.nn.Identity(), (3,))(th.tensor([[1.0, 2.0, 5.0, 1.0, 1.0, 0.0]]))
     assert out[0, 1] - out[0, 0] == pytest.approx(1.0)
     assert out[0, 2] == -1e8
 
@@ -127,9 +127,8 @@ def shares(agent: Agent, temperature: Temperature) -> np.ndarray:
     """How often [3] each vertical move is taken for one observation, nothing masked."""
     seen = sample(agent.spec, 1, seed=2).observation.repeat(ROWS, axis=0)
     th.manual_seed(2)
-    return (
-        np.bincount(agent.act(seen, temperature=temperature)[:, 0].astype(int), minlength=3) / ROWS
-    )
+    moves = agent.act(seen, temperature=temperature)[:, 0].astype(int)
+    return np.bincount(moves, minlength=3) / ROWS
 
 
 @pytest.mark.parametrize("algo", ["maskable_ppo", "recurrent_ppo", "hybrid_ppo"])
@@ -167,9 +166,8 @@ def test_at_1_actions_are_those_of_the_training_to_the_bit() -> None:
     th.manual_seed(4)
     plain, _ = agent.policy.predict(shown, deterministic=False)
     th.manual_seed(4)
-    actions, _ = agent.choose(
-        given.observation, branch_masks=given.action_masks, temperature=SAMPLED
-    )
+    how = {"branch_masks": given.action_masks, "temperature": SAMPLED}
+    actions, _ = agent.choose(given.observation, **how)
     np.testing.assert_array_equal(actions[:, :3], plain[:, :3])
 
 

@@ -1,5 +1,6 @@
 """Callbacks of one's own, from a curriculum and from Python, as stable-baselines3 calls them."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -8,15 +9,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
-from tiny_training import Keeper, Sink, plan
+from tiny_training import Keeper, Sink, learn, plan
 
 import aimbot_lab
 from aimbot_lab.adapters.sb3_envs import make_vec_env
 from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, LabError
 from aimbot_lab.foundation.named_code import TRUST
+from aimbot_lab.tracking.data_folder import locate_data_folder
+from aimbot_lab.tracking.history import find_run
 from aimbot_lab.training.callbacks import lesson_callback
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 
 MODULE = """
@@ -72,10 +74,9 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.Fixt
 
 
 def written(module: str, name: str, kwargs: str = "{}") -> Path:
-    path = Path("mine.yaml")
     text = CURRICULUM.replace("NAME", f"{module}:{name}").replace("KWARGS", kwargs)
-    path.write_text(text, encoding="utf-8")
-    return path
+    Path("mine.yaml").write_text(text, encoding="utf-8")
+    return Path("mine.yaml")
 
 
 def command(*words: str) -> Result:
@@ -104,11 +105,9 @@ class Seen(BaseCallback):
         self.noted.append("end")
 
 
-def learned(algo: str, *callbacks: BaseCallback, links: Any = None, **train: Any) -> Any:
-    training = Training(plan(algo, total_steps=1024, **train), callbacks=callbacks)
-    sink = Sink()
-    how = {} if links is None else {"links": links}
-    return training.learn(sink, SilentObserver(), lambda: False, **how), sink
+def learned(algo: str, *callbacks: BaseCallback, **how: Any) -> Any:
+    training, sink = Training(plan(algo, total_steps=1024), callbacks=callbacks), Sink()
+    return learn(training, sink, **how), sink
 
 
 @pytest.mark.parametrize("algo", ["dqn", "hybrid_ppo"])
@@ -129,26 +128,16 @@ def test_a_callback_sees_what_the_library_shows_one_and_changes_nothing(algo: st
     assert not names & {"time/fps", "rollout/ep_rew_mean"}
 
 
-class Counted(BaseCallback):
-    def _on_step(self) -> bool:
-        return True
-
-
 def test_a_resumed_training_counts_its_calls_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
-    keeper = Keeper()
-    learned("ppo", Counted(), links=keeper.links)
-    again = Counted()
+    keeper, again = Keeper(), Seen()
+    learned("ppo", Seen(), links=keeper.links)
     training = Training(plan("ppo", total_steps=1024), callbacks=[again])
-    training.resume(keeper.checkpoints[1].state)
-    training.learn(Sink(), SilentObserver(), lambda: False)
+    learn(keeper.resumed(training, keeper.checkpoints[1]))
     assert (keeper.checkpoints[1].step, again.n_calls) == (512, 64)
 
 
 def test_one_that_returns_false_stops_the_run_and_its_records_are_metrics(module: str) -> None:
-    from aimbot_lab.tracking.data_folder import locate_data_folder
-    from aimbot_lab.tracking.history import find_run
-
     path = written(module, "Stop", "{after: 1500}")
     result = aimbot_lab.train(path, data_dir="data")
     assert (result.status, result.steps) == ("KILLED", 1024)  # where the last rollout began
@@ -223,3 +212,19 @@ def test_actors_and_callbacks_exclude_each_other(module: str) -> None:
     path = written(module, "Stop", "{after: 1}")
     with pytest.raises(ConfigurationError, match=r"train.callbacks: can't see the steps that"):
         aimbot_lab.train(path, ["train.algo=hybrid_ppo", "train.actors={number: 2}"], data_dir="d")
+
+
+def test_a_notebook_sees_how_far_it_has_come_in_a_loop_that_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a cell, whose streams are replaced, too."""
+    path = tmp_path / "short.yaml"
+    path.write_text(CURRICULUM.partition("  callbacks")[0], encoding="utf-8")
+
+    async def cell() -> tuple[str, int]:
+        given = ["train.total_steps=1024"]
+        result = aimbot_lab.train(path, given, progress=True, data_dir=tmp_path / "data")
+        return result.status, result.steps
+
+    assert asyncio.run(cell()) == ("FINISHED", 1024)
+    assert "step 512 of 1,024  lesson 1/1 'one' win rate" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from tiny_training import Keeper, Sink
+from tiny_training import Keeper, Sink, learn
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.temperature import LIKELIEST
@@ -18,7 +18,7 @@ from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.registry import Q_LEARNING
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checks import known_options
-from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 from aimbot_lab.training.tabular.core.q_values import (
     choose_actions,
@@ -53,7 +53,7 @@ def plan(env: Any = GORGE, target: str = "walk", **train: Any) -> TrainingPlan:
 
 def learned(training: Training, keeper: Any = None) -> str:
     links = RunLinks(checkpoints=keeper)
-    return training.learn(Sink(), SilentObserver(), lambda: False, links=links).state_sha256
+    return learn(training, links=links).state_sha256
 
 
 def after(cell: int, action: int) -> int:
@@ -93,13 +93,13 @@ def test_a_value_moves_by_the_learning_rate_to_reward_and_discounted_best_value(
 def test_what_is_cut_off_is_bootstrapped_and_what_ended_is_not() -> None:
     training = Training(plan())
     model = training.model
-    training.learn(Sink(), SilentObserver(), lambda: True)
+    learn(training, should_stop=lambda: True)
     last = model._last_obs[3].copy()
     finished = np.zeros(16, np.bool_)
     finished[[3, 7]] = True
     infos: list[dict[str, Any]] = [{} for _ in range(16)]
-    infos[3] = {"TimeLimit.truncated": True, "terminal_observation": last}
-    infos[7] = {"TimeLimit.truncated": False, "terminal_observation": last}
+    for row in (3, 7):
+        infos[row] = {"TimeLimit.truncated": row == 3, "terminal_observation": last}
     terminated = model._without_cut_off(finished, infos)
     assert np.flatnonzero(terminated).tolist() == [7]
     number = np.zeros(1, np.int64)
@@ -124,19 +124,20 @@ def test_exploration_takes_any_action_alike_and_ties_are_broken_alike() -> None:
 def test_exploration_falls_in_a_line_over_its_share_of_the_steps() -> None:
     options = {"exploration_fraction": 0.5, "exploration_final_eps": 0.1}
     training, sink = Training(plan(options=options)), Sink()
-    training.learn(sink, SilentObserver(), lambda: False)
+    learn(training, sink)
     told = {step: metrics["train/exploration_rate"] for step, metrics in sink.logged if step}
     wanted = {step: max(0.1, 1.0 - 0.9 * (step - 16) / 1024) for step in told}
     assert told == pytest.approx(wanted)
     assert len(told) == 8
 
 
-def test_every_cell_and_set_of_treasures_has_a_state_of_its_own() -> None:
+def test_every_cell_and_set_of_treasures_has_a_state_of_its_own_and_nothing_leaves_the_table() -> (
+    None
+):
     features = ("pos_row", "treasure", "pos_col", "steps_left")
     world: Any = make_world(replace(GORGE, features=features, max_steps=2000, num_envs=64))
     states = world.spec.states
-    road = int((~world.maps[0].walls).sum())
-    assert states.size == road * 8
+    assert states.size == int((~world.maps[0].walls).sum()) * 8
     world.set_scenario(Scenario({"collect": 1.0, "walk": 1.0}))
     buffers, random = step_buffers(world), np.random.default_rng(1)
     world.reset(1, buffers.observations)
@@ -145,17 +146,13 @@ def test_every_cell_and_set_of_treasures_has_a_state_of_its_own() -> None:
         world.step(random.integers(0, 4, (64, 1)).astype(np.float32), buffers)
         write_states(buffers.observations, states, numbers)
         seen = zip(numbers.tolist(), world.state.x, world.state.z, world.state.left, strict=True)
-        for number, x, z, left in seen:
-            assert met.setdefault(number, (x, z, left)) == (x, z, left)
+        for number, *place in seen:
+            assert met.setdefault(number, tuple(place)) == tuple(place)
             assert 0 <= number < states.size
     assert len(set(met.values())) == len(met) > 200
-
-
-def test_no_observation_leaves_the_table() -> None:
-    states = spec_of(GORGE).states
+    states, numbers = spec_of(GORGE).states, np.full(500, -1)
     assert states is not None
-    wild = np.random.default_rng(1).uniform(-1e6, 1e6, (500, 12)).astype(np.float32)
-    numbers = np.full(500, -1)
+    wild = random.uniform(-1e6, 1e6, (500, 12)).astype(np.float32)
     write_states(wild, states, numbers)
     assert ((numbers >= 0) & (numbers < states.size)).all()
 
@@ -178,26 +175,21 @@ def test_from_any_checkpoint_the_table_ends_as_the_unbroken_ones(
 def test_a_saved_table_plays_as_it_was_learned_and_is_checked(tmp_path: Path) -> None:
     training = Training(plan())
     learned(training)
+    kept = training._best.weights
+    assert kept is not None
+    before = kept["table"].clone()
     training.save_agents(tmp_path)
     agent = load_agent(tmp_path / "last").agent
     observations = training.env.reset()
     chosen, _ = training.model.predict(observations, deterministic=True)
     np.testing.assert_array_equal(agent.act(observations, temperature=LIKELIEST)[:, 0], chosen)
     assert len(set(chosen.tolist())) > 1
+    training.model.policy.values[:] = 7.0  # the best table is not the one that goes on learning
+    assert (kept["table"] == before).all()
     file = tmp_path / "last" / "agent.safetensors"
     save_file({"table": load_file(file)["table"][:-1]}, file)
     with pytest.raises(LabError, match="larger than the weights in the file"):
         load_agent(tmp_path / "last")
-
-
-def test_the_best_table_is_not_the_one_that_goes_on_learning() -> None:
-    training = Training(plan())
-    learned(training)
-    kept = training._best.weights
-    assert kept is not None
-    before = kept["table"].clone()
-    training.model.policy.values[:] = 7.0
-    assert (kept["table"] == before).all()
 
 
 CURRICULUM = """name: table
@@ -205,12 +197,6 @@ env: {{{env}}}
 lessons: [{{name: one, targets: {{{target}: 1}}}}]
 train: {{algo: q_learning{train}}}
 """
-ONE_MAP = "one map (env.map generates 2)"
-FEATURES_NEEDED = "the features position and list_treasure"
-FAULTS = (
-    ("map: {generate: {count: 2}}, features: [position, list_treasure]", ONE_MAP),
-    ("features: [pos_row, list_treasure]", FEATURES_NEEDED),
-)
 
 
 def faults(tmp_path: Path, env: str, *, target: str = "score", train: str = "") -> list[str]:
@@ -223,17 +209,23 @@ def faults(tmp_path: Path, env: str, *, target: str = "score", train: str = "") 
     return []
 
 
-@pytest.mark.parametrize(("env", "what"), FAULTS)
-def test_a_world_without_numbered_states_is_refused_in_a_line(
-    tmp_path: Path, env: str, what: str
-) -> None:
-    (line,) = faults(tmp_path, f"world: gorge, {env}")
-    assert line.endswith(f"train.algo: q_learning needs {what}")
-
-
-def test_a_world_that_numbers_no_states_is_refused_too(tmp_path: Path) -> None:
-    (line,) = faults(tmp_path, "world: arena", target="goto")
-    assert line.endswith("q_learning needs a world whose states are numbered (arena has none)")
+def test_a_world_without_numbered_states_is_refused_in_a_line(tmp_path: Path) -> None:
+    known = "features: [position, list_treasure]"
+    for env, target, what in (
+        (
+            f"gorge, map: {{generate: {{count: 2}}}}, {known}",
+            "score",
+            "one map (env.map generates 2)",
+        ),
+        (
+            "gorge, features: [pos_row, list_treasure]",
+            "score",
+            "the features position and list_treasure",
+        ),
+        ("arena", "goto", "a world whose states are numbered (arena has none)"),
+    ):
+        (line,) = faults(tmp_path, f"world: {env}", target=target)
+        assert line.endswith(f"q_learning needs {what}")
     assert type_of(LAKE).states_fault(LAKE) is None
     with pytest.raises(ConfigurationError, match="numbered"):
         Training(plan(replace(GORGE, features=("position",))))

@@ -28,25 +28,18 @@ VECTOR = spaces.Box(-1, 1, (5,), np.float32)
 ACTIONS = spaces.Box(-1, 1, (2,), np.float32)
 
 
-class Holder:
-    """A model as far as its buffer goes."""
-
-    def __init__(self, buffer: Any) -> None:
-        self.replay_buffer = buffer
-
-
 def buffers(kind: type, space: Any, places: int = PLACES, **more: Any) -> tuple[Any, Any]:
     """(the library's, the same that keeps observations once)."""
-    pair = [kind(places * ROWS, space, ACTIONS, n_envs=ROWS, **more) for _ in range(2)]
-    keep_once(Holder(pair[1]))  # type: ignore[arg-type]
-    return pair[0], pair[1]
+    theirs, ours = (kind(places * ROWS, space, ACTIONS, n_envs=ROWS, **more) for _ in range(2))
+    keep_once(SimpleNamespace(replay_buffer=ours))  # type: ignore[arg-type]
+    return theirs, ours
 
 
 class Steps:
     """Steps of environments: episodes end, and new ones begin unannounced, at random."""
 
-    def __init__(self, space: Any, seed: int = 0) -> None:
-        self._space, self._random = space, np.random.default_rng(seed)
+    def __init__(self, space: Any) -> None:
+        self._space, self._random = space, np.random.default_rng(0)
         self._seen = self._shown()
 
     def _shown(self) -> Any:
@@ -101,20 +94,20 @@ KINDS: list[tuple[type, Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "space", "more"), KINDS)
-def test_samples_are_those_of_the_library(kind: type, space: Any, more: dict[str, Any]) -> None:
-    steps, (theirs, ours) = Steps(space), buffers(kind, space, **more)
+@pytest.mark.parametrize(
+    ("kind", "space", "places", "more"),
+    [*((kind, space, PLACES, more) for kind, space, more in KINDS), (ReplayBuffer, VECTOR, 1, {})],
+)
+def test_samples_are_those_of_the_library(
+    kind: type, space: Any, places: int, more: dict[str, Any]
+) -> None:
+    steps, (theirs, ours) = Steps(space), buffers(kind, space, places, **more)
     for number in range(4 * PLACES):
         steps.add(theirs, ours)
         assert_same_samples(theirs, ours, number)
 
 
-def test_a_buffer_of_one_place_and_a_signed_zero_are_kept_as_they_are() -> None:
-    theirs, ours = buffers(ReplayBuffer, VECTOR, places=1)
-    steps = Steps(VECTOR)
-    for number in range(5):
-        steps.add(theirs, ours)
-        assert_same_samples(theirs, ours, number)
+def test_a_signed_zero_is_kept_as_it_is() -> None:
     kept = np.zeros((3, 1, 1), np.float32)
     following = FollowingObservations(kept)
     following[0] = np.full((1, 1), -0.0, np.float32)
@@ -123,8 +116,7 @@ def test_a_buffer_of_one_place_and_a_signed_zero_are_kept_as_they_are() -> None:
 
 
 def test_only_what_no_step_begins_with_is_kept_apart() -> None:
-    _, ours = buffers(ReplayBuffer, PICTURE, places=1000)
-    steps = Steps(PICTURE)
+    steps, (_, ours) = Steps(PICTURE), buffers(ReplayBuffer, PICTURE, places=1000)
     for _ in range(3000):
         steps.add(ours)
     (following,) = followings(ours).values()
@@ -146,8 +138,7 @@ def test_parts_of_a_checkpoint_bring_the_samples_back(
     for span in spans:
         part = checkpoint._pack_span(ours, span)
         checkpoint._fill(again, span, checkpoint.unpack(part))
-    taken = np.arange(first, end)
-    rows = np.arange(ROWS)[None]
+    taken, rows = np.arange(first, end), np.arange(ROWS)[None]
     for name, one in followings(ours).items():
         was = one[(taken % PLACES)[:, None], rows]
         now = followings(again)[name][(taken % (PLACES + larger))[:, None], rows]
@@ -159,7 +150,7 @@ def test_parts_of_a_checkpoint_bring_the_samples_back(
 
 
 def test_parts_are_as_short_as_said_however_many_steps_came_at_once() -> None:
-    parts = checkpoint.ReplayParts(Holder(None))  # type: ignore[arg-type]
+    parts = checkpoint.ReplayParts(SimpleNamespace(replay_buffer=None))  # type: ignore[arg-type]
     for end in (3, 50, 51, 52, 60, 200):
         parts._cover(max(0, end - 100), end, 8)
     spans = parts._spans
