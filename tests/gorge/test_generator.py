@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slow_walks import steps_from
+from gorge_match import ground_of
+from gorge_oracle import steps_to
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.gorge.generated_maps import generated_maps
-from aimbot_lab.worlds.gorge.maps import SIZE, GorgeMap, broken_rules
+from aimbot_lab.worlds.gorge.maps import SIZE, broken_rules
 from tests.installed import said_by
 
 SHARES = (0.0, 0.2, 0.4, 0.55, 0.65)
@@ -25,32 +26,20 @@ HASHES_OF_SEED_11 = (
 )
 
 
-def maps_of(share: float, sites: int) -> tuple[GorgeMap, ...]:
-    return generated_maps(20, seed=3, obstacle_share=share, sites=sites)
-
-
 @pytest.mark.parametrize("sites", [1, 10])
 @pytest.mark.parametrize("share", SHARES)
-def test_generated_maps_obey_the_rules_of_every_map(share: float, sites: int) -> None:
-    for grid in maps_of(share, sites):
+def test_generated_maps_obey_the_rules_and_have_their_share_and_half_of_the_road_is_reached(
+    share: float, sites: int
+) -> None:
+    for grid in generated_maps(20, seed=3, obstacle_share=share, sites=sites):
         assert broken_rules(grid) == []
-        ways = steps_from(grid, grid.start, closed=grid.end)
-        assert ways[grid.end] >= 8
-        places = [grid.start, grid.end, *map(tuple, grid.sites.tolist())]
-        assert len(set(places)) == sites + 2
-        assert all(place in ways for place in places)
-
-
-@pytest.mark.parametrize("share", SHARES)
-def test_obstacles_take_the_share_that_was_asked_for(share: float) -> None:
-    assert {int(grid.walls.sum()) for grid in maps_of(share, 5)} == {round(share * SIZE**2)}
-
-
-@pytest.mark.parametrize("share", SHARES)
-def test_half_of_the_road_at_least_can_be_reached(share: float) -> None:
-    for grid in maps_of(share, 5):
-        reached = len(steps_from(grid, grid.start, closed=None))
-        assert reached >= (~grid.walls).sum() / 2
+        ground = ground_of(grid)
+        reached = steps_to(ground, ground.start)
+        assert reached[ground.end] >= 8
+        assert len({ground.start, ground.end, *ground.sites}) == sites + 2
+        assert steps_to(ground, ground.start, closed=ground.end).keys() >= {*ground.sites}
+        assert int(grid.walls.sum()) == round(share * SIZE**2)
+        assert len(reached) >= len(ground.road) / 2
 
 
 def test_starts_ends_and_sites_lie_anywhere_and_points_are_drawn_from_four() -> None:
@@ -75,23 +64,20 @@ def test_a_map_depends_on_its_number_and_not_on_how_many_are_made() -> None:
 
 
 def test_other_seeds_make_other_maps() -> None:
-    hashes = {
-        grid.content_hash
-        for seed in (0, 1, 2**32, -1)
-        for grid in generated_maps(2, seed=seed, obstacle_share=0.4, sites=10)
-    }
-    assert len(hashes) == 8
-
-
-def test_the_maps_of_a_seed_are_the_same_on_every_machine_and_in_every_version() -> None:
-    maps = generated_maps(4, seed=11, obstacle_share=0.45, sites=7)
-    assert tuple(grid.content_hash for grid in maps) == HASHES_OF_SEED_11
+    given = {"obstacle_share": 0.4, "sites": 10}
+    maps = [grid for seed in (0, 1, 2**32, -1) for grid in generated_maps(2, seed=seed, **given)]
+    assert len({grid.content_hash for grid in maps}) == 8
 
 
 @pytest.mark.parametrize(
     "variable", ["NUMBA_DISABLE_JIT", pytest.param("NUMBA_BOUNDSCHECK", marks=pytest.mark.campaign)]
 )
-def test_uncompiled_and_checked_kernels_make_the_same_maps(variable: str, tmp_path: Path) -> None:
+def test_the_maps_of_a_seed_are_the_same_on_every_machine_and_in_every_version(
+    variable: str, tmp_path: Path
+) -> None:
+    """Also where kernels are not compiled, or check bounds."""
+    maps = generated_maps(4, seed=11, obstacle_share=0.45, sites=7)
+    assert tuple(grid.content_hash for grid in maps) == HASHES_OF_SEED_11
     given = {"XDG_CACHE_HOME": str(tmp_path), variable: "1"}
     there = said_by("-W", "ignore", "-c", PRINT_HASHES, **given)
     assert tuple(there.split()) == HASHES_OF_SEED_11

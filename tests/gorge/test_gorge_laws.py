@@ -1,27 +1,33 @@
-"""Laws of Gorge Walk: what repeats bit for bit, and what is refused."""
+"""Laws of Gorge Walk: what repeats bit for bit, and what is refused.
+
+And what the specification gives as examples, to the last digit.
+"""
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
 from aimbot_lab.worlds.gorge.gorge import Gorge
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
+from aimbot_lab.worlds.registry import as_dict
 from tests.installed import said_by
 
 MIXED = Scenario({"walk": 1.0, "collect": 1.0, "score": 1.0})
-SETTINGS = GorgeSettings(num_envs=6, max_steps=140, random_start=True)
+RANDOM: Any = {"num_envs": 6, "max_steps": 140, "random_start": True}
 
 
-def begun(settings: GorgeSettings = SETTINGS, seed: int = 3) -> Gorge:
-    world = Gorge(settings)
-    world.set_scenario(MIXED)
-    world.reset(seed, step_buffers(world).observations)
-    return world
+def begun(scenario: Scenario, seed: int = 1, **given: Any) -> tuple[Gorge, StepBuffers]:
+    """A world that was reset, and its buffers with the first observations."""
+    world = Gorge(GorgeSettings(**{"num_envs": 1, **given}))
+    buffers = step_buffers(world)
+    world.set_scenario(scenario)
+    world.reset(seed, buffers.observations)
+    return world, buffers
 
 
 def moves(steps: int, rows: int, seed: int = 0) -> np.ndarray:
@@ -30,11 +36,11 @@ def moves(steps: int, rows: int, seed: int = 0) -> np.ndarray:
     return np.stack(columns, axis=1).astype(np.float32)[..., None]
 
 
-def digests(world: Gorge, actions: np.ndarray) -> list[str]:
-    """A digest for each row of all that it shows while `actions` [T, B, 1] are played."""
+def digests(steps: int, **given: Any) -> list[str]:
+    """A digest for each row of all that it shows while random moves are played."""
+    world, buffers = begun(MIXED, 3, **{**RANDOM, **given})
     found = [hashlib.sha256() for _ in range(world.num_envs)]
-    buffers = step_buffers(world)
-    for step in actions:
+    for step in moves(steps, world.num_envs):
         world.step(step, buffers)
         for row, digest in enumerate(found):
             digest.update(buffers.observations[row].tobytes())
@@ -44,9 +50,8 @@ def digests(world: Gorge, actions: np.ndarray) -> list[str]:
 
 
 def test_a_row_plays_alike_in_a_batch_of_any_size_on_any_number_of_threads() -> None:
-    few = digests(begun(), moves(200, 6))
-    many = digests(begun(replace(SETTINGS, num_envs=400, threads=2)), moves(200, 400))
-    assert few == many[:6]
+    many = digests(200, num_envs=400, threads=2)
+    assert digests(200) == many[:6]
     assert len(set(many)) == 400
 
 
@@ -56,19 +61,21 @@ def test_a_row_plays_alike_in_a_batch_of_any_size_on_any_number_of_threads() -> 
 def test_another_process_plays_the_same_without_the_jit_and_with_bounds_checks(
     variable: str, tmp_path: Path
 ) -> None:
-    code = "from test_gorge_laws import *; print(*digests(begun(), moves(150, 6)))"
+    code = "from test_gorge_laws import *; print(*digests(150))"
     given = {variable: "1", "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     there = said_by("-W", "ignore", "-c", code, cwd=Path(__file__).parent, **given)
-    assert there.split() == digests(begun(), moves(150, 6))
+    assert there.split() == digests(150)
 
 
-def test_a_snapshot_of_another_map_or_other_settings_is_refused() -> None:
-    kept = begun().snapshot()
-    generated = replace(SETTINGS, map={"generate": {"count": 1, "seed": 4}}, max_steps=2000)
+def test_a_snapshot_of_another_world_and_a_reset_without_a_scenario_are_refused() -> None:
+    kept, unset = begun(MIXED, **RANDOM)[0].snapshot(), Gorge(GorgeSettings())
+    with pytest.raises(MisuseError, match="set_scenario first"):
+        unset.reset(1, step_buffers(unset).observations)
+    generated = {**RANDOM, "map": {"generate": {"count": 1, "seed": 4}}, "max_steps": 2000}
     with pytest.raises(MisuseError, match=r"another world: max_steps is 140.*map\.0 is [0-9a-f]"):
-        Gorge(generated).restore(kept)
+        begun(MIXED, **generated)[0].restore(kept)
     with pytest.raises(MisuseError, match="view is 2, here 3"):
-        Gorge(replace(SETTINGS, view=3)).restore(kept)
+        begun(MIXED, **RANDOM, view=3)[0].restore(kept)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +83,7 @@ def test_a_snapshot_of_another_map_or_other_settings_is_refused() -> None:
     [("x", 64), ("map", 1), ("placed", 1024), ("target", 3), ("start", -1), ("difficulty", 9)],
 )
 def test_a_snapshot_that_leads_out_of_the_grid_is_refused(name: str, value: int) -> None:
-    world = begun()
+    world, _ = begun(MIXED, **RANDOM)
     kept = world.snapshot()
     broken = {**kept, name: np.full_like(kept[name], value)}
     with pytest.raises(MisuseError, match=f"snapshot: {name} holds {value}"):
@@ -85,19 +92,52 @@ def test_a_snapshot_that_leads_out_of_the_grid_is_refused(name: str, value: int)
         np.testing.assert_array_equal(array, kept[key])
 
 
-def test_nothing_is_played_before_a_scenario_is_set() -> None:
-    world = Gorge(SETTINGS)
-    with pytest.raises(MisuseError, match="set_scenario first"):
-        world.reset(1, step_buffers(world).observations)
+def test_the_start_is_seen_as_the_example_says() -> None:
+    features = ("position", "pos_norm", "pos_polar")
+    _, buffers = begun(Scenario({"score": 1.0}), features=features)
+    wanted = [29, 9, 0.453125, 0.140625, 0.335483, 0.191572]
+    np.testing.assert_array_equal(buffers.observations[0].round(6), np.array(wanted, np.float32))
 
 
-def test_a_new_limit_has_its_own_best_scores() -> None:
-    world = begun(replace(SETTINGS, random_start=False, max_steps=400))
-    world.set_scenario(Scenario({"score": 1.0}))
-    world.reset(1, step_buffers(world).observations)
-    first = world.state.optimum.copy()
-    world.set_scenario(Scenario({"score": 1.0}, parameters={"score.end": 0.0}))
-    world.reset(1, step_buffers(world).observations)
-    assert (world.state.optimum < first).all()
-    for row in range(world.num_envs):
-        assert world.state.optimum[row] == pytest.approx(world.best_walk(row).score, abs=1e-9)
+def test_the_default_observation_has_the_213_columns_of_the_source() -> None:
+    world, buffers = begun(Scenario({"score": 1.0}))
+    names = world.spec.observation_names
+    assert len(names) == 213 == buffers.observations.shape[1]
+    assert (names[29], names[64 + 9]) == ("pos_row_29", "pos_col_9")
+    ones = {name for name, value in zip(names, buffers.observations[0], strict=True) if value == 1}
+    positions = {name for name in ones if name.startswith("pos_")}
+    assert positions == {"pos_row_29", "pos_col_9"}
+    assert sum(name.startswith("list_treasure") for name in ones) == 5
+    assert {name for name in ones if name.startswith("walked_map")} == {"walked_map_12"}
+
+
+def test_the_return_is_the_score_by_default() -> None:
+    world, buffers = begun(Scenario({"score": 1.0}), num_envs=4)
+    walks = [world.best_walk(row).actions for row in range(4)]
+    ended = set[int]()
+    for step in range(max(map(len, walks))):
+        moves = [walk[min(step, len(walk) - 1)] for walk in walks]
+        batch = world.step(np.array(moves, np.float32)[:, None], buffers)
+        assert batch.columns["score"] == pytest.approx(batch.returns, abs=1e-9)
+        ended.update(batch.row.tolist())
+    assert ended == {0, 1, 2, 3}
+
+
+def test_every_treasure_is_drawn_as_often_as_any_other() -> None:
+    world, _ = begun(Scenario({"score": 1.0}), num_envs=4000)
+    counts = [(world.state.placed >> site & 1).sum() for site in range(10)]
+    assert sum(counts) == 5 * 4000
+    assert np.abs(np.array(counts) - 2000).max() < 5 * np.sqrt(4000 * 0.25)
+
+
+def test_a_fixed_choice_of_treasures_is_a_pool_of_just_these() -> None:
+    world, _ = begun(Scenario({"score": 1.0}), treasure_pool=(7, 2), num_envs=8)
+    assert set(world.state.placed.tolist()) == {1 << 7 | 1 << 2}
+    assert as_dict(world.settings)["treasure_num"] is None
+
+
+def test_a_map_of_few_sites_has_columns_for_ten() -> None:
+    generate = {"generate": {"count": 2, "seed": 3, "obstacle_share": 0.2, "sites": 2}}
+    _, buffers = begun(Scenario({"collect": 1.0}), map=generate, features=("treasure",), num_envs=6)
+    assert buffers.observations.shape == (6, 10)
+    assert buffers.observations[:, 2:].max() == 0

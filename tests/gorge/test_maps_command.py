@@ -49,12 +49,9 @@ def test_a_list_as_json_says_what_each_map_holds(folder: Path) -> None:
     documents = json.loads(invoke("list", "--json", folder).output)
     assert [one["name"] for one in documents] == [grid.name for grid in GENERATED]
     for one, grid in zip(documents, GENERATED, strict=True):
-        assert one["start"] == list(grid.start)
-        assert one["end"] == list(grid.end)
-        assert one["sites"] == grid.sites.tolist()
-        assert one["points"] == grid.points.tolist()
-        assert one["obstacle_share"] == 0.5
-        assert one["hash"] == grid.content_hash
+        places = {"start": list(grid.start), "end": list(grid.end), "sites": grid.sites.tolist()}
+        rest = {"points": grid.points.tolist(), "obstacle_share": 0.5, "hash": grid.content_hash}
+        assert one.items() >= {**places, **rest}.items()
 
 
 def test_every_fault_of_every_file_is_listed(folder: Path) -> None:
@@ -63,10 +60,7 @@ def test_every_fault_of_every_file_is_listed(folder: Path) -> None:
         path.write_text(path.read_text(encoding="utf-8").replace("S", "."), encoding="utf-8")
     for command in ("check", "list", "draw"):
         lines = refusal(command, folder)
-        assert [line.split(":")[0] for line in lines] == [
-            str(folder / "1.yaml"),
-            str(folder / "3.yaml"),
-        ]
+        assert [line.split(":")[0] for line in lines] == [f"{folder}/1.yaml", f"{folder}/3.yaml"]
         assert all(line.endswith("rows: must hold one S (got 0)") for line in lines)
 
 
@@ -81,17 +75,14 @@ def test_a_sheet_shows_each_map_by_its_cells(folder: Path, tmp_path: Path) -> No
     assert dark == [bool(walls[x, z]) for x in (0, 63) for z in (0, 63)]
 
 
-def test_a_map_is_made_that_is_read_back_as_the_generators(tmp_path: Path) -> None:
-    path = tmp_path / "my.yaml"
-    output = invoke("make", "--seed", "7", "--obstacle-share", "0.5", "--sites", "4", "-o", path)
-    assert output.output == f"written to {path}\n"
-    assert (load_map(path),) == generated_maps(1, seed=7, obstacle_share=0.5, sites=4)
-    text = invoke("make", "--seed", "7", "--obstacle-share", "0.5", "--sites", "4").output
-    assert text == path.read_text(encoding="utf-8")
-
-
-def test_a_share_without_a_map_leaves_no_file(tmp_path: Path) -> None:
+def test_a_made_map_is_read_back_as_the_generators_or_leaves_no_file(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "my.yaml"
     line = "no solvable map with obstacle_share 0.95 in 1,000 tries"
     assert refusal("make", "--obstacle-share", "0.95", "-o", path) == [line]
     assert not path.exists()
+    words = ("make", "--seed", "7", "--obstacle-share", "0.5", "--sites", "4")
+    assert invoke(*words, "-o", path).output == f"written to {path}\n"
+    assert (load_map(path),) == generated_maps(1, seed=7, obstacle_share=0.5, sites=4)
+    assert invoke(*words).output == path.read_text(encoding="utf-8")

@@ -6,14 +6,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from gorge_match import ground_of
-from gorge_oracle import best_score
-from slow_walks import Score, neighbours, play
+from gorge_match import WEIGHTS, ground_of
+from gorge_oracle import MOVES, Cell, Game, Ground, best_score
+from gorge_oracle import Rules as OracleRules
 
 from aimbot_lab.worlds.gorge.core.optimum import Rules
 from aimbot_lab.worlds.gorge.generated_maps import generated_maps
 from aimbot_lab.worlds.gorge.maps import SIZE, GorgeMap, load_map
 from aimbot_lab.worlds.gorge.optimum import optima_by_set, optimum
+
+
+class Score(NamedTuple):
+    """What a walk is worth."""
+
+    max_steps: int
+    end_score: float
+    step_score: float
+    decay: bool
+
+    def treasure(self, points: float, step: int) -> float:
+        return points * (1 - step / self.max_steps) if self.decay else points
+
+    def arrival(self, step: int) -> float:
+        return self.end_score + self.step_score * (self.max_steps - step)
+
 
 GORGE = load_map("gorge")
 SEEDS_GAME = Score(max_steps=2000, end_score=150.0, step_score=0.2, decay=False)
@@ -38,9 +54,8 @@ def drawn_cases() -> Iterator[Case]:
             step_score=float(rng.choice([0, 0.2, 3])),
             decay=bool(rng.integers(2)),
         )
-        yield Case(
-            grid, rng.permutation(10)[: 6 - rng.integers(7) * rng.integers(2)].tolist(), score
-        )
+        order, count = rng.permutation(10).tolist(), 6 - rng.integers(7) * rng.integers(2)
+        yield Case(grid, order[:count], score)
 
 
 CASES = list(drawn_cases())
@@ -56,11 +71,27 @@ def test_no_order_of_treasures_beats_the_optimum_and_its_walk_earns_it(case: Cas
     found = optimum(grid, start=grid.start, treasures=treasures, rules=rules_of(score))
     best = best_score(ground_of(grid), tuple(score), grid.start, frozenset(treasures))
     assert found.score == pytest.approx(best, rel=0, abs=1e-9)
-    played = play(grid, grid.start, treasures, actions=found.actions.tolist(), score=score)
-    assert played.score == pytest.approx(found.score, rel=0, abs=1e-9)
-    assert (played.order, played.steps) == (found.order, found.steps)
+    game, order = game_of(ground_of(grid), frozenset(treasures), score), list[int]()
+    for action in found.actions.tolist():
+        left = set(game.left)
+        game.step(action)
+        order += left - game.left
+    assert game.score == pytest.approx(found.score, rel=0, abs=1e-9)
+    assert (tuple(order), game.steps) == (found.order, found.steps)
     assert found.actions.shape == (found.steps,)
-    assert played.arrived or played.steps == score.max_steps
+    assert game.over
+
+
+def game_of(ground: Ground, placed: frozenset[int], score: Score) -> Game:
+    """The oracle's game of these treasures."""
+    steps, end, step, decay = score
+    rules = OracleRules(
+        **{"target": "score", "difficulty": 0, "view": 1, "features": (), "pool": ()},
+        **{"random_start": False, "win_share": 0.0, "treasure_num": len(placed)},
+        **{"max_steps": steps, "end": end, "step": step, "decay": decay},
+        weights=dict.fromkeys(WEIGHTS, 0.0),
+    )
+    return Game(ground, rules, ground.start, placed, optimum=0.0)
 
 
 def room(rows: str) -> GorgeMap:
@@ -87,18 +118,18 @@ ROOMS = (
 )
 
 
-def best_of_every_walk(grid: GorgeMap, start: tuple[int, int], score: Score) -> float:
+def best_of_every_walk(ground: Ground, score: Score) -> float:
     """Over (cell, treasures left, step), step by step: no legs, no orders."""
-    places = {tuple(site): k for k, site in enumerate(grid.sites.tolist())}
-    now = {(start, frozenset(places.values())): 0.0}
+    places = {site: k for k, site in enumerate(ground.sites)}
+    now = {(ground.start, frozenset(places.values())): 0.0}
     best = 0.0
     for step in range(1, score.max_steps + 1):
         after: dict[Any, float] = {}
         for (cell, left), total in now.items():
-            for there in [*neighbours(grid, cell), cell]:
+            for there in [*neighbours(ground, cell), cell]:
                 taken = places.get(there) if there != cell else None
-                gained = score.treasure(grid.points[taken], step) if taken in left else 0.0
-                if there == grid.end:
+                gained = score.treasure(ground.points[taken], step) if taken in left else 0.0
+                if there == ground.end:
                     best = max(best, total + gained + score.arrival(step))
                     continue
                 state = (there, left - {taken})
@@ -108,17 +139,20 @@ def best_of_every_walk(grid: GorgeMap, start: tuple[int, int], score: Score) -> 
     return best
 
 
+def neighbours(ground: Ground, cell: Cell) -> list[Cell]:
+    return [to for dx, dz in MOVES if (to := (cell[0] + dx, cell[1] + dz)) in ground.road]
+
+
 @pytest.mark.parametrize("decay", [False, True])
 @pytest.mark.parametrize("rows", ROOMS)
 def test_no_walk_at_all_beats_the_optimum_in_small_rooms(rows: str, decay: bool) -> None:
-    grid = room(rows)
+    grid, ground = room(rows), ground_of(room(rows))
+    every = range(len(grid.sites))
     for max_steps in range(1, 31):
         for step_score, end_score in ((0.0, 0.0), (2.0, 50.0), (30.0, 5.0)):
             score = Score(max_steps, end_score, step_score, decay)
-            found = optimum(
-                grid, start=grid.start, treasures=range(len(grid.sites)), rules=rules_of(score)
-            )
-            exact = best_of_every_walk(grid, grid.start, score)
+            found = optimum(grid, start=grid.start, treasures=every, rules=rules_of(score))
+            exact = best_of_every_walk(ground, score)
             assert found.score == pytest.approx(exact, rel=0, abs=1e-9)
 
 

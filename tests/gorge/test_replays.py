@@ -5,6 +5,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from aimbot_lab.evaluation.episodes import endless, first_episodes
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.world import Scenario, step_buffers
@@ -24,25 +26,23 @@ from aimbot_lab.replay.terminal import Screen, screens
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.world_type import GORGE
 
-EVERY = Scenario({"walk": 1.0, "collect": 1.0, "score": 1.0})
 
-
-def recorded(count: int, **given: Any) -> list[Replay]:
-    """The first games of `count` rows, played by the explorer."""
-    settings = GorgeSettings(num_envs=count, random_start=True, **given)
+@pytest.fixture(scope="module")
+def replay() -> Replay:
+    """A game that was played by the explorer."""
+    settings = GorgeSettings(num_envs=1, random_start=True, max_steps=140)
     world = GORGE.make(settings)
-    world.set_scenario(EVERY)
+    world.set_scenario(Scenario({"walk": 1.0, "collect": 1.0, "score": 1.0}))
     buffers = step_buffers(world)
     world.reset(5, buffers.observations)
     act = GORGE.baselines(settings)["explorer"](world, 1)
     error = endless(Cell("explore", 0), world.num_envs, 1_000)
     steps = first_episodes(world, act, buffers, limit=1_000, error=error)
-    found = dict(recorded_episodes(world, steps))
-    return [as_replay(found[row], {"name": "explorer"}) for row in range(count)]
+    ((_, episode),) = recorded_episodes(world, steps)
+    return as_replay(episode, {"name": "explorer"})
 
 
-def test_pictures_and_terminals_show_a_game_to_its_end() -> None:
-    replay = recorded(1, max_steps=140)[0]
+def test_pictures_and_terminals_show_a_game_to_its_end(replay: Replay) -> None:
     pictures = list(frames(replay, FrameStyle(size=64)))
     assert len(pictures) == len(replay.episode.actions) + 1
     assert (pictures[0] != pictures[-1]).any()
@@ -68,8 +68,10 @@ def mutated(document: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     return {**changed, SEAL: _seal(changed)}
 
 
-def test_a_beginning_that_was_altered_plays_or_is_refused_in_a_line(tmp_path: Path) -> None:
-    document = json.loads(replay_text(recorded(1, max_steps=140)[0]))
+def test_a_beginning_that_was_altered_plays_or_is_refused_in_a_line(
+    tmp_path: Path, replay: Replay
+) -> None:
+    document = json.loads(replay_text(replay))
     chance, refused = random.Random(3), list[str]()
     for _ in range(60):
         path = tmp_path / "altered.json"
