@@ -16,7 +16,7 @@ from aimbot_lab.foundation.argument_checks import (
     whole_seed,
 )
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.world import BatchWorld, Scenario, new_step_buffers
+from aimbot_lab.foundation.world import BatchWorld, Scenario, step_buffers
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.registry import default_settings, make_world
@@ -30,7 +30,7 @@ Make = Callable[[], BatchWorld]
 def world_of(settings: Any, target: str) -> BatchWorld:
     world = make_world(settings, ROWS)
     world.set_scenario(Scenario({target: 1.0}))
-    world.reset(1, np.zeros((ROWS, len(world.spec.observation_names)), np.float32))
+    world.reset(1, step_buffers(world).observations)
     return world
 
 
@@ -42,40 +42,28 @@ WORLDS_HERE = [
 
 
 @pytest.mark.parametrize("make", WORLDS_HERE)
-@pytest.mark.parametrize("wrong", ["text", "complex", "list", "shape"])
-def test_actions_that_are_no_array_of_real_numbers_are_refused(make: Make, wrong: str) -> None:
-    world = make()
-    width = len(world.spec.branches) + world.spec.continuous
-    given: Any = {
-        "text": np.full((ROWS, width), "x"),
-        "complex": np.zeros((ROWS, width), np.complex128),
-        "list": [[0] * width] * ROWS,
-        "shape": np.zeros((ROWS + 1, width), np.float32),
-    }[wrong]
-    with pytest.raises(ActionError, match=r"^actions: (must be an array|the shape is)"):
-        world.step(given, new_step_buffers(ROWS, len(world.spec.observation_names)))
-
-
-@pytest.mark.parametrize("make", WORLDS_HERE)
-def test_buffers_that_can_not_be_filled_are_refused(make: Make) -> None:
-    world = make()
-    width = len(world.spec.branches) + world.spec.continuous
-    right = new_step_buffers(ROWS, len(world.spec.observation_names))
-    wrong: Any
-    for wrong, name in (
+def test_no_array_of_real_numbers_as_actions_and_buffers_of_another_form_are_refused(
+    make: Make,
+) -> None:
+    world, wrong = make(), list[Any]()
+    width, right = len(world.spec.branches) + world.spec.continuous, step_buffers(world)
+    wrong += [np.full((ROWS, width), "x"), np.zeros((ROWS, width), np.complex128)]
+    wrong += [[[0] * width] * ROWS, np.zeros((ROWS + 1, width), np.float32)]
+    for actions in wrong:
+        with pytest.raises(ActionError, match=r"^actions: (must be an array|the shape is)"):
+            world.step(actions, right)
+    buffers: Any
+    for buffers, name in (
         (tuple(right), "buffers: must be StepBuffers"),
         (right._replace(rewards=np.zeros(ROWS)), "rewards: must be"),
         (right._replace(truncated=np.zeros(ROWS + 1, np.bool_)), "truncated: must be"),
     ):
         with pytest.raises(MisuseError, match=f"^{name}"):
-            world.step(np.zeros((ROWS, width), np.float32), wrong)
+            world.step(np.zeros((ROWS, width), np.float32), buffers)
 
 
-def read_only(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array
-
-
+READ_ONLY = np.zeros((ROWS, 5), np.float32)
+READ_ONLY.setflags(write=False)
 UNFIT: dict[str, Any] = {
     "too narrow": np.zeros((ROWS, 4), np.float32),
     "too few rows": np.zeros((ROWS - 1, 5), np.float32),
@@ -83,7 +71,7 @@ UNFIT: dict[str, Any] = {
     "whole numbers": np.zeros((ROWS, 5), np.int64),
     "doubles": np.zeros((ROWS, 5)),
     "other byte order": np.zeros((ROWS, 5), ">f4"),
-    "read only": read_only(np.zeros((ROWS, 5), np.float32)),
+    "read only": READ_ONLY,
     "every other column": np.zeros((ROWS, 10), np.float32)[:, ::2],
     "columns first": np.zeros((ROWS, 5), np.float32, order="F"),
     "masked": np.ma.zeros((ROWS, 5), np.float32),
@@ -130,8 +118,8 @@ def test_the_first_action_that_does_not_exist_is_named(
 
 
 def test_of_many_choices_the_last_is_named_and_of_continuous_columns_the_wrong_one() -> None:
-    names = ("a", "x", "y")
-    given = action_fault(np.float32([9, 0, 0]), 0, names=names, branches=(9,))
-    assert given == "environment 0: a is 9; allowed is one of 0 to 8"
-    given = action_fault(np.float32([8, 0, NAN]), 4, names=names, branches=(9,))
-    assert given == "environment 4: y is nan; allowed is any finite number"
+    for actions, line in (
+        (np.float32([9, 0, 0]), "environment 4: a is 9; allowed is one of 0 to 8"),
+        (np.float32([8, 0, NAN]), "environment 4: y is nan; allowed is any finite number"),
+    ):
+        assert action_fault(actions, 4, names=("a", "x", "y"), branches=(9,)) == line

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
@@ -80,22 +81,13 @@ def test_processes_that_need_a_kernel_at_the_same_time_compile_it_once(tmp_path:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     environment |= {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(root)])}
     environment.pop("NUMBA_CACHE_DIR", None)
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", CALL],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(3)
-    ]
+    piped: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    words = [sys.executable, "-c", CALL]
+    started = [subprocess.Popen(words, env=environment, **piped) for _ in range(2)]
     for one in started:
-        assert one.stdout is not None
         one.stdout.readline()
     for one in started:
-        assert one.stdin is not None
         one.stdin.write("x")
         one.stdin.flush()
     compiled = [int(one.communicate()[0]) for one in started]
-    assert sorted(compiled) == [0, 0, 1]
+    assert sorted(compiled) == [0, 1]

@@ -17,9 +17,8 @@ from aimbot_lab.foundation.episodes import (
 )
 
 CELLS = st.builds(Cell, st.sampled_from(["goto", "free"]), st.integers(0, 5))
-EPISODES = st.tuples(
-    CELLS, st.sampled_from([WIN, DRAW, LOSS]), st.floats(allow_nan=False, allow_infinity=False)
-)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+EPISODES = st.tuples(CELLS, st.sampled_from([WIN, DRAW, LOSS]), NUMBERS)
 
 
 def batch(episodes: list[tuple[Cell, int, float]], **columns: float) -> EpisodeBatch:
@@ -40,15 +39,6 @@ def batch(episodes: list[tuple[Cell, int, float]], **columns: float) -> EpisodeB
     )
 
 
-@given(st.lists(EPISODES, max_size=5))
-def test_lines_give_the_columns_back(episodes: list[tuple[Cell, int, float]]) -> None:
-    ended = batch(episodes, seconds=2.5)
-    for place, (cell, outcome, total) in enumerate(episodes):
-        read = parse_result(result_line(ended, place))
-        assert (read.cell, read.outcome) == (cell, outcome)
-        assert (read.episode_return, read.seconds) == (total, 2.5)
-
-
 def test_a_worlds_own_columns_follow_in_the_line() -> None:
     ended = batch([(Cell("goto", 2), DRAW, 1.0)], seconds=3.0, treasures=4.0)
     assert result_line(ended, 0) == (
@@ -57,7 +47,6 @@ def test_a_worlds_own_columns_follow_in_the_line() -> None:
 
 
 GORGE = ("steps", "bumps", "treasures", "placed", "score", "optimum")
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def test_columns_that_a_world_names_stand_before_the_return_as_the_shortest_text() -> None:
@@ -73,13 +62,18 @@ def test_columns_that_a_world_names_stand_before_the_return_as_the_shortest_text
     assert line.endswith("|return=150")
 
 
-@given(st.tuples(*[NUMBERS] * len(GORGE)), NUMBERS)
-def test_columns_that_a_world_names_read_back(values: tuple[float, ...], total: float) -> None:
+@given(st.lists(EPISODES, max_size=5), st.tuples(*[NUMBERS] * len(GORGE)))
+def test_lines_give_the_columns_back(
+    episodes: list[tuple[Cell, int, float]], values: tuple[float, ...]
+) -> None:
     numbers = dict(zip(GORGE, values, strict=True))
-    ended = batch([(Cell("score", 0), WIN, total)], **numbers)
-    read = parse_result(result_line(ended, 0, GORGE), GORGE)
-    assert read.columns == numbers
-    assert read.episode_return == total
+    ended = batch(episodes, **numbers, seconds=2.5)
+    for place, (cell, outcome, total) in enumerate(episodes):
+        named = parse_result(result_line(ended, place, GORGE), GORGE)
+        plain = parse_result(result_line(ended, place))
+        for read in (named, plain):
+            assert (read.cell, read.outcome, read.episode_return) == (cell, outcome, total)
+        assert (named.columns, plain.seconds) == (numbers, 2.5)
 
 
 def test_columns_may_be_missing_in_a_line_and_must_be_finite() -> None:
