@@ -1,4 +1,4 @@
-"""An arena with its buffers, and random play for it."""
+"""An arena with its buffers, random play for it, samplers, and rows that are edited."""
 
 import hashlib
 from collections.abc import Iterator
@@ -6,10 +6,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aimbot_lab.foundation.settings import (
+    Gaussian,
+    GaussianParameters,
+    MultiRangeUniform,
+    MultiRangeUniformParameters,
+    ParameterValue,
+    Uniform,
+    UniformParameters,
+)
 from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.core.state import PARAMETERS
+from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
+ROWS = 2000  # of which values are drawn
 ALL_TARGETS = Scenario({"free": 1.0, "goto": 1.0, "attack": 1.0, "stay": 0.2})
 
 
@@ -66,6 +78,53 @@ def _told(buffers: StepBuffers) -> Iterator[np.ndarray]:
     last = np.zeros_like(buffers.final_observations)
     last[buffers.finished] = buffers.final_observations[buffers.finished]
     yield last
+
+
+def uniform(low: float, high: float, seed: int | None = None) -> Uniform:
+    parameters = UniformParameters(min_value=low, max_value=high, seed=seed)
+    return Uniform(sampler_parameters=parameters)
+
+
+def gaussian(mean: float, st_dev: float) -> Gaussian:
+    return Gaussian(sampler_parameters=GaussianParameters(mean=mean, st_dev=st_dev))
+
+
+def ranges(*intervals: tuple[float, float]) -> MultiRangeUniform:
+    parameters = MultiRangeUniformParameters(intervals=intervals)
+    return MultiRangeUniform(sampler_parameters=parameters)
+
+
+def drawn(name: str, value: ParameterValue, seed: int = 0, rows: int = ROWS) -> np.ndarray:
+    stage = new_stage(Scenario({"stay": 1.0}, parameters={name: value}), seed, num_envs=rows)
+    column: np.ndarray = stage.arena.state.parameters[:, PARAMETERS.index(name)]
+    return column.copy()
+
+
+STAYING = Scenario({"stay": 1.0})
+ATTACK_BLOCK, GOTO_BLOCK = ("attack", "pair"), ("goto", "lone crate")
+MIDDLE = 9  # ray
+
+
+def edited(scenario: Scenario = STAYING, **settings) -> tuple[Stage, RowEditor]:
+    """An arena of Stay with the agent of row 0 at (2, 2), looking north."""
+    stage = new_stage(scenario, 1, **{"num_envs": 1, **settings})
+    stage.arena.keep_endings = True
+    return stage, RowEditor(stage.arena)
+
+
+def columns(stage: Stage) -> dict[str, float]:
+    names = stage.arena.spec.observation_names
+    return dict(zip(names, stage.buffers.observations[0].tolist(), strict=True))
+
+
+def same_arrays(one: dict, other: dict) -> None:
+    assert one.keys() == other.keys()
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name], err_msg=name)
+
+
+def block(editor: RowEditor, at: tuple[float, float], **turns) -> int:
+    return editor.place_block(0, at, preset=GOTO_BLOCK, **turns)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from aimbot_lab.foundation.settings import (
-    Gaussian,
-    GaussianParameters,
-    MultiRangeUniform,
-    MultiRangeUniformParameters,
-    Uniform,
-    UniformParameters,
-)
+from arena_stage import gaussian, ranges, uniform
+
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.presets import Preset
 from aimbot_lab.worlds.arena.settings import ObservationSettings, RaySettings, RewardWeights
@@ -29,17 +23,9 @@ class Case:
 
 
 ODD_REWARDS = RewardWeights(
-    non_target_hit=-2.5,
-    target_hit=7.0,
-    move_penalty=0.25,
-    spin_penalty=0.3,
-    win=50.0,
-    lose=-10.0,
-    facing=-1.5,
-    distance=3.0,
-    in_area=1.25,
-    suppressive=0.75,
-    facing_area=-0.125,
+    **{"non_target_hit": -2.5, "target_hit": 7.0, "move_penalty": 0.25, "spin_penalty": 0.3},
+    **{"win": 50.0, "lose": -10.0, "facing": -1.5, "distance": 3.0, "in_area": 1.25},
+    **{"suppressive": 0.75, "facing_area": -0.125},
 )
 WIDE = RaySettings(middle_count=9, side_count=3, middle_share=0.3, view_angle=170.0, range=9.0)
 LONE = RaySettings(middle_count=1, side_count=4, view_angle=60.0, range=15.0, tags="one_hot")
@@ -61,15 +47,9 @@ MOVED = {
 }
 
 
-def uniform(low: float, high: float) -> Uniform:
-    return Uniform(sampler_parameters=UniformParameters(min_value=low, max_value=high))
-
-
 VARIED = {
-    "move_speed": Gaussian(sampler_parameters=GaussianParameters(mean=8.0, st_dev=3.0)),
-    "rays.range": MultiRangeUniform(
-        sampler_parameters=MultiRangeUniformParameters(intervals=((3.0, 9.0), (30.0, 60.0)))
-    ),
+    "move_speed": gaussian(8.0, 3.0),
+    "rays.range": ranges((3.0, 9.0), (30.0, 60.0)),
     "rays.view_angle": uniform(40.0, 180.0),
     "rays.middle_share": uniform(0.1, 0.6),
     "floor_size": uniform(30.0, 47.0),
@@ -82,7 +62,7 @@ VARIED = {
     "time_limit": uniform(2.0, 12.0),
     "facing_distance": uniform(0.1, 1.5),
     "rewards.target_hit": uniform(-5.0, 5.0),
-    "recall_seconds": Gaussian(sampler_parameters=GaussianParameters(mean=0.0, st_dev=1.0)),
+    "recall_seconds": gaussian(0.0, 1.0),
 }
 
 

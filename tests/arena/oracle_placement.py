@@ -64,7 +64,10 @@ def check_placement(
     assert shown, "the block is no preset of its kind"
     check_bystanders(rules, episode, corner)
     beside = round(rules["bystanders"])
-    return replace(episode, targets=(*targets_of(shown[0][0]), *[False] * beside))
+    targets = (*targets_of(shown[0][0]), *[False] * beside)
+    marks = state.enemy_is_target[row, : len(targets)]
+    assert episode.target != ATTACK or tuple(map(bool, marks)) == targets
+    return replace(episode, targets=targets)
 
 
 def check_bystanders(rules: Rules, episode: Episode, corner: Point) -> None:

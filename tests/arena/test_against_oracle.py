@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 from oracle_cases import CASES, EDITED, ODD_REWARDS, Case
 from oracle_editing import EditedMatch
-from oracle_match import Match
-from oracle_players import KINDS
+from oracle_match import KINDS, Match
 
 from aimbot_lab.worlds.arena.presets import load_presets
 from aimbot_lab.worlds.arena.settings import RewardWeights

@@ -5,17 +5,8 @@ import pytest
 from arena_stage import Stage, new_stage, random_play, row_digests
 
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena.core.observation import (
-    BASE,
-    CEILING,
-    FAINT,
-    FLOOR,
-    FOE,
-    GREY,
-    HORIZON,
-    OBSTACLE,
-    OUTER_WALL,
-)
+from aimbot_lab.worlds.arena.core import observation as seen_as
+from aimbot_lab.worlds.arena.core.observation import FAINT, FLOOR, HORIZON, OBSTACLE, OUTER_WALL
 from aimbot_lab.worlds.arena.core.state import BODY_HEIGHT, EYE_HEIGHT, WALL_HEIGHT
 from aimbot_lab.worlds.arena.core.step import cast_all_rays, observe_all
 from aimbot_lab.worlds.arena.settings import CameraSettings, ObservationSettings
@@ -87,12 +78,10 @@ def test_the_middle_column_shows_what_the_middle_ray_meets() -> None:
     hits = 0
     for row in range(ROWS):
         meets, ahead = int(state.ray_hit[row, 9]), float(state.ray_distance[row, 9])
-        expected = [_pixel(line, ahead, enemy=meets >= 0) for line in range(HEIGHT)]
-        for line, shade in enumerate(expected):
+        for line, seen in enumerate(shown[row, :, WIDTH // 2] * 255.0):
+            shade = _pixel(line, ahead, enemy=meets >= 0)
             if shade is not None:  # what stands behind an enemy is not known by the ray
-                np.testing.assert_allclose(
-                    shown[row, line, WIDTH // 2] * 255.0, shade, atol=0.51, err_msg=f"{line}"
-                )
+                np.testing.assert_allclose(seen, shade, atol=0.51, err_msg=f"{line}")
         hits += meets >= 0
     assert 0 < hits < ROWS
 
@@ -100,14 +89,13 @@ def test_the_middle_column_shows_what_the_middle_ray_meets() -> None:
 def _pixel(line: int, ahead: float, *, enemy: bool) -> tuple[float, ...] | None:
     """Red, green and blue of the middle pixel of `line`, `ahead` metres from what a ray met."""
     focal = WIDTH / 2  # pixels: 90 degrees from edge to edge
-    height = (
-        EYE_HEIGHT - (line + 0.5 - HORIZON * HEIGHT) / focal * ahead
-    )  # m above the floor, at the hit
+    below = (line + 0.5 - HORIZON * HEIGHT) / focal  # slope of the view
+    height = EYE_HEIGHT - below * ahead  # m above the floor, at the hit
     if height < 0.0:
         return FLOOR
     if height > (BODY_HEIGHT if enemy else WALL_HEIGHT):
-        return None if enemy else CEILING
-    return tuple(part * FAINT / (FAINT + ahead) for part in (FOE if enemy else OUTER_WALL))
+        return None if enemy else seen_as.CEILING
+    return tuple(part * FAINT / (FAINT + ahead) for part in (seen_as.FOE if enemy else OUTER_WALL))
 
 
 def test_every_column_is_as_far_as_a_ray_at_its_angle() -> None:
@@ -125,12 +113,8 @@ def test_every_column_is_as_far_as_a_ray_at_its_angle() -> None:
         for row in range(ROWS):
             if ahead[row] > 20.0:
                 continue
-            part = FAINT / (FAINT + ahead[row]) / 255.0
-            near = [
-                np.abs(shown[row, line, column] - np.array(kind) * part).max()
-                for kind in (OUTER_WALL, OBSTACLE)
-            ]
-            assert min(near) < LEVEL
+            kinds = np.array([OUTER_WALL, OBSTACLE]) * FAINT / (FAINT + ahead[row]) / 255.0
+            assert np.abs(shown[row, line, column] - kinds).max(axis=1).min() < LEVEL
             compared += 1
     assert compared > 100
 
@@ -143,7 +127,7 @@ def test_the_fire_base_is_brightest_in_its_centre_and_where_it_is() -> None:
     state.fire_base[:] = 20.0, 10.0 + EYE_HEIGHT * 5.0, 10.0  # 7.5 m ahead
     shown = pictures(stage)[0] * 255.0
     line = int(HORIZON * HEIGHT) + 1  # slope 1.5 / 7.5 = 0.2: 7.5 m ahead
-    np.testing.assert_allclose(shown[line, WIDTH // 2], BASE, atol=0.51)
+    np.testing.assert_allclose(shown[line, WIDTH // 2], seen_as.BASE, atol=0.51)
     assert (shown[line, WIDTH // 2] >= shown[line]).all()
     state.fire_base[:] = 0.0
     bare = pictures(stage)[0] * 255.0
@@ -152,7 +136,7 @@ def test_the_fire_base_is_brightest_in_its_centre_and_where_it_is() -> None:
 
 def test_grey_is_the_luminance_of_the_colours_and_shades_are_whole_levels() -> None:
     coloured, grey = pictures(filmed()), pictures(filmed(grey=True))
-    np.testing.assert_allclose(grey[..., 0], coloured @ np.array(GREY), atol=1.1 * LEVEL)
+    np.testing.assert_allclose(grey[..., 0], coloured @ np.array(seen_as.GREY), atol=1.1 * LEVEL)
     np.testing.assert_allclose(coloured * 255.0, np.rint(coloured * 255.0), atol=1e-4)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds import canvas as paint
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.draw import ENEMY_RAY, OUTER_WALL, draw_row
@@ -17,7 +17,7 @@ SCALE = SIZE / (47 + 2 * OUTER_WALL)  # pixels per metre
 def new_arena(target: str) -> Arena:
     arena = Arena(SETTINGS)
     arena.set_scenario(Scenario({target: 1.0}))
-    arena.reset(11, np.zeros((2, len(arena.spec.observation_names)), np.float32))
+    arena.reset(11, step_buffers(arena).observations)
     return arena
 
 
@@ -57,8 +57,7 @@ def test_x_is_to_the_right_and_z_is_up() -> None:
 def test_obstacles_fire_base_and_outer_wall_are_where_the_state_says() -> None:
     arena = new_arena("attack")
     state = arena.state
-    state.position[0] = 45.0, 2.0
-    state.yaw[0] = np.pi / 2  # looks away
+    state.position[0], state.yaw[0] = (45.0, 2.0), np.pi / 2  # looks away
     state.obstacle_count[0] = 1
     state.obstacles[0, 0] = 10.0, 20.0, 12.0, 30.0
     state.fire_base[0] = 20.0, 35.0, 4.0
@@ -74,8 +73,7 @@ def test_obstacles_fire_base_and_outer_wall_are_where_the_state_says() -> None:
 def test_a_living_enemy_is_a_disc_and_one_that_is_down_is_a_cross() -> None:
     arena = new_arena("free")
     state = arena.state
-    state.position[0] = 2.0, 2.0
-    state.yaw[0] = np.pi
+    state.position[0], state.yaw[0] = (2.0, 2.0), np.pi
     state.enemies[0, :2] = (30.0, 30.0), (30.0, 35.0)
     state.enemy_hits_left[0, :2] = 1, 0
     picture = picture_of(arena)
@@ -89,8 +87,7 @@ def test_a_ray_ends_in_a_mark_of_what_it_hits(enemy: bool) -> None:
     arena = new_arena("free")
     state = arena.state
     state.enemy_count[0] = 0
-    state.position[0] = 20.0, 20.0
-    state.yaw[0] = 0.0
+    state.position[0], state.yaw[0] = (20.0, 20.0), 0.0
     middle = arena.settings.rays.count // 2
     state.ray_distance[0, :] = 5.0
     state.ray_distance[0, middle] = 10.0

@@ -9,13 +9,12 @@ import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.presets import Preset, load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 
-ROWS, WIDTH = 8, 51
-STAND = np.zeros((ROWS, 4), np.float32)
+ROWS = 8
 
 
 @pytest.fixture
@@ -34,23 +33,12 @@ def refused(arena: Arena, words: str, kind: type[LabError] = LabError) -> Iterat
         np.testing.assert_array_equal(array, before[name], err_msg=name)
 
 
-def test_an_arena_without_a_reset_neither_steps_nor_tells_masks() -> None:
+def test_without_a_reset_there_are_no_masks_and_without_a_scenario_none_is_set() -> None:
     arena = Arena(ArenaSettings(num_envs=ROWS))
-    buffers = new_step_buffers(ROWS, WIDTH)
-    with refused(arena, "reset first"):
-        arena.step(STAND, buffers)
     with refused(arena, "reset first"):
         arena.action_masks(np.zeros((ROWS, 8), np.bool_))
-    arena.reset(0, buffers.observations)
-    arena.step(STAND, buffers)
-
-
-@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64, np.uint8, np.array])
-def test_a_seed_of_numpy_is_the_same_seed(kind) -> None:
-    plain, other = (new_stage(ALL_TARGETS, 3, num_envs=4) for _ in range(2))
-    other.arena.reset(kind(3), other.buffers.observations)
-    for name, array in other.arena.snapshot().items():
-        np.testing.assert_array_equal(array, plain.arena.snapshot()[name], err_msg=name)
+    with refused(arena, r"^scenario: must be a Scenario \(got dict\)"):
+        arena.set_scenario({"goto": 1.0})
 
 
 OTHER_SETTINGS = {
@@ -71,14 +59,11 @@ def test_a_snapshot_of_another_arena_is_refused_by_what_differs(stage: Stage, ca
         other.arena.restore(stage.arena.snapshot())
 
 
-def test_a_snapshot_of_other_presets_is_refused(stage: Stage) -> None:
+def test_other_presets_and_every_damaged_array_of_a_snapshot_are_refused(stage: Stage) -> None:
+    kept = stage.arena.snapshot()
     other = Arena(stage.arena.settings, load_presets()[1:])
     with refused(other, "^snapshot: .*presets"):
-        other.restore(stage.arena.snapshot())
-
-
-def test_every_damaged_array_of_a_snapshot_is_refused_by_name(stage: Stage) -> None:
-    kept = stage.arena.snapshot()
+        other.restore(kept)
     for _ in range(5):
         stage.step(random_play(1, ROWS)[0])
     for name, array in kept.items():
@@ -160,8 +145,3 @@ def test_the_faults_of_all_given_presets_come_at_once() -> None:
     ]
     arena = Arena(ArenaSettings(num_envs=1), [OPEN])
     arena.set_scenario(Scenario({"attack": 1.0}, {"attack": (1.0, 0.0, 0.0, 0.0, 0.0)}))
-
-
-def test_what_is_no_scenario_is_refused(stage: Stage) -> None:
-    with refused(stage.arena, r"^scenario: must be a Scenario \(got dict\)"):
-        stage.arena.set_scenario({"goto": 1.0})

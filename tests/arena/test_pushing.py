@@ -1,4 +1,4 @@
-"""Walking against obstacles: a wall pushes alike however it is cut into boxes."""
+"""Walking against obstacles: of what is touched at once the deepest pushes first."""
 
 import itertools
 import math
@@ -15,7 +15,6 @@ from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 Box = tuple[float, float, float, float]
 WALL: Box = (20.0, 20.0, 28.0, 21.0)
-STEPS = 30
 ROUNDING = 1e-9  # m
 
 
@@ -23,13 +22,6 @@ def cut(box: Box, places: tuple[float, ...]) -> list[Box]:
     """`box` cut across at these shares of its length."""
     ends = [box[0] + share * (box[2] - box[0]) for share in (0.0, *places, 1.0)]
     return [(low, box[1], high, box[3]) for low, high in itertools.pairwise(ends)]
-
-
-def turned(box: Box, turns: int) -> Box:
-    """`box` after quarter turns about (24, 24)."""
-    for _ in range(turns):
-        box = (box[1], 48.0 - box[2], box[3], 48.0 - box[0])
-    return box
 
 
 def put(stage: Stage, rows: int, boxes: list[Box], enemies: list[tuple[float, float]]) -> None:
@@ -44,56 +36,6 @@ def put(stage: Stage, rows: int, boxes: list[Box], enemies: list[tuple[float, fl
     for k, enemy in enumerate(enemies):
         state.enemies[:, k] = enemy
         state.enemy_hits_left[:, k] = 100
-
-
-def walk(
-    starts: np.ndarray, yaws: np.ndarray, boxes: list[Box], *, enemies=(), keys=(1, 0), **settings
-) -> np.ndarray:
-    """Places [steps, rows, 2] of agents that hold a key from `starts` [rows, 2]."""
-    rows = len(starts)
-    stage = new_stage(Scenario({"stay": 1.0}), num_envs=rows, **settings)
-    put(stage, rows, boxes, list(enemies))
-    state = stage.arena.state
-    state.position[:], state.yaw[:] = starts, yaws
-    places = []
-    for _ in range(STEPS):
-        stage.repeat(*keys, 0, 0)
-        places.append(state.position.copy())
-        check_outside(places[-1], boxes, list(enemies))
-    return np.array(places)
-
-
-def check_outside(places: np.ndarray, boxes: list[Box], enemies: list) -> None:
-    """Fail where a disc at `places` [rows, 2] is inside an obstacle, or off the floor."""
-    for box in boxes:
-        gap = np.maximum(np.maximum(box[:2] - places, places - box[2:]), 0.0)
-        assert np.hypot(*gap.T).min() >= 0.5 - 1e-8
-    for enemy in enemies:
-        assert np.hypot(*(places - enemy).T).min() >= 1.0 - 1e-8
-    assert places.min() >= 0.5
-    assert places.max() <= 46.5
-
-
-def presses(turns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Starts before a turned wall and directions towards it, near head-on ones among them."""
-    rng = np.random.default_rng(turns)
-    angles = np.concatenate([np.radians([-1, -0.1, 0, 0.05, 0.5, 2]), rng.uniform(-1.4, 1.4, 60)])
-    starts = np.array([(x, 19.0) for x in rng.uniform(19.0, 29.0, len(angles))])
-    starts[:40, 0] = 24.0 + rng.uniform(-0.6, 0.6, 40)  # about the seam in the middle
-    for _ in range(turns):
-        starts = np.stack([starts[:, 1], 48.0 - starts[:, 0]], axis=1)
-    yaws = np.mod(angles + turns * math.pi / 2 + math.pi, 2 * math.pi) - math.pi
-    return starts, yaws
-
-
-@pytest.mark.parametrize("turns", [0, 1])
-@pytest.mark.parametrize("places", [(0.5,), (0.1, 0.5, 0.55, 0.6)])
-def test_a_wall_pushes_alike_however_it_is_cut(places: tuple[float, ...], turns: int) -> None:
-    starts, yaws = presses(turns)
-    whole = walk(starts, yaws, [turned(WALL, turns)])
-    pieces = [turned(piece, turns) for piece in cut(WALL, places)]
-    for boxes in (pieces, pieces[::-1]):
-        np.testing.assert_allclose(walk(starts, yaws, boxes), whole, rtol=0, atol=ROUNDING)
 
 
 def scene_of(boxes: list[Box], enemies: list[tuple[float, float]], *, pose) -> Episode:

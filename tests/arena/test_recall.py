@@ -4,24 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
+from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests, uniform
 
-from aimbot_lab.foundation.settings import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena import allocate
 from aimbot_lab.worlds.arena.arena import row_of, solo_settings
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.display import ArenaReplayRow
 from aimbot_lab.worlds.arena.spec import FIRED
-
-NOTHING = [True, False, False, True, False, False, True, False]
-
-
-def masks_of(stage: Stage) -> np.ndarray:
-    masks = np.zeros((ROWS, 8), np.bool_)
-    stage.arena.action_masks(masks)
-    return masks
-
 
 ROWS, HELD = 16, 10  # decisions of a second
 FIRE_BASE = slice(1, 6)  # columns: centre, diameter, whether the agent is in it
@@ -38,18 +28,6 @@ def with_parameter(value, seed: int = 3) -> Stage:
     return new_stage(scenario, seed, num_envs=ROWS)
 
 
-def test_the_fire_base_is_seen_while_held_and_hidden_afterwards() -> None:
-    stage = recalling()
-    state = stage.arena.state
-    for decision in range(HELD + 30):
-        seen = stage.buffers.observations
-        if decision < HELD:
-            np.testing.assert_array_equal(seen[:, [1, 3, 4]], state.fire_base.astype(np.float32))
-        else:
-            assert not seen[:, FIRE_BASE].any()
-        stage.repeat(1.0, 0.0, 0.0, 0.5)
-
-
 def test_a_last_observation_hides_it_and_a_stack_shows_it_as_long_as_it_reaches() -> None:
     stage = recalling(time_limit=3.0, stacked_vectors=3)
     width = stage.buffers.observations.shape[1] // 3
@@ -62,16 +40,6 @@ def test_a_last_observation_hides_it_and_a_stack_shows_it_as_long_as_it_reaches(
     assert stage.buffers.finished.all()
     assert not stage.buffers.final_observations[:, 2 * width :][:, FIRE_BASE].any()
     assert stage.buffers.observations[:, 2 * width :][:, FIRE_BASE].any(axis=1).all()
-
-
-def test_masks_allow_nothing_while_held_and_what_they_always_do_afterwards() -> None:
-    held, free = recalling(), recalling(0.0)
-    for _ in range(HELD):
-        assert (masks_of(held) == NOTHING).all()
-        for stage in (held, free):
-            stage.repeat(0.0, 0.0, 0.0, 0.0)
-    np.testing.assert_array_equal(masks_of(held), masks_of(free))
-    assert masks_of(held)[:, 7].all()
 
 
 @pytest.mark.parametrize(("seconds", "decisions"), [(0.04, 1), (0.7, 7), (0.71, 8)])
@@ -90,8 +58,7 @@ def test_an_agent_is_held_as_long_as_fewer_seconds_than_that_have_passed(
 def test_with_0_seconds_nothing_differs_to_the_bit() -> None:
     play = random_play(80, ROWS, seed=5)
     plain = row_digests(with_parameter(0.0), play)
-    never = Uniform(sampler_parameters=UniformParameters(min_value=0.0, max_value=0.0))
-    may_recall = with_parameter(never)
+    may_recall = with_parameter(uniform(0.0, 0.0))
     assert may_recall.arena.tables.recalls
     assert row_digests(may_recall, play) == plain
     assert row_digests(with_parameter(0.3), play) != plain
@@ -153,10 +120,8 @@ def test_a_snapshot_of_before_is_carried_on_from_bit_for_bit() -> None:
 def test_a_row_of_a_replay_of_before_is_played_as_it_was() -> None:
     stage = new_stage(ALL_TARGETS, 9, num_envs=8)
     row = row_of(stage.arena.state, 2)
-    rows = [
-        ArenaReplayRow(solo_settings(stage.arena.settings), start)
-        for start in (row, as_written_before(row))
-    ]
+    settings, starts = solo_settings(stage.arena.settings), (row, as_written_before(row))
+    rows = [ArenaReplayRow(settings, start) for start in starts]
     buffers = new_stage(ALL_TARGETS, num_envs=1).buffers
     for actions in random_play(20, 1, seed=6):
         one, other = (each.decide(actions, buffers)[0] for each in rows)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from arena_stage import new_stage
+from arena_stage import new_stage, same_arrays
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.display import Placement
@@ -42,7 +42,7 @@ def test_a_scene_that_is_saved_and_loaded_is_the_same_to_the_last_bit(editor: Ar
     assert sorted(map(tuple, first.tolist())) == sorted(map(tuple, second.tolist()))
 
 
-def test_a_scene_of_one_block_is_a_preset_with_the_enemies_in_its_fire_base(
+def test_a_scene_of_one_block_and_no_other_is_a_preset_with_the_enemies_in_its_fire_base(
     editor: ArenaEditor, tmp_path
 ) -> None:
     place(editor, PAIR, 20.0, 20.0, variant=1, turns=1)
@@ -58,12 +58,7 @@ def test_a_scene_of_one_block_is_a_preset_with_the_enemies_in_its_fire_base(
     there = sorted(map(tuple, np.round(stage.arena.state.enemies[0, :3], 9).tolist()))
     mine = sorted(map(tuple, np.round(editor.arena.state.enemies[0, :3], 9).tolist()))
     assert there == mine
-
-
-def test_a_scene_of_several_blocks_is_no_preset(editor: ArenaEditor, tmp_path) -> None:
-    place(editor, PAIR, 20.0, 20.0)
-    place(editor, PAIR, 35.0, 35.0)
-    file = tmp_path / "two.yaml"
+    place(editor, PAIR, 35.0, 20.0)
     file.write_text(editor.text(0, "two"))
     with pytest.raises(ConfigurationError, match="does not hold one block"):
         load_presets([file])
@@ -96,10 +91,7 @@ def test_faults_of_a_scene_file_have_their_place(
     with pytest.raises(ConfigurationError) as error:
         editor.load(0, GOOD.replace(old, new, 1))
     assert any(fault in line for line in error.value.faults), error.value.faults
-    assert all(
-        np.array_equal(a, b)
-        for a, b in zip(before.values(), editor.arena.snapshot().values(), strict=True)
-    )
+    same_arrays(before, editor.arena.snapshot())
 
 
 @pytest.mark.parametrize(
@@ -128,12 +120,9 @@ def test_a_text_without_a_scene_says_so() -> None:
 
 
 def test_the_menu_offers_an_enemy_and_every_kind_of_block(editor: ArenaEditor) -> None:
-    labels = [entry.label for entry in editor.menu]
-    assert labels[0] == "Enemy"
-    assert sorted(labels[1:]) == [
-        *(f"Attack block {level}" for level in range(1, 6)),
-        *(f"Goto block {level}" for level in range(1, 6)),
-    ]
+    first, *labels = (entry.label for entry in editor.menu)
+    blocks = {f"{kind} block {level}" for kind in ("Attack", "Goto") for level in range(1, 6)}
+    assert (first, len(labels), {*labels}) == ("Enemy", 10, blocks)
     assert [button.label for button in editor.buttons] == ["FreeMode", "StayMode", "ClearGame"]
 
 
