@@ -1,11 +1,13 @@
 """The duel a second time: two agents in one hall, plain Python, written from the rules.
 
-It shares no code with the kernels and knows no frames: both agents stand in the home agent's
-coordinates. `Hall` holds what stands, `Fighter` who fights.
+It shares no code with the kernels, only geometry with the arena's oracle, and knows no frames: both
+agents stand in the home agent's coordinates. `Hall` holds what stands, `Fighter` who fights.
 """
 
 import math
 from dataclasses import dataclass, field
+
+from tests.arena.oracle_view import disc_distance, distance_to_half_line, wall_distance, walls_of
 
 Point = tuple[float, float]
 SIDE = 30.0  # m
@@ -169,26 +171,13 @@ def fire(rules: Rules, one: Fighter, other: Fighter, error: float) -> bool:
     return tag == 2 and metres <= one.traits["gun_range"]
 
 
-def look(rules: Rules, one: Fighter, other: Fighter | None, angle: float) -> tuple[int, float]:
+def look(rules: Rules, one: Fighter, other: Fighter, angle: float) -> tuple[int, float]:
     """Tag and metres of what a ray without end meets: 0 a wall or box, 2 the other."""
-    way = math.sin(angle), math.cos(angle)
-    nearest = math.inf
-    for low_x, low_z, high_x, high_z in [(0.0, 0.0, SIDE, SIDE), *rules.boxes]:
-        for side, axis in ((low_x, 0), (high_x, 0), (low_z, 1), (high_z, 1)):
-            if way[axis] == 0.0:
-                continue
-            t = (side - one.place[axis]) / way[axis]
-            across = one.place[1 - axis] + t * way[1 - axis]
-            span = (low_z, high_z) if axis == 0 else (low_x, high_x)
-            if t >= 0 and span[0] <= across <= span[1]:
-                nearest = min(nearest, t)
-    if other is not None and other.health > 0:
-        gap = other.x - one.x, other.z - one.z
-        along = gap[0] * way[0] + gap[1] * way[1]
-        across = gap[0] * way[1] - gap[1] * way[0]
-        rest = other.traits["agent_radius"] ** 2 - across**2
-        if rest >= 0 and along > 0 and along - math.sqrt(rest) < nearest:
-            return 2, along - math.sqrt(rest)
+    nearest = wall_distance(one.place, angle, walls_of(SIDE, rules.boxes))
+    if other.health > 0:
+        metres = disc_distance(one.place, angle, other.place, other.traits["agent_radius"])
+        if metres < nearest:
+            return 2, metres
     return 0, nearest
 
 
@@ -216,10 +205,7 @@ def own_terms(rules: Rules, one: Fighter, other: Fighter, hit: bool, error: floa
         spin = -net
     facing = 0.0
     if any(tag == 2 for tag, _ in rays(rules, one, other, error)):
-        gap = other.x - one.x, other.z - one.z
-        ahead = gap[0] * math.sin(one.yaw) + gap[1] * math.cos(one.yaw)
-        away = abs(gap[0] * math.cos(one.yaw) - gap[1] * math.sin(one.yaw))
-        away = away if ahead >= 0 else math.hypot(*gap)
+        away = distance_to_half_line(one.place, one.yaw, other.place)
         facing = 2.0 if away <= one.traits["facing_distance"] else 1 / math.sqrt(away / 2)
     return {
         "hit": rules.weights["hit"] if hit else 0.0,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
+from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, step_buffers
 from aimbot_lab.worlds.duel.duel import Duel
 from aimbot_lab.worlds.duel.players import make_players
 from aimbot_lab.worlds.duel.settings import DuelSettings
@@ -17,12 +17,17 @@ def scenario(level: int = 0, **parameters: float) -> Scenario:
     return Scenario({"duel": 1.0}, difficulty=weights, parameters=given)
 
 
-def begun(settings: DuelSettings, drawn: Scenario, seed: int = 1) -> tuple[Duel, StepBuffers]:
+def reset(world: BatchWorld, drawn: Scenario, seed: int = 3) -> StepBuffers:
+    """Buffers with the first observations of `world`."""
+    world.set_scenario(drawn)
+    buffers = step_buffers(world)
+    world.reset(seed, buffers.observations)
+    return buffers
+
+
+def begun(settings: DuelSettings, drawn: Scenario) -> tuple[Duel, StepBuffers]:
     duel = Duel(settings)
-    duel.set_scenario(drawn)
-    buffers = step_buffers(duel)
-    duel.reset(seed, buffers.observations)
-    return duel, buffers
+    return duel, reset(duel, drawn, 1)
 
 
 class Crowd:

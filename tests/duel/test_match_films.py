@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from duel_stage import reset, scenario
 
 from aimbot_lab.foundation.display import Fighter, Mind
-from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.replay.episode import (
     Replay,
     RowRecorder,
@@ -55,9 +56,7 @@ def self_played() -> OpposedWorld:
 
 def recorded(world: OpposedWorld | Duel, targets: dict[str, float], row: int) -> Replay:
     """The first match of `row`, in which the learner draws its actions."""
-    world.set_scenario(Scenario(targets))
-    buffers, random = step_buffers(world), np.random.default_rng(row)
-    world.reset(3, buffers.observations)
+    buffers, random = reset(world, Scenario(targets)), np.random.default_rng(row)
     recorder = RowRecorder(world, row)
     while True:
         actions = np.zeros((len(buffers.rewards), 4), np.float32)
@@ -102,9 +101,7 @@ def test_a_replay_of_home_alone_still_plays(tmp_path: Path) -> None:
     """Older files hold the actions of home; the script that sat opposite plays anew."""
     settings = DuelSettings(num_envs=1, time_limit=1.0, learner="home")
     world = OpposedWorld(settings)
-    world.set_scenario(Scenario({"aimbot": 1.0}))
-    buffers = step_buffers(world)
-    world.reset(3, buffers.observations)
+    reset(world, Scenario({"aimbot": 1.0}))
     start = {name: array.copy() for name, array in world.arrays().items()}
     made = recorded(OpposedWorld(settings), {"aimbot": 1.0}, 0)
     home = np.ascontiguousarray(made.episode.actions[:, :4])
@@ -116,8 +113,7 @@ def test_a_replay_of_home_alone_still_plays(tmp_path: Path) -> None:
 
 def test_the_away_rows_of_mirrored_matches_are_not_kept_twice() -> None:
     world = self_played()
-    world.set_scenario(Scenario({"self": 1.0}))
-    world.reset(3, step_buffers(world).observations)
+    reset(world, Scenario({"self": 1.0}))
     starts = [DUEL.replays.row_start(world, row) is not None for row in range(world.num_envs)]
     assert starts == [True] * MATCHES + [False] * MIRRORED
     assert DUEL.replays.kept_row(world) == MIRRORED
@@ -135,9 +131,7 @@ def fighter(x: float, z: float, yaw: float = 0.0, health: int = 3) -> Fighter:
 def shot_down(time_limit: float = 6.0) -> Replay:
     """A match in which home turns to away, who stands still in the open, and shoots it down."""
     duel = Duel(DuelSettings(num_envs=1, health=2, time_limit=time_limit))
-    duel.set_scenario(Scenario({"duel": 1.0}, {"duel": (1.0, 0.0, 0.0, 0.0, 0.0)}))
-    buffers = step_buffers(duel)
-    duel.reset(11, buffers.observations)
+    buffers = reset(duel, scenario(1), 11)
     recorder = RowRecorder(duel, 0)
     while True:
         seats = duel.state.seats
@@ -226,16 +220,11 @@ def test_a_hit_is_marked_for_both_when_it_lands(won: Replay) -> None:
 def test_the_verdict_says_who_won_and_why(won: Replay, drawn: Replay) -> None:
     *_, last = replay_steps(won.episode)
     state = last.scene.state
-    assert verdict(state, names=BOTH, decides=False) == (
-        1,
-        "one wins",
-        "two was shot down; one has 2 of 2 health left",
-    )
+    why = "two was shot down; one has 2 of 2 health left"
+    assert verdict(state, names=BOTH, decides=False) == (1, "one wins", why)
     both = state._replace(health=np.array([0, 0]))
-    assert verdict(both, names=BOTH, decides=False)[1:] == (
-        "A draw",
-        "each shot the other down in the same moment",
-    )
+    why = "each shot the other down in the same moment"
+    assert verdict(both, names=BOTH, decides=False)[1:] == ("A draw", why)
     time = state._replace(health=np.array([1, 2]))
     why = "the time is up: health 1 of 2 against 2 of 2"
     assert verdict(time, names=BOTH, decides=False) == (0, "A draw", why)
