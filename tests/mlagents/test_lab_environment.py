@@ -1,4 +1,4 @@
-"""Worlds as environments of ML-Agents: what is played is the world, step for step."""
+"""Worlds as environments of ML-Agents, step for step, and actions and steps as it has them."""
 
 import logging
 import re
@@ -9,7 +9,17 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.mlagents import ActionTuple, DimensionProperty, LabEnvironment, ObservationType
+from aimbot_lab.mlagents import (
+    ActionSpec,
+    ActionTuple,
+    BehaviorSpec,
+    DecisionSteps,
+    DimensionProperty,
+    LabEnvironment,
+    ObservationSpec,
+    ObservationType,
+    TerminalSteps,
+)
 from aimbot_lab.mlagents.exception import UnityActionException, UnityEnvironmentException
 from aimbot_lab.mlagents.player import AlternatingBuffers
 from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
@@ -20,6 +30,8 @@ from tests.mlagents.llapi_worlds import GOTO, ROWS, arena, played, race, to_the_
 
 PAGE = Path(__file__).parents[2] / "aimbot_lab" / "mlagents" / "README.md"
 FIRST, SECOND = "Race?team=0", "Race?team=1"
+HYBRID = ActionSpec.create_hybrid(2, (3, 4))
+SENSOR = ObservationSpec((5,), (DimensionProperty.NONE,), ObservationType.DEFAULT, "sensor")
 
 
 def test_every_step_is_that_of_the_world() -> None:
@@ -106,21 +118,15 @@ def test_an_episode_that_is_cut_off_is_interrupted() -> None:
     assert env.get_steps(FIRST)[1].interrupted.all()
 
 
-def test_actions_that_are_not_set_are_zeros() -> None:
+def test_actions_that_are_not_set_are_zeros_and_one_is_set_for_one_agent_alone() -> None:
     env = race(agents=1)
     env.reset()
     env.step()
     np.testing.assert_array_equal(env.get_steps(FIRST)[0].obs[0][:, 0], -1.0)
-
-
-def test_an_action_is_set_for_one_agent_alone() -> None:
-    env = race(agents=1)
-    env.reset()
     env.set_actions(FIRST, given := to_the_right())
     env.set_action_for_agent(FIRST, 3, ActionTuple(discrete=np.array([[1]])))
     env.step()
-    places = env.get_steps(FIRST)[0].obs[0][:, 0]
-    assert places.tolist() == [1, 1, 1, 0, 1, 1, 1, 1]
+    assert env.get_steps(FIRST)[0].obs[0][:, 0].tolist() == [0, 0, 0, -1, 0, 0, 0, 0]
     assert (given.discrete == 2).all()
 
 
@@ -280,12 +286,6 @@ def written(pair: AlternatingBuffers, number: float) -> np.ndarray:
     return pair.give()
 
 
-def test_two_sets_of_arrays_are_enough_where_nothing_is_kept() -> None:
-    pair = buffers()
-    places = {written(pair, number).ctypes.data for number in range(9)}
-    assert len(places) == 2
-
-
 @pytest.mark.parametrize("part", [slice(None), np.s_[1:2], np.s_[:, 3]])
 def test_what_is_kept_stays_as_it_was_given(part: object) -> None:
     pair, kept = buffers(), []
@@ -298,13 +298,16 @@ def test_what_is_kept_stays_as_it_was_given(part: object) -> None:
         assert (array == number).all()
 
 
-def test_the_last_step_stays_while_the_next_is_written() -> None:
+def test_the_last_step_stays_while_the_next_is_written_in_one_of_two_sets_of_arrays() -> None:
     pair = buffers()
     last = written(pair, 0)
+    places = {last.ctypes.data}
     for number in range(1, 9):
         following = written(pair, number)
         assert (last == number - 1).all()
         last = following
+        places.add(last.ctypes.data)
+    assert len(places) == 2
 
 
 def test_the_code_of_the_page_runs(capsys) -> None:
@@ -324,3 +327,76 @@ def test_modules_have_the_names_that_they_have_in_ml_agents() -> None:
         *("FloatPropertiesChannel", "RawBytesChannel", "IncomingMessage", "OutgoingMessage"),
     ):
         assert isinstance(getattr(api, name), type)
+
+
+@pytest.mark.parametrize(
+    ("spec", "continuous", "discrete"),
+    [
+        (ActionSpec.create_continuous(2), True, False),
+        (ActionSpec.create_discrete((3,)), False, True),
+        (HYBRID, False, False),
+        (ActionSpec(0, ()), False, False),
+    ],
+)
+def test_a_spec_knows_its_kind(spec: ActionSpec, continuous: bool, discrete: bool) -> None:
+    assert (spec.is_continuous(), spec.is_discrete()) == (continuous, discrete)
+
+
+def test_a_spec_reads_as_in_ml_agents() -> None:
+    assert str(HYBRID) == "Continuous: 2, Discrete: (3, 4)"
+    assert HYBRID.discrete_size == 2
+
+
+@pytest.mark.parametrize("spec", [HYBRID, ActionSpec(2, ()), ActionSpec(0, (3,))])
+def test_empty_actions_are_zeros_of_both_kinds(spec: ActionSpec) -> None:
+    action = spec.empty_action(6)
+    assert action.continuous.shape == (6, spec.continuous_size)
+    assert action.discrete.shape == (6, spec.discrete_size)
+    assert (action.continuous.dtype, action.discrete.dtype) == (np.float32, np.int32)
+    assert not action.continuous.any()
+    assert not action.discrete.any()
+
+
+def test_random_actions_reach_every_choice_and_follow_numpys_seed() -> None:
+    np.random.seed(3)
+    action = HYBRID.random_action(400)
+    np.random.seed(3)
+    again = HYBRID.random_action(400)
+    assert [set(branch) for branch in action.discrete.T.tolist()] == [{0, 1, 2}, {0, 1, 2, 3}]
+    assert -1 <= action.continuous.min() < -0.9 < 0.9 < action.continuous.max() <= 1
+    np.testing.assert_array_equal(action.continuous, again.continuous)
+    np.testing.assert_array_equal(action.discrete, again.discrete)
+
+
+def test_a_tuple_converts_types_and_fills_what_is_not_given() -> None:
+    action = ActionTuple(discrete=np.ones((3, 2), np.int64))
+    assert (action.discrete.dtype, action.continuous.shape) == (np.int32, (3, 0))
+    action.add_continuous(np.ones((3, 1), np.float64))
+    assert (action.continuous.dtype, action.discrete.shape) == (np.float32, (3, 2))
+
+
+def test_steps_are_found_by_the_agents_ids() -> None:
+    ids = np.array([7, 3], np.int32)
+    seen = np.arange(10, dtype=np.float32).reshape(2, 5)
+    zeros = np.zeros(2, np.int32)
+    masks = [np.array([[True, False], [False, True]])]
+    rewards = np.array([1, 2], np.float32)
+    decisions = DecisionSteps([seen], rewards, ids, masks, zeros, zeros.astype(np.float32))
+    assert (len(decisions), list(decisions), 3 in decisions) == (2, [7, 3], True)
+    assert decisions.agent_id_to_index == {7: 0, 3: 1}
+    one = decisions[3]
+    assert (one.reward, one.agent_id, one.group_id, one.group_reward) == (2.0, 3, 0, 0.0)
+    np.testing.assert_array_equal(one.obs[0], seen[1])
+    np.testing.assert_array_equal(one.action_mask[0], [False, True])
+    terminals = TerminalSteps(
+        [seen], rewards, np.array([True, False]), ids, zeros, zeros.astype(np.float32)
+    )
+    assert (terminals[7].interrupted, terminals[3].interrupted) == (True, False)
+
+
+@pytest.mark.parametrize("kind", [DecisionSteps, TerminalSteps])
+def test_an_agent_without_a_step_is_a_key_that_is_missing(kind: type[DecisionSteps]) -> None:
+    steps = kind.empty(BehaviorSpec([SENSOR], HYBRID))
+    assert (len(steps), steps.obs[0].shape, steps.agent_id.dtype) == (0, (0, 5), np.int32)
+    with pytest.raises(KeyError, match=f"agent_id 4 is not present in the {kind.__name__}"):
+        steps[4]

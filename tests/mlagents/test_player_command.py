@@ -22,6 +22,13 @@ def called(*arguments: str) -> Result:
     return CliRunner().invoke(cli, arguments)
 
 
+def done_well(*arguments: str) -> str:
+    """What is printed by a command that ends well."""
+    done = called(*arguments)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> list[tuple[PlayerSession, int]]:
     """Sessions that would be played, with their ports."""
@@ -38,11 +45,10 @@ def test_options_are_those_that_trainers_give_and_others_of_unity_are_ignored(
     played: list[Any], tmp_path: Path
 ) -> None:
     log = tmp_path / "logs" / "Player-0.log"
-    done = called(
+    done_well(
         *("player", "-nographics", "-batchmode", "--mlagents-port", "5006", "-logFile", str(log)),
         *("-screen-width", "84", "--agents", "3", "--curriculum", "goto", "--unknown"),
     )
-    assert done.exit_code == 0, done.output
     ((session, port),) = played
     assert port == 5006
     assert session._world.num_envs == 3
@@ -61,8 +67,7 @@ def test_options_are_those_that_trainers_give_and_others_of_unity_are_ignored(
 def test_results_are_told_as_asked(
     played: list[Any], given: tuple[str, ...], reports: tuple[Any, ...]
 ) -> None:
-    done = called("player", "--mlagents-port", "5004", "--agents", "1", *given)
-    assert done.exit_code == 0, done.output
+    done_well("player", "--mlagents-port", "5004", "--agents", "1", *given)
     assert played[0][0]._reports == reports
 
 
@@ -70,22 +75,14 @@ def test_a_player_for_a_client_of_the_original_has_its_names_actions_and_lines(
     played: list[Any],
 ) -> None:
     log = "11111111-2222-3333-4444-555555555555"
-    done = called(
+    done_well(
         *("player", "--mlagents-port", "5004", "--agents", "1", "--actions", "raw"),
         *("--result-lines", "plain", "--stats", "off", "--behavior", "Aim", "--log-id", log),
     )
-    assert done.exit_code == 0, done.output
     ((session, _),) = played
     assert (session._name, session._reports) == ("Aim", (UUID(log),))
     assert (session._raw, session._channels._plain) == (True, True)
     assert session._world.settings.mouse_limit == 1000
-
-
-def test_a_lesson_that_there_is_not_is_refused(played: list[Any]) -> None:
-    done = called("player", "--mlagents-port", "5004", "--lesson", "99")
-    assert isinstance(done.exception, ConfigurationError)
-    assert "--lesson: goto has" in str(done.exception)
-    assert not played
 
 
 @pytest.mark.parametrize("agents", ["65537", "1" + "0" * 30])
@@ -128,10 +125,9 @@ def test_without_grpc_a_line_says_what_to_install(monkeypatch: pytest.MonkeyPatc
 
 def test_an_exported_player_is_a_program_that_runs_this_installation(tmp_path: Path) -> None:
     for _ in range(2):  # a second time it is written anew
-        done = called("export-player", str(tmp_path / "build"))
-        assert done.exit_code == 0, done.output
+        printed = done_well("export-player", str(tmp_path / "build"))
     path = tmp_path / "build" / "AimbotLab.x86_64"
-    assert done.output.strip() == str(path)
+    assert printed.strip() == str(path)
     assert os.access(path, os.X_OK)
     text = path.read_text(encoding="utf-8")
     assert text.startswith("#!/bin/sh\n")
@@ -141,8 +137,7 @@ def test_an_exported_player_is_a_program_that_runs_this_installation(tmp_path: P
 def test_an_exported_player_has_the_options_that_it_was_given(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("name: mine\n", encoding="utf-8")
     given = ("--curriculum", os.path.relpath(tmp_path / "mine.yaml"), "--behavior", "A b")
-    done = called("export-player", str(tmp_path), "--original", *given)
-    assert done.exit_code == 0, done.output
+    done_well("export-player", str(tmp_path), "--original", *given)
     options = "--actions=raw --result-lines=plain --stats=off --log-channel=on --agents=1"
     options += f" --curriculum={tmp_path}/mine.yaml '--behavior=A b'"
     text = (tmp_path / "AimbotLab.x86_64").read_text(encoding="utf-8")
@@ -165,11 +160,10 @@ def test_another_file_of_that_name_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_rays_and_camera_are_asked_for_by_options(played: list[Any]) -> None:
-    done = called(
+    done_well(
         *("player", "--mlagents-port", "5006", "--agents", "2", "--rays", "ml-agents"),
         *("--camera", "20x10", "--rgb", "--png"),
     )
-    assert done.exit_code == 0, done.output
     ((session, _),) = played
     told = session._world.settings.observation
     assert (told.rays, told.camera.width, told.camera.height) == ("ml-agents", 20, 10)
@@ -180,15 +174,19 @@ def test_rays_and_camera_are_asked_for_by_options(played: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "line"),
     [
+        (("--lesson", "99"), "--lesson: goto has"),
         (("--camera", f"{'9' * 5000}x10"), "must be WIDTHxHEIGHT"),
         (("--camera", "2x10"), "env.observation.camera.width"),
         (("--rgb",), "--rgb needs --camera"),
         (("--curriculum", "gorge", "--camera", "20x10"), "env.observation"),
     ],
 )
-def test_a_camera_that_there_is_not_is_refused_in_a_line(given: tuple[str, ...], line: str) -> None:
+def test_a_lesson_or_camera_that_there_is_not_is_refused_in_a_line(
+    played: list[Any], given: tuple[str, ...], line: str
+) -> None:
     done = called("player", "--mlagents-port", "5006", *given)
     assert isinstance(done.exception, ConfigurationError) or done.exit_code == 2
     said = f"{done.exception} {done.output}"
     assert line in said
     assert "Traceback" not in said
+    assert not played

@@ -1,5 +1,9 @@
-"""A world as a build: the order of messages, and what they say."""
+"""A world as a build: the order of messages, what they say, and how a session ends."""
 
+from collections.abc import Callable
+from contextlib import nullcontext
+from enum import Enum
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,13 +12,15 @@ import pytest
 from aimbot_lab.foundation.episodes import parse_line
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.mlagents import ActionTuple, DecisionSteps, LabEnvironment, TerminalSteps
+from aimbot_lab.mlagents import ActionTuple, DecisionSteps, LabEnvironment, TerminalSteps, grpc_link
 from aimbot_lab.mlagents.exception import NotFiniteError, UnityException
 from aimbot_lab.mlagents.info_codec import ActionCodec, InfoCodec, behavior_spec
 from aimbot_lab.mlagents.messages import (
     BuildMessage,
     TrainerMessage,
+    WireError,
     new_message,
+    parsed,
     read_build_message,
     write_trainer_message,
 )
@@ -76,8 +82,7 @@ class Trainer:
 
 
 def test_a_build_greets_with_its_versions_and_abilities() -> None:
-    greeting = new_message("InitOutput")
-    greeting.ParseFromString(Trainer(arena(1)).greeting.initialization)
+    greeting = parsed("InitOutput", Trainer(arena(1)).greeting.initialization)
     assert greeting.name == "AcademySingleton"
     assert (greeting.communication_version, greeting.package_version) == ("1.5.0", "2.0.1")
     assert greeting.capabilities.hybridActions
@@ -88,8 +93,7 @@ def test_a_build_greets_with_its_versions_and_abilities() -> None:
 def test_behaviors_are_introduced_once_with_their_first_agents() -> None:
     trainer = Trainer(Race(3, agents=2), Scenario({"right": 1.0}))
     answer = trainer.begin()
-    output = new_message("InitOutput")
-    output.ParseFromString(answer.initialization)
+    output = parsed("InitOutput", answer.initialization)
     assert [brain.brain_name for brain in output.brain_parameters] == [FIRST, SECOND]
     spec = output.brain_parameters[0].action_spec
     assert (spec.num_continuous_actions, list(spec.discrete_branch_sizes)) == (0, [3])
@@ -266,3 +270,88 @@ def test_a_world_that_gives_nan_is_refused() -> None:
 def test_a_name_that_trainers_misread_is_refused() -> None:
     with pytest.raises(LabError, match="behavior name"):
         PlayerSession(arena(1), GOTO, name="A?team=0")
+
+
+StatusCode = Enum("StatusCode", ["UNAVAILABLE", "RESOURCE_EXHAUSTED"])
+OVER = write_trainer_message(TrainerMessage(400, 0, {}, b"", b""))
+
+
+class RpcError(Exception):
+    def __init__(self, code: StatusCode) -> None:
+        super().__init__()
+        self.code = lambda: code
+
+
+class FutureTimeoutError(Exception):
+    pass
+
+
+def played_over(
+    monkeypatch: pytest.MonkeyPatch, trainer: Callable[..., bytes], *, listens: bool = True
+) -> list[Any]:
+    """The messages of a player to `trainer`, which takes each and gives its answer."""
+    sent: list[Any] = []
+
+    def exchange(message: bytes, timeout: float | None = None) -> bytes:
+        sent.append(read_build_message(message))
+        return trainer(message)
+
+    def result(timeout: float) -> None:
+        if not listens:
+            raise FutureTimeoutError
+
+    channel = SimpleNamespace(unary_unary=lambda method: exchange)
+    stand_in = SimpleNamespace(
+        insecure_channel=lambda address, options: nullcontext(channel),
+        channel_ready_future=lambda channel: SimpleNamespace(result=result),
+        RpcError=RpcError,
+        StatusCode=StatusCode,
+        FutureTimeoutError=FutureTimeoutError,
+    )
+    monkeypatch.setattr(grpc_link, "grpc_module", lambda: stand_in)
+    grpc_link.play(PlayerSession(arena(1), GOTO), 5004, wait_s=1.0)
+    return sent
+
+
+def test_a_player_goes_quietly_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    (greeting,) = played_over(monkeypatch, lambda message: OVER)
+    assert greeting.initialization
+
+
+def test_a_player_goes_quietly_when_its_trainer_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(message: bytes) -> bytes:
+        raise RpcError(StatusCode.UNAVAILABLE)
+
+    assert len(played_over(monkeypatch, gone)) == 1
+
+
+def test_without_a_trainer_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(LabError, match="no trainer listens on port 5004: start it first"):
+        played_over(monkeypatch, lambda message: OVER, listens=False)
+
+
+def test_a_message_that_is_too_long_for_the_trainer_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(message: bytes) -> bytes:
+        raise RpcError(StatusCode.RESOURCE_EXHAUSTED)
+
+    with pytest.raises(LabError, match="it takes 4 MiB: play fewer agents"):
+        played_over(monkeypatch, full)
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_trainer_is_told_when_its_message_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, stays: bool
+) -> None:
+    told = []
+
+    def confused(message: bytes) -> bytes:
+        told.append(read_build_message(message).status)
+        if told[-1] == 400 and not stays:
+            raise RpcError(StatusCode.UNAVAILABLE)
+        return b"\x08"
+
+    with pytest.raises(WireError, match="a message can't be read"):
+        played_over(monkeypatch, confused)
+    assert told == [200, 400]

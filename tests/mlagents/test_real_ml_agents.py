@@ -5,9 +5,6 @@ program and starts the exported player of this environment.
 """
 
 import json
-import os
-import socket
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +18,9 @@ from aimbot_lab.worlds.arena.settings import CameraSettings, ObservationSettings
 from aimbot_lab.worlds.registry import make_world, settings_with
 from tests.mlagents import llapi_calls
 from tests.mlagents.llapi_worlds import GOTO
+from tests.mlagents.real_programs import HERE, OLD_PYTHON, PYTHON, ended, free_port, told_by
 
 pytestmark = pytest.mark.real_ml_agents
-ROOT = Path(__file__).parents[2]
-PYTHON = Path(os.environ.get("AIMBOT_LAB_ML_AGENTS", ROOT / ".venv-ml-agents")) / "bin" / "python"
-OLD = os.environ.get("AIMBOT_LAB_ML_AGENTS_030", ROOT / ".venv-ml-agents-0.30")
-OLD_PYTHON = Path(OLD) / "bin" / "python"
 CURRICULUM = """
 name: real
 env: {num_envs: 64, time_limit: 3.0}
@@ -36,27 +30,15 @@ train: {algo: ppo, total_steps: 2_048, n_steps: 32, batch_size: 512}
 BASES = ("UnicodeEncodeError",)  # which has a place in a text; ours is its base, UnicodeError
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        return int(listener.getsockname()[1])
-
-
 def by_the_real_client(
     folder: Path, kind: str, agents: int, *options: str, python: Path = PYTHON
 ) -> Any:
     """What `llapi_calls` tells of the exported player with these further `options`."""
     curriculum = folder / "real.yaml"
     curriculum.write_text(CURRICULUM, encoding="utf-8")
-    player = export_player(folder / "build")
-    script = Path(llapi_calls.__file__)
-    command = [str(python), str(script), kind, str(player.with_suffix("")), str(free_port())]
-    command += ["--curriculum", str(curriculum), "--agents", str(agents), *options]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.rpartition("\n")[2])
+    player = export_player(folder / "build").with_suffix("")
+    own = "--curriculum", curriculum, "--agents", agents, *options
+    return told_by("llapi_calls.py", kind, player, free_port(), *own, python=python)
 
 
 def test_the_same_calls_give_the_same_on_both(tmp_path: Path) -> None:
@@ -126,13 +108,9 @@ def test_the_real_client_reads_pictures_and_rays(
 def test_a_client_of_0_30_plays_the_build_for_the_original_without_arguments(
     tmp_path: Path,
 ) -> None:
-    player = export_player(tmp_path / "build", ORIGINAL)
-    script = Path(__file__).with_name("original_calls.py")
-    command = [str(OLD_PYTHON), str(script), str(player.with_suffix("")), str(free_port())]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    player = export_player(tmp_path / "build", ORIGINAL).with_suffix("")
+    script = HERE / "original_calls.py"
+    done = ended(OLD_PYTHON, script, player, free_port(), cwd=tmp_path)
     assert "side channel" not in (done.stdout + done.stderr).lower()
     told = json.loads(done.stdout.rpartition("\n")[2])
     assert (told["name"], told["shapes"]) == ("AimbotLab?team=0", [[51]])

@@ -1,7 +1,6 @@
 """Our models for a scene of Unity have the form of those that ML-Agents writes, and win by it."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from aimbot_lab.experiment.conversion.players import export_player
 from aimbot_lab.training.agents.unity_export import export_unity
 from tests.cli.tiny_runs import invoke, train, write
-from tests.mlagents.test_real_ml_agents import PYTHON, free_port
+from tests.mlagents.real_programs import free_port, told_by
 from tests.mlagents.unity_agents import FORMS, agent_of_build
 from tests.mlagents.unity_loader import channels_first
 
@@ -48,17 +47,8 @@ def test_names_shapes_types_and_opset_are_those_of_ml_agents_serializer(tmp_path
     for name, (behavior, given) in FORMS.items():
         saved = agent_of_build(tmp_path / f"agent-{name}", behavior, **given)
         export_unity(saved, tmp_path / f"ours-{name}.onnx", observations=100)
-    command = [str(PYTHON), str(Path(__file__).with_name("serialized_forms.py")), str(tmp_path)]
-    told = subprocess.run(
-        command,
-        input=json.dumps({name: form_of(name) for name in FORMS}),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert told.returncode == 0, told.stderr[-2000:]
-    theirs = json.loads(told.stdout.rpartition("\n")[2])
+    forms = json.dumps({name: form_of(name) for name in FORMS})
+    theirs = told_by("serialized_forms.py", tmp_path, input=forms)
     assert {name: interface(tmp_path / f"ours-{name}.onnx") for name in FORMS} == theirs
 
 
@@ -101,12 +91,9 @@ def test_a_trained_agents_model_wins_over_the_wire_as_often_as_evaluate_says(
 ) -> None:
     folder, players = trained
     build = export_player(folder / "build").with_suffix("")
-    script, model = Path(__file__).with_name("model_calls.py"), folder / "agent.onnx"
-    command = [str(PYTHON), str(script), str(model), str(build), str(free_port()), str(EPISODES)]
-    command += [kind, "--curriculum", str(folder / "easy.yaml"), "--agents", str(AGENTS)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    told, said = json.loads(done.stdout.rpartition("\n")[2]), players[player]["overall"]
+    asked = folder / "agent.onnx", build, free_port(), EPISODES, kind
+    options = "--curriculum", folder / "easy.yaml", "--agents", AGENTS
+    told, said = told_by("model_calls.py", *asked, *options), players[player]["overall"]
     assert told["episodes"] == said["episodes"] == AGENTS * EPISODES
     share = (told["won"] + said["wins"]) / (2 * said["episodes"])
     deviation = (2 * share * (1 - share) / said["episodes"]) ** 0.5

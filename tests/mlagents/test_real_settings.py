@@ -1,7 +1,6 @@
 """Every number of a converted trainer file is the one that ML-Agents' settings code reads."""
 
 import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from aimbot_lab.experiment.conversion.ml_agents import convert
 from aimbot_lab.experiment.conversion.trainer_file import KEYS
 from aimbot_lab.worlds.unity.settings import UnitySettings
 from tests.experiment.trainer_samples import HEAD, READ
-from tests.mlagents.test_real_ml_agents import PYTHON
+from tests.mlagents.real_programs import told_by
 
 pytestmark = pytest.mark.real_ml_agents
 ELSEWHERE = (  # keys of other trainers, and of before
@@ -25,18 +24,9 @@ ELSEWHERE = (  # keys of other trainers, and of before
 
 def read(*texts: str) -> list[Any]:
     """What ML-Agents reads in each."""
-    done = subprocess.run(
-        [str(PYTHON), str(Path(__file__).with_name("settings_read.py"))],
-        input=json.dumps(texts),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.rpartition("\n")[2])
+    found: list[Any] = told_by("settings_read.py", input=json.dumps(texts), timeout=120)
     assert [one for one in found if isinstance(one, str)] == []
-    return list(found)
+    return found
 
 
 def flat(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from aimbot_lab.mlagents.info_codec import InfoCodec, behavior_spec, sensors_of
 from aimbot_lab.mlagents.messages import (
     TrainerMessage,
     new_message,
+    parsed,
     read_build_message,
     write_trainer_message,
 )
@@ -111,8 +112,7 @@ def test_the_layout_of_a_picture_is_that_of_the_trainers_version(version: str, f
     )
     np.testing.assert_array_equal(decisions.obs[1], played.obs[1])
     assert played.obs[0].std() > 0.05
-    message = new_message("ListAgentInfo")
-    message.ParseFromString(data)
+    message = parsed("ListAgentInfo", data)
     assert list(message.value[0].observations[0].shape) == list(spec.observation_specs[0].shape)
 
 
@@ -140,8 +140,7 @@ def pixels_of(file: bytes) -> tuple[np.ndarray, bytes]:
 ])  # fmt: skip
 def test_compressed_pictures_hold_the_same(grey: bool, stacked: int, mapping: list[int]) -> None:
     _, data = infos_of("1.1.0", png=True, grey=grey, stacked_vectors=stacked)
-    message = new_message("ListAgentInfo")
-    message.ParseFromString(data)
+    message = parsed("ListAgentInfo", data)
     spec, plain = infos_of("1.1.0", png=False, grey=grey, stacked_vectors=stacked)
     decisions, _ = InfoCodec(behavior_spec(spec)).decode(plain)
     channels = (1 if grey else 3) * stacked
