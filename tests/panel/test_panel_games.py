@@ -162,12 +162,6 @@ def test_a_played_episode_is_an_ordinary_replay(tmp_path: Path) -> None:
     assert len(replay.episode.actions) == batch.length[0]
 
 
-def test_an_episode_that_goes_on_has_no_replay() -> None:
-    game = EpisodeGame(actor("person"), ChosenEpisode("goto", 1, seed=4))
-    with pytest.raises(MisuseError, match="has not ended"):
-        game.replay()
-
-
 def test_the_test_mode_of_the_page(panel: PanelUnderTest) -> None:
     with panel.page() as page:
         opened = page.ask("test", "choose", actor="person")

@@ -46,32 +46,29 @@ def test_trials_of_a_sweep_are_not_listed_as_runs(tmp_path: Path) -> None:
     assert [line.run_id for line in asyncio.run(runs.look())] == [OWN]
 
 
-def test_that_there_are_no_runs_is_known_once_the_store_was_asked(tmp_path: Path) -> None:
-    runs = RunList(DataFolder(tmp_path), tracking_uri=None, loader=Loader(lambda name: None))
+def unloadable(name: str) -> object:
+    raise ImportError(f"no {name}")
 
-    async def looks() -> tuple[bool, bool]:
+
+@pytest.mark.parametrize(
+    ("load", "fault"),
+    [
+        (lambda name: None, ""),
+        (unloadable, "the panel failed: ImportError: no aimbot_lab.tracking.mlflow_store"),
+    ],
+)
+def test_that_there_are_no_runs_is_known_once_the_store_was_asked_or_can_not_be_read(
+    tmp_path: Path, load: Any, fault: str
+) -> None:
+    async def looks() -> tuple[Runs, Runs]:
+        runs = RunList(DataFolder(tmp_path), tracking_uri=None, loader=Loader(load))
         before = await runs.listed()
         assert runs._asking is not None
-        await runs._asking
-        return before.complete, (await runs.listed()).complete
-
-    assert asyncio.run(looks()) == (False, True)
-
-
-def test_a_store_that_can_not_be_read_is_said_and_ends_the_waiting(tmp_path: Path) -> None:
-    def load(name: str) -> object:
-        raise ImportError(f"no {name}")
-
-    async def run() -> Runs:
-        runs = RunList(DataFolder(tmp_path), tracking_uri=None, loader=Loader(load))
-        await runs.listed()
-        assert runs._asking is not None
         await asyncio.wait([runs._asking])
-        return await runs.listed()
+        return before, await runs.listed()
 
-    found = asyncio.run(run())
-    assert found.complete
-    assert found.fault == "the panel failed: ImportError: no aimbot_lab.tracking.mlflow_store"
+    before, after = asyncio.run(looks())
+    assert (before.complete, after.complete, after.fault) == (False, True, fault)
 
 
 class OneRun:
