@@ -13,13 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from aimbot_lab.training.processes.exchange import (
-    Exchange,
-    LostError,
-    Summed,
-    rank_from_environment,
-    share,
-)
+from aimbot_lab.training.processes.exchange import Exchange, LostError, rank_from_environment, share
 from aimbot_lab.training.processes.gloo import connect
 
 SHARDS = (4, 5, 7, 12, 16, 64)
@@ -39,17 +33,12 @@ def leaves(shards: int, minibatch: int) -> tuple[Any, Any]:
 
 def minibatch_sums(exchange: Exchange, shards: int) -> list[str]:
     """The sums' bytes of some minibatches, as every process gets them."""
-    place, found = exchange.place, []
+    own, found = list(share(exchange.place.rank, exchange.place.count, shards)), []
     for minibatch in range(MINIBATCHES):
-        own = list(share(place.rank, place.count, shards))
-        gradients, terms = leaves(shards, minibatch)
-        found.append(shown(exchange.sum_up(gradients[own], terms[own], shards=shards)))
+        sums = exchange.sum_up(*(of[own] for of in leaves(shards, minibatch)), shards=shards)
+        # A hash: what a process writes fits into a pipe.
+        found.append(hashlib.sha256(sums.gradient.tobytes() + sums.terms.tobytes()).hexdigest())
     return found
-
-
-def shown(sums: Summed) -> str:
-    """A hash of their bytes: what a process writes fits into a pipe."""
-    return hashlib.sha256(sums.gradient.tobytes() + sums.terms.tobytes()).hexdigest()
 
 
 def said_by(rank: int) -> bytes:
