@@ -55,7 +55,9 @@ def is_gone(pid: int) -> bool:
         os.close(watched)
 
 
-def test_a_build_is_asked_for_its_shape_played_and_ended(build: Any) -> None:
+def test_a_build_is_asked_for_its_shape_played_restarted_where_it_was_killed_and_ended(
+    build: Any,
+) -> None:
     settings = UnitySettings(file_name=build("plain"), num_envs=4)
     kind = UnityType()
     assert kind.spec(settings).observation_names == ("place", "steps")
@@ -67,22 +69,17 @@ def test_a_build_is_asked_for_its_shape_played_and_ended(build: Any) -> None:
     ended = [world.step(np.full((4, 1), 2, np.float32), buffers) for _ in range(3)][-1]
     assert ended.won.tolist() == [True] * 4
     assert ended.columns["farthest"].tolist() == [3.0] * 4
-    world.close()
-    assert all(is_gone(pid) for pid in pids)
-
-
-def test_a_killed_build_is_restarted(build: Any) -> None:
-    world = world_of(build("plain"))
-    buffers = begun(world)
-    pid = world._builds[0].link.pid  # type: ignore[attr-defined]
-    os.kill(pid, signal.SIGKILL)
+    new_notices(world)
+    os.kill(pids[0], signal.SIGKILL)
     stepped(world, buffers, 1)
-    assert buffers.truncated.all()
+    assert buffers.truncated.tolist() == [True] * AGENTS + [False]
     assert world.dropped_episodes == AGENTS
     (notice,) = new_notices(world)
     assert "Race.x86_64) was killed by SIGKILL; restarted, 3 episodes dropped" in notice
-    assert world._builds[0].link.pid != pid  # type: ignore[attr-defined]
+    assert world._builds[0].link.pid not in pids
+    pids.append(world._builds[0].link.pid)
     world.close()
+    assert all(is_gone(pid) for pid in pids)
 
 
 def test_a_build_that_hangs_is_killed_and_restarted(build: Any) -> None:
@@ -136,12 +133,6 @@ def test_a_build_that_can_not_be_asked_is_refused(
     assert str(raised.value).startswith("env.file_name: ")
     assert line in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_a_behavior_that_the_build_has_not_is_refused(build: Any) -> None:
-    settings = UnitySettings(file_name=build("plain"), behavior="Walker")
-    with pytest.raises(ConfigurationError, match=r"no behavior Walker \(it has AimbotLab\)"):
-        UnityType().spec(settings)
 
 
 def test_an_editor_is_waited_for_aloud(caplog: pytest.LogCaptureFixture) -> None:
