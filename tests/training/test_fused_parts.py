@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch as th
-from fused_gradients import (
+from guessing import (
     apart,
     autograds,
+    differences,
     fused_gradient_of,
     ratios_and_values_moved,
+    take_sharded_minibatches,
     whole_rollout,
 )
-from guessing import differences, take_sharded_minibatches
-from test_target import VARIANTS as TARGETS
-from test_unit_encoders import ENEMIES, observations
-from tiny_training import Sink
+from test_unit_targets import ENEMIES, observations, with_junk
+from test_unit_targets import VARIANTS as TARGETS
+from tiny_training import learn
 from units_training import ENCODED, ROWS, STEPS, learned, units_plan, with_rollout
 
 from aimbot_lab.training.fused.policy import shown_to
@@ -28,7 +29,6 @@ from aimbot_lab.training.networks.settings import (
     PictureSettings,
     UnitsSettings,
 )
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import Training
 
@@ -101,7 +101,7 @@ def test_updates_end_where_torchs_do(variant: str) -> None:
         model.engine.collect = lambda _model, loop, *, steps: loop()  # both act by torch
         if engine == "torch":
             take_sharded_minibatches(model)
-        training.learn(Sink(), SilentObserver(), lambda: False)
+        learn(training)
         models.append(model)
     assert max(differences(*models)) < 1e-6
 
@@ -110,13 +110,8 @@ def test_updates_end_where_torchs_do(variant: str) -> None:
 def test_what_stands_in_empty_slots_changes_nothing(variant: str, value: float) -> None:
     model: Any = with_rollout(plan_of(variant))
     seen, masks = observations(ROWS), np.ones((ROWS, 8 if model.policy.masked else 0), np.float32)
-    junk, empty = seen.copy(), seen[:, ENEMIES.column_of("seen")] == 0.0
-    for name in ("ahead", "right", "hits_left", "is_target"):
-        columns = junk[:, ENEMIES.column_of(name)]
-        columns[empty] = value
-        junk[:, ENEMIES.column_of(name)] = columns
     found = []
-    for given in (seen, junk):
+    for given in (seen, with_junk(seen, value)):
         shown = th.as_tensor(np.concatenate([given, masks], axis=1))
         th.manual_seed(1)
         model.engine.actor.begin(1, ROWS)
@@ -125,7 +120,6 @@ def test_what_stands_in_empty_slots_changes_nothing(variant: str, value: float) 
         found.append([*model.engine.actor.act(shown), th.as_tensor(shown_to(model.policy, shown))])
         rows = model.engine.actor.rollout.rows[0, :, : found[-1][3].shape[1]]
         np.testing.assert_allclose(rows, found[-1][3], atol=2e-6)
-    assert empty.any()
     assert all(th.equal(one, other) for one, other in zip(*found, strict=True))
 
 
@@ -152,7 +146,7 @@ def test_the_number_of_threads_changes_nothing(variant: str) -> None:
     def state_after(threads: int) -> str:
         plan = plan_of(variant, torch_threads=threads, total_steps=2 * 40 * STEPS, batch_size=640)
         training = Training(replace(plan, env=replace(plan.env, num_envs=40)))
-        return training.learn(Sink(), SilentObserver(), lambda: False).state_sha256
+        return learn(training).state_sha256
 
     before = th.get_num_threads()
     try:

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from tiny_training import Sink
+from tiny_training import learn
 from torch import nn
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.encoders import ScaledFeatures, UnitFeatures
 from aimbot_lab.training.networks.settings import NetworkSettings, UnitsSettings
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import TrainingPlan, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings, ObservationSettings
@@ -62,7 +61,7 @@ def _compute_in_double(policy: nn.Module) -> None:
 
 def learned(plan: TrainingPlan) -> Training:
     training = Training(plan)
-    training.learn(Sink(), SilentObserver(), lambda: False)
+    learn(training)
     return training
 
 
@@ -77,5 +76,5 @@ def with_rollout(plan: TrainingPlan, *, double: bool = False) -> HybridPPO:
     if double:
         _compute_in_double(model.policy)
     model.engine.update = lambda *_args, **_named: None  # type: ignore[method-assign]
-    training.learn(Sink(), SilentObserver(), lambda: False)
+    learn(training)
     return model

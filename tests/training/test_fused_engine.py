@@ -1,22 +1,33 @@
-"""What the fused engine does while it collects, and which policies it takes."""
+"""The fused engine: how it collects, its updates against autograd's, and which policies suit it."""
 
 import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import torch as th
-from guessing import ROWS, STEPS, learned, new_model
+from guessing import (
+    ROWS,
+    STEPS,
+    apart,
+    autograds,
+    differences,
+    fused_gradient_of,
+    learned,
+    new_model,
+    whole_rollout,
+)
 from scipy import special, stats
-from stable_baselines3.common.callbacks import BaseCallback
-from test_fused_update import KINDS
-from tiny_training import Sink, plan
+from test_branches import assert_drawn
+from tiny_training import learn, plan
+from units_training import with_rollout
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.kernels.threads import ThreadPool
-from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.fused import engine as fused_gradient
 from aimbot_lab.training.fused.actor import FusedActor
 from aimbot_lab.training.fused.core.arrays import Networks
 from aimbot_lab.training.fused.layout import (
@@ -28,14 +39,139 @@ from aimbot_lab.training.fused.layout import (
 )
 from aimbot_lab.training.fused.policy import shown_to
 from aimbot_lab.training.networks.encoders import EgocentricFeatures
-from aimbot_lab.training.run_hooks import SilentObserver
+from aimbot_lab.training.networks.remembering_policy import MemoryShape
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import arena_spec
 
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("box", {}),
+    ("discrete", {}),
+    ("multi_discrete", {}),
+    ("multi_discrete", {"objective": "per_branch"}),
+    ("multi_discrete", {"masked": True}),
+    ("hybrid", {}),
+    ("hybrid", {"objective": "per_branch", "dual_clip": 1.2}),
+    ("hybrid", {"masked": True, "objective": "per_branch"}),
+]
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
-MANY = 100_000
+
+
+def layers(*sizes: int) -> dict[str, Any]:
+    """With and without units to make lanes whole."""
+    return {"policy_kwargs": {"net_arch": [*sizes]}}
+
+
+@pytest.mark.parametrize(
+    ("space", "given"),
+    [
+        *(KINDS[0], KINDS[-1]),
+        (
+            "hybrid",
+            {"clip_range_vf": 0.05, "dual_clip": 1.1, "clip_range": 0.05, **layers(17, 33, 5)},
+        ),
+        (
+            "hybrid",
+            {
+                **{"normalize_advantage": False, "vf_coef": 0.0, "ent_coef": 0.1},
+                **{"target_kl": 0.004, **layers(1, 16)},
+            },
+        ),
+    ],
+    ids=str,
+)
+def test_several_updates_end_where_torchs_do_and_what_pads_layers_stays_0(
+    space: str, given: Any
+) -> None:
+    """Two updates of six gradient steps."""
+    theirs, ours = (learned(engine, space, **given) for engine in ("torch", "fused"))
+    assert max(differences(theirs, ours)) < 1e-6
+    recorded, wanted = (
+        {key: value for key, value in one.logger.name_to_value.items() if key.startswith("train/")}
+        for one in (ours, theirs)
+    )
+    assert recorded == pytest.approx(wanted, rel=1e-3, abs=1e-5)
+    weights = ours.engine._weights
+    for place in weights.places:
+        place.weights[...] = 0.0
+    assert not weights.weights.any()
+
+
+@pytest.mark.parametrize(
+    ("space", "kind", "piece"),
+    [*((*kind, 512) for kind in KINDS), *((*kind, 50) for kind in KINDS[-3:])],  # more than lanes
+    ids=str,
+)
+def test_the_gradient_of_a_minibatch_is_autograds(
+    space: str, kind: Any, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative to its norm within 1e-6, far enough from the rollout for ratios to be clipped."""
+    monkeypatch.setattr(fused_gradient, "PIECE", piece)
+    model = new_model("fused", space, learning_rate=0.02, **kind)
+    model.learn(STEPS * ROWS)  # the buffer is that of the policy before this update
+    found, (gradient, _) = fused_gradient_of(model), whole_rollout(model)
+    assert apart(found, autograds(model)) < 1e-6
+    norm = np.linalg.norm(np.concatenate([part.ravel() for part in found.values()]))
+    assert np.linalg.norm(gradient) == pytest.approx(norm)
+
+
+def test_a_model_that_diverged_learns_again_from_sound_weights() -> None:
+    model = new_model("fused", "multi_discrete", policy_kwargs={"net_arch": [7]})
+    sound = copy.deepcopy(model.policy.state_dict())
+    model.engine._weights.weights[:] = np.nan
+    model.policy.load_state_dict(sound)
+    model.learn(STEPS * ROWS)
+    assert all(value.isfinite().all() for value in model.policy.state_dict().values())
+
+
+def test_adam_without_epsilon_moves_what_has_a_gradient() -> None:
+    kwargs = {"net_arch": [7], "optimizer_kwargs": {"eps": 0.0}}
+    theirs, ours = (
+        learned(engine, "hybrid", policy_kwargs=kwargs, n_epochs=1) for engine in ("torch", "fused")
+    )
+    assert max(differences(theirs, ours)) < 1e-4
+
+
+SIZE, LENGTH = 7, 16  # with units to make lanes whole
+
+
+def with_memory(length: int = LENGTH, **given: Any) -> dict[str, Any]:
+    """Arguments of a model with a memory; a piece of samples and a rest in each minibatch."""
+    policy = {"net_arch": [16], "memory": MemoryShape(SIZE, length)}
+    return {"policy_kwargs": policy, "batch_size": 320, **given}
+
+
+@pytest.mark.parametrize("length", [1, STEPS])
+def test_the_gradient_is_autograds_for_chunks_of_any_length(length: int) -> None:
+    """Far enough from the rollout for ratios to be clipped."""
+    given = with_memory(length, learning_rate=0.02, objective="per_branch")
+    model = learned("fused", "hybrid", masked=True, **given)
+    assert model.rollout_buffer.episode_starts[1:].any()
+    assert apart(fused_gradient_of(model), autograds(model)) < 1e-6
+
+
+def test_the_gradient_is_autograds_wherever_an_episode_begins() -> None:
+    model = learned("fused", "hybrid", **with_memory(n_epochs=1))
+    rollout, whole = copy.deepcopy(model.rollout_buffer), fused_gradient_of(model)
+    for reset in (0, 1, LENGTH - 1):
+        model.rollout_buffer = buffer = copy.deepcopy(rollout)
+        buffer.episode_starts[:] = 0.0
+        buffer.episode_starts[reset::LENGTH] = 1.0
+        found = fused_gradient_of(model)
+        assert apart(found, autograds(model)) < 1e-6
+        assert apart(found, whole) > 1e-4
+
+
+def test_a_memory_that_it_does_not_know_is_refused_by_name_and_auto_leaves_it_to_torch() -> None:
+    policy = {**with_memory()["policy_kwargs"], "memory": MemoryShape(1025, LENGTH)}
+    with pytest.raises(ValueError, match=r"engine fused: .*more than 1024 units"):
+        new_model("fused", "hybrid", **with_memory(policy_kwargs=policy))
+    assert new_model("auto", "hybrid", **with_memory(policy_kwargs=policy)).engine.name == "torch"
+    assert new_model("auto", "hybrid", **with_memory()).engine.name == "fused"
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
 
 
 class Weights(NamedTuple):
@@ -99,16 +235,9 @@ def test_two_threads_write_what_one_would(ratios: int) -> None:
 
 def test_samples_match_their_distribution() -> None:
     logits = np.random.default_rng(1).normal(size=8)
-    actions = drawn(MANY, logits, mean=0.3, log_std=-0.5)
-    for branch, part in enumerate(np.split(logits, [3, 6])):
-        seen = np.bincount(actions[branch].astype(int), minlength=len(part))
-        assert stats.chisquare(seen, special.softmax(part) * MANY).pvalue > 0.001
-    gaussian = stats.norm(0.3, np.exp(-0.5))
-    assert stats.kstest(actions[3], gaussian.cdf).pvalue > 0.001
-    assert stats.kstest(actions[3], stats.norm(0.32, gaussian.std()).cdf).pvalue < 0.001
-    pairs = np.bincount((actions[0] * 3 + actions[1]).astype(int), minlength=9)
-    joint = np.outer(special.softmax(logits[:3]), special.softmax(logits[3:6])).ravel()
-    assert stats.chisquare(pairs, joint * MANY).pvalue > 0.001
+    actions = drawn(100_000, logits, mean=0.3, log_std=-0.5)
+    tables = [special.softmax(part) for part in np.split(logits, [3, 6])]
+    assert_drawn(actions.T, tables, stats.norm(0.3, np.exp(-0.5)))
 
 
 def test_what_is_masked_is_never_taken_in_a_million_samples() -> None:
@@ -119,46 +248,18 @@ def test_what_is_masked_is_never_taken_in_a_million_samples() -> None:
     assert set(actions[2]) == {1.0}
 
 
-def test_masks_in_observations_are_obeyed() -> None:
-    model = new_model("fused", "multi_discrete", masked=True)
-    model.learn(2 * STEPS * ROWS)
-    buffer = model.rollout_buffer
-    for data in buffer.get(None):
-        rows, masks = np.arange(len(data.actions)), data.observations[:, 3:]
-        for branch, first in enumerate((0, 3)):
-            assert (masks[rows, first + data.actions[:, branch].long()] == 1.0).all()
-
-
-class ComparesInputs(BaseCallback):
-    """Compares what the engine has kept with the features of the rollout."""
-
-    seen = 0
-
-    def _on_step(self) -> bool:
-        return True
-
-    def _on_rollout_end(self) -> None:
-        model = self.model
-        assert isinstance(model, HybridPPO)
-        rollout, buffer = model.engine.actor.rollout, model.rollout_buffer
-        assert rollout.steps == len(buffer.observations)
-        seen = th.as_tensor(buffer.observations).flatten(end_dim=1)
-        features, values = shown_to(model.policy, seen), model.policy.predict_values(seen)
-        np.testing.assert_allclose(buffer.values.ravel(), values[:, 0].detach(), atol=1e-5)
-        kept = rollout.rows.reshape(len(features), -1)[:, : features.shape[1]]
-        np.testing.assert_array_equal(kept, features)
-        self.seen += 1
-
-
 @pytest.mark.parametrize(("masks", "scaling"), [(False, "running"), (True, "ranges")])
 def test_it_learns_from_what_the_networks_were_shown(masks: bool, scaling: Any) -> None:
     network = NetworkSettings(layers=(16,), scaling=scaling)
-    given = plan("hybrid_ppo", masks=masks, engine="fused", network=network)
-    training = Training(replace(given, env=replace(given.env, num_envs=150)))
-    training.env.world.set_scenario(Scenario({"goto": 1.0}))
-    compares = ComparesInputs()
-    training.model.learn(2 * 32 * 150, callback=compares)
-    assert compares.seen == 2
+    given = plan("hybrid_ppo", masks=masks, network=network, total_steps=2 * 32 * 150)
+    model: Any = with_rollout(replace(given, env=replace(given.env, num_envs=150)))
+    rollout, buffer = model.engine.actor.rollout, model.rollout_buffer
+    assert rollout.steps == len(buffer.observations)
+    seen = th.as_tensor(buffer.observations).flatten(end_dim=1)
+    features, values = shown_to(model.policy, seen), model.policy.predict_values(seen)
+    np.testing.assert_allclose(buffer.values.ravel(), values[:, 0].detach(), atol=1e-5)
+    kept = rollout.rows.reshape(len(features), -1)[:, : features.shape[1]]
+    np.testing.assert_array_equal(kept, features)
 
 
 def test_after_a_rollout_collected_in_another_way_it_learns_from_the_buffer() -> None:
@@ -172,7 +273,7 @@ def test_a_training_repeats_itself_whatever_the_number_of_threads() -> None:
         given = plan("hybrid_ppo", engine="fused", network={"layers": (64, 64)}, **threads)
         env = replace(given.env, num_envs=150)  # pieces that fill no workspace
         given = replace(given, env=env, train=replace(given.train, total_steps=9600))
-        return Training(given).learn(Sink(), SilentObserver(), lambda: False).state_sha256
+        return learn(Training(given)).state_sha256
 
     before = th.get_num_threads()
     try:
@@ -225,23 +326,13 @@ def test_a_curriculum_that_asks_for_the_impossible_is_told_why() -> None:
         Training(plan("hybrid_ppo", engine="fused", network=network))
 
 
-def test_a_saved_model_goes_on_learning(tmp_path: Any) -> None:
+def test_a_saved_or_copied_model_goes_on_learning_by_itself(tmp_path: Path) -> None:
     model = new_model("fused", "hybrid")
     model.learn(2 * STEPS * ROWS)
+    kept = model.policy.action_net.weight.detach().clone()
     model.save(tmp_path / "model.zip")
-    loaded = HybridPPO.load(tmp_path / "model.zip", env=model.env)
-    before = loaded.policy.state_dict()["action_net.weight"].clone()
-    np.testing.assert_array_equal(before, model.policy.state_dict()["action_net.weight"])
-    loaded.learn(2 * STEPS * ROWS)
-    assert not th.equal(loaded.policy.state_dict()["action_net.weight"], before)
-
-
-def test_a_copied_model_learns_by_itself() -> None:
-    model = new_model("fused", "hybrid")
-    model.learn(2 * STEPS * ROWS)
-    kept = model.policy.state_dict()["action_net.weight"].clone()
-    twin = copy.deepcopy(model)
-    assert th.equal(twin.policy.state_dict()["action_net.weight"], kept)
-    twin.learn(2 * STEPS * ROWS)
-    assert not th.equal(twin.policy.state_dict()["action_net.weight"], kept)
-    assert th.equal(model.policy.state_dict()["action_net.weight"], kept)
+    for twin in (HybridPPO.load(tmp_path / "model.zip", env=model.env), copy.deepcopy(model)):
+        assert th.equal(twin.policy.action_net.weight, kept)
+        twin.learn(2 * STEPS * ROWS)
+        assert not th.equal(twin.policy.action_net.weight, kept)
+    assert th.equal(model.policy.action_net.weight, kept)
