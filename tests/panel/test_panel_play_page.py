@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser_page import SMALL, Browser, needs_chromium, wait_for_text
+from browser_page import MS, SMALL, Browser, needs_chromium, wait_for_text
 from floor_page import Floor
 from panel_server import PanelUnderTest
 
@@ -73,7 +73,11 @@ def test_a_game_is_won_by_keys_and_mouse(browser: Browser, panel: PanelUnderTest
                 break
             x += max(-MOST, min(missing, MOST)) / PIXEL
             page.mouse.move(x, y)
-            page.wait_for_timeout(300)  # three decisions, in which that turns the agent
+            turned = len(views) + 3  # decisions, in which that turns the agent
+            for _ in range(MS // 50):
+                if len(views) >= turned:
+                    break
+                page.wait_for_timeout(50)
         page.keyboard.down("w")
         page.locator(".banner.won").wait_for()
         page.keyboard.up("w")
