@@ -15,55 +15,54 @@ UNEVEN_STEP_S = 0.002
 HANGS = 0.05 / 64  # a step; so 5 % of the rollouts of 64 steps of a row
 
 
-class Hiccuping(gymnasium.Env[np.ndarray, int]):
+class Timed(gymnasium.Env[np.ndarray, int]):
+    """An episode lasts as many steps as are `left`, each of some time."""
+
+    action_space = spaces.Discrete(2)
+    left = 16
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.begin()
+        return self.seen(), {}
+
+    def step(self, action: int) -> Any:
+        reward = self.reward(action)
+        self.left -= 1
+        return self.seen(), reward, self.left == 0, False, {}
+
+
+class Hiccuping(Timed):
     """Says a bit, and rewards the action that repeats it; an episode has 16 steps."""
 
-    def __init__(self) -> None:
-        self.observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)
-        self.action_space = spaces.Discrete(2)
-        self._steps = self._bit = 0
+    observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        super().reset(seed=seed, options=options)
-        self._steps = 0
-        return self._said(), {}
+    def begin(self) -> None:
+        self.left = 16
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def reward(self, action: int) -> float:
         time.sleep(HANG_S if self.np_random.random() < HANGS else STEP_S)
-        reward = float(action == self._bit)
-        self._steps += 1
-        return self._said(), reward, self._steps == 16, False, {}
+        return float(action == self._bit)
 
-    def _said(self) -> np.ndarray:
+    def seen(self) -> np.ndarray:
         self._bit = int(self.np_random.integers(2))
         return np.array([self._bit], np.float32)
 
 
-class Uneven(gymnasium.Env[np.ndarray, int]):
+class Uneven(Timed):
     """Shows noise; half of the episodes are won after 3 steps, the others lost after 25."""
 
-    def __init__(self) -> None:
-        self.observation_space = spaces.Box(0.0, 1.0, (2,), np.float32)
-        self.action_space = spaces.Discrete(2)
-        self._wins, self._left = False, 0
+    observation_space = spaces.Box(0.0, 1.0, (2,), np.float32)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        super().reset(seed=seed, options=options)
+    def begin(self) -> None:
         self._wins = bool(self.np_random.random() < 0.5)
-        self._left = 3 if self._wins else 25
-        return self._seen(), {}
+        self.left = 3 if self._wins else 25
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def reward(self, action: int) -> float:
         time.sleep(UNEVEN_STEP_S)
-        self._left -= 1
-        over = self._left == 0
-        return self._seen(), float(over and self._wins), over, False, {}
+        return float(self.left == 1 and self._wins)
 
-    def _seen(self) -> np.ndarray:
+    def seen(self) -> np.ndarray:
         return self.np_random.random(2, np.float32)
 
 

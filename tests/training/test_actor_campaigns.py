@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from test_shared_training import Record
+from tiny_training import learn
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.document import load_curriculum
@@ -19,7 +20,7 @@ from aimbot_lab.training.actors import rollouts
 from aimbot_lab.training.actors.actor import LocalActors
 from aimbot_lab.training.actors.block import Block
 from aimbot_lab.training.networks.settings import NetworkSettings
-from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.settings import ActorSettings, TrainingPlan, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
@@ -39,7 +40,7 @@ def steps_to_goal(actors: ActorSettings, seed: int) -> int:
     config = load_curriculum(CURRICULA / "goto.yaml", (f"seed={seed}",)).config
     train = replace(config.train, actors=actors)
     made = TrainingPlan(seed, config.env, config.lessons, train, config.forgetting)
-    return Training(made).learn(Record(), SilentObserver(), lambda: False).steps
+    return learn(Training(made)).steps
 
 
 def test_goto_is_learned_at_lag_2_by_a_learner_that_is_slower_than_its_actors() -> None:
@@ -51,22 +52,20 @@ def test_goto_is_learned_at_lag_2_by_a_learner_that_is_slower_than_its_actors() 
     assert all(free < TOTAL_STEPS for _, free in steps)
 
 
+def plan_in(world: str, win: float, rows: int, actors: ActorSettings, **train: Any) -> TrainingPlan:
+    """A training in a world of `hiccuping_world`."""
+    env = GymnasiumSettings(
+        id=world, module="hiccuping_world", win=WinRule(return_above=win), num_envs=rows
+    )
+    sizes = {"algo": "hybrid_ppo", "n_steps": 64, "network": NetworkSettings(layers=(16,))}
+    settings = TrainSettings(**sizes, actors=actors, **train)
+    return TrainingPlan(1, env, (Lesson(name="one", targets={"task": 1.0}),), settings)
+
+
 def steps_per_second(actors: ActorSettings) -> float:
     """Of a training in a world that hangs for half a second in 5 % of its rollouts."""
-    env = GymnasiumSettings(
-        id="Hiccuping-v0", module="hiccuping_world", win=WinRule(return_above=14.0), num_envs=8
-    )
-    train = TrainSettings(
-        algo="hybrid_ppo",
-        total_steps=40 * 8 * 64,
-        n_steps=64,
-        batch_size=256,
-        n_epochs=2,
-        network=NetworkSettings(layers=(16,)),
-        actors=actors,
-    )
-    made = TrainingPlan(1, env, (Lesson(name="one", targets={"task": 1.0}),), train)
-    training = Training(made)
+    sizes = {"total_steps": 40 * 8 * 64, "batch_size": 256, "n_epochs": 2}
+    training = Training(plan_in("Hiccuping-v0", 14.0, 8, actors, **sizes))
     first: list[tuple[float, int]] = []
 
     def begun() -> bool:
@@ -74,16 +73,13 @@ def steps_per_second(actors: ActorSettings) -> float:
             first.append((monotonic(), training.model.num_timesteps))
         return False
 
-    training.learn(Record(), SilentObserver(), begun)
+    learn(training, should_stop=begun)
     ((began, steps),) = first
     return (training.model.num_timesteps - steps) / (monotonic() - began)
 
 
 def test_free_actors_of_hiccuping_worlds_make_1_4_times_the_steps_of_those_in_step() -> None:
-    in_step, free = map(
-        steps_per_second,
-        (ActorSettings(number=8), ActorSettings(number=8, lag=2, correction="vtrace")),
-    )
+    in_step, free = (steps_per_second(replace(actors, number=8)) for actors in (IN_STEP, FREE))
     print(f"steps a second: {in_step:.0f} in step, {free:.0f} free")  # noqa: T201
     assert free >= 1.4 * in_step
 
@@ -102,19 +98,8 @@ def played(
     monkeypatch: pytest.MonkeyPatch, seconds: float, *, kill: Callable[[LocalActors], None]
 ) -> Played:
     """Eight actors of two rows each, from when all play; `kill` is called every KILL_SECONDS."""
-    env = GymnasiumSettings(
-        id="Uneven-v0", module="hiccuping_world", win=WinRule(return_above=0.5), num_envs=16
-    )
-    train = TrainSettings(
-        algo="hybrid_ppo",
-        total_steps=10**9,
-        n_steps=64,
-        batch_size=512,
-        n_epochs=1,
-        network=NetworkSettings(layers=(16,)),
-        actors=ActorSettings(number=8, lag=2, correction="vtrace"),
-    )
-    made = TrainingPlan(1, env, (Lesson(name="one", targets={"task": 1.0}),), train)
+    sizes = {"total_steps": 10**9, "batch_size": 512, "n_epochs": 1}
+    made = plan_in("Uneven-v0", 0.5, 16, replace(FREE, number=8), **sizes)
     group, record, blocks, times = LocalActors(), Record(), [], []
     fill = rollouts.fill
 
@@ -137,7 +122,7 @@ def played(
             kill(group)
         return passed > seconds
 
-    training.learn(record, SilentObserver(), over, links=RunLinks(record=record))
+    learn(training, record, should_stop=over, links=RunLinks(record=record))
     counts = training.env.world.counts
     head, *lines = [line.split(",") for line in record.files["episodes.csv"].splitlines()]
     wins = [line[head.index("won")] == "1" for line in lines]

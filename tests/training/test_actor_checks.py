@@ -1,5 +1,6 @@
 """What `train.actors` may not be, actors that hang, and the correction for their lag."""
 
+import json
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
@@ -8,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch as th
-from blocks import ScriptedActors, block
+from actor_groups import OwnActors, ScriptedActors, block
 from gymnasium import spaces
-from own_actors import OwnActors
 from stable_baselines3.common.buffers import RolloutBuffer
 from test_shared_training import plan
 
@@ -72,22 +72,17 @@ def test_what_actors_can_not_be_is_refused_in_a_line_with_its_place(
 
 
 def test_actors_that_can_play_are_let_through(tmp_path: Path) -> None:
+    given = {"number": 4, "rows": 16, "lag": 2, "correction": "vtrace", "pool": 3, "preload": 12}
     path = tmp_path / "tiny.yaml"
-    given = "{number: 4, rows: 16, lag: 2, correction: vtrace, pool: 3, preload: 12}"
-    path.write_text(CURRICULUM.replace("{number: 4}", given), encoding="utf-8")
-    assert load_curriculum(path).config.train.actors == ActorSettings(
-        number=4, rows=16, lag=2, correction="vtrace", pool=3, preload=12
-    )
+    path.write_text(CURRICULUM.replace("{number: 4}", json.dumps(given)), encoding="utf-8")
+    assert load_curriculum(path).config.train.actors == ActorSettings(**given)
 
 
-def test_a_plan_of_ones_own_is_checked_as_a_file_is() -> None:
+def test_a_plan_of_ones_own_is_checked_as_a_file_is_and_actors_feed_one_learner() -> None:
     with pytest.raises(ConfigurationError, match=r"train\.actors\.number: must divide"):
         Training(plan(actors=ActorSettings(number=5)), group=OwnActors())
     with pytest.raises(ConfigurationError, match="has no effect with ppo"):
         Training(plan(algo="ppo", engine="auto", actors=ActorSettings(number=2)))
-
-
-def test_actors_feed_one_learner() -> None:
     with pytest.raises(ConfigurationError, match="actors feed one learner"):
         check_sharing(plan(actors=ActorSettings(number=2)), 2)
 
@@ -98,9 +93,12 @@ FREE = ActorSettings(number=4, lag=2, correction="vtrace")
 class Hanging(ScriptedActors):
     """Actors that play at once, but for the second block of actor 1, which never comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, actors: ActorSettings) -> None:
         super().__init__(lambda plan, order: block(plan.number, order.version))
         self._hanging = False
+        self.all = actor_plans(plan(actors=actors))
+        for one in self.all:
+            self.start(one)
 
     def ask(self, actor: int, what: str, *given: Any) -> None:
         super().ask(actor, what, *given)
@@ -141,7 +139,7 @@ class Clock:
         return hanging
 
 
-def test_nobody_hangs_in_a_first_block_and_who_is_forgotten_begins_anew() -> None:
+def test_nobody_hangs_in_a_first_block_or_when_suspended_and_who_is_forgotten_begins_anew() -> None:
     clock = Clock()
     patience = clock.patience
     patience.asked(0)
@@ -152,6 +150,13 @@ def test_nobody_hangs_in_a_first_block_and_who_is_forgotten_begins_anew() -> Non
     assert clock.go_on(20_000) == {}
     patience.forget(0)
     patience.answered(0)  # a late one
+    suspended = Clock()
+    for _ in range(2):
+        suspended.patience.asked(0)
+        suspended.patience.answered(0)
+    suspended.patience.asked(0)
+    suspended.seconds += 10_000.0
+    assert suspended.go_on(1.0) == {}
 
 
 @pytest.mark.parametrize(
@@ -162,40 +167,25 @@ def test_who_hangs_takes_far_longer_than_any_block_so_far(
     block_took: float, program: float, limit: float
 ) -> None:
     clock = Clock(program_seconds=program)
-    patience = clock.patience
     for actor in range(2):
-        patience.asked(actor)
+        clock.patience.asked(actor)
     clock.go_on(block_took)
     for actor in range(2):
-        patience.answered(actor)
-    patience.asked(1)
+        clock.patience.answered(actor)
+    clock.patience.asked(1)
     assert clock.go_on(limit) == {}
-    patience.asked(0)
-    assert clock.go_on(1.0) == {1: limit + 1.0}
-
-
-def test_who_was_suspended_finds_nobody_hanging() -> None:
-    clock = Clock()
-    for _ in range(2):
-        clock.patience.asked(0)
-        clock.patience.answered(0)
     clock.patience.asked(0)
-    clock.seconds += 10_000.0
-    assert clock.go_on(1.0) == {}
+    assert clock.go_on(1.0) == {1: limit + 1.0}
 
 
 def test_a_build_that_may_be_silent_makes_more_patient() -> None:
     unity, arena = UnitySettings(num_envs=4, timeout_wait=300.0), ArenaSettings(num_envs=4)
-    assert patience_with(unity)._least == 900.0
-    assert patience_with(arena)._least == LEAST_SECONDS
+    assert [patience_with(one)._least for one in (unity, arena)] == [900.0, LEAST_SECONDS]
 
 
 def test_with_a_lag_an_actor_that_hangs_is_ended_and_begins_again() -> None:
-    group, counts = Hanging(), ActorCounts()
-    plans = actor_plans(plan(actors=FREE))
-    for one in plans:
-        group.start(one)
-    running = FreeRunning(group, plans, FREE, counts, Patience(clock=clock_of(1.0)))
+    group, counts = Hanging(FREE), ActorCounts()
+    running = FreeRunning(group, group.all, FREE, counts, Patience(clock=clock_of(1.0)))
     version = 0
     while counts.restarts == 0:
         assert version < 10_000
@@ -210,11 +200,8 @@ def test_with_a_lag_an_actor_that_hangs_is_ended_and_begins_again() -> None:
 
 
 def test_who_hangs_is_found_though_others_answer_at_every_look() -> None:
-    group, patience = Hanging(), Patience(clock=clock_of(4.0))
-    plans = actor_plans(plan(actors=FREE))
-    for one in plans:
-        group.start(one)
-    running = FreeRunning(group, plans, FREE, ActorCounts(), patience)
+    group, patience = Hanging(FREE), Patience(clock=clock_of(4.0))
+    running = FreeRunning(group, group.all, FREE, ActorCounts(), patience)
     patience.asked(1)
     patience.answered(1)
     patience.asked(1)
@@ -227,9 +214,8 @@ def test_who_hangs_is_found_though_others_answer_at_every_look() -> None:
 
 
 def test_in_step_an_actor_that_hangs_ends_the_run_with_a_way_on() -> None:
-    supply = InStep(Hanging(), 4, ActorCounts(), Patience(clock=clock_of(1.0)))
-    for one in actor_plans(plan(actors=ActorSettings(number=4))):
-        supply._group.start(one)
+    group = Hanging(ActorSettings(number=4))
+    supply = InStep(group, 4, ActorCounts(), Patience(clock=clock_of(1.0)))
     assert supply.take(order(0), lambda: False) is not None
     with pytest.raises(RunFailedError, match=r"actor 1 has played nothing for \d+ s: resume"):
         supply.take(order(1), lambda: False)
@@ -239,6 +225,8 @@ T, N = 24, 7
 
 
 class Steps(NamedTuple):
+    """Random ones."""
+
     rewards: Any  # [T, N]
     ends: Any  # [T, N]
     values: Any  # [T, N]
@@ -246,38 +234,30 @@ class Steps(NamedTuple):
     ratios: Any  # [T, N]
 
 
-def random_steps(seed: int = 0) -> Steps:
+def random_steps(seed: int) -> Steps:
     random = np.random.default_rng(seed)
-    numbers = random.normal(size=(3, T, N)).astype(np.float32)
+    rewards, values, log_ratios = random.normal(size=(3, T, N)).astype(np.float32)
     last = random.normal(size=N).astype(np.float32)
-    return Steps(numbers[0], random.random((T, N)) < 0.1, numbers[1], last, np.exp(numbers[2]))
-
-
-def of_sb3(steps: Steps, *, gamma: float, gae_lambda: float) -> RolloutBuffer:
-    box = spaces.Box(-1.0, 1.0, (1,))
-    found = RolloutBuffer(T, box, box, gamma=gamma, gae_lambda=gae_lambda, n_envs=N)
-    found.rewards, found.values = steps.rewards.copy(), steps.values.copy()
-    found.episode_starts[1:] = steps.ends[:-1]
-    found.compute_returns_and_advantage(th.from_numpy(steps.last_values), steps.ends[-1])
-    return found
+    return Steps(rewards, random.random((T, N)) < 0.1, values, last, np.exp(log_ratios))
 
 
 @pytest.mark.parametrize("gae_lambda", [0.95, 0.0])
 def test_with_equal_policies_it_is_gae(gae_lambda: float) -> None:
-    steps = random_steps()._replace(ratios=np.ones((T, N), np.float32))
-    found = v_trace(**steps._asdict(), gamma=0.97, gae_lambda=gae_lambda)
-    gae = of_sb3(steps, gamma=0.97, gae_lambda=gae_lambda)
+    steps, gamma = random_steps(0)._replace(ratios=np.ones((T, N), np.float32)), 0.97
+    box = spaces.Box(-1.0, 1.0, (1,))
+    gae = RolloutBuffer(T, box, box, gamma=gamma, gae_lambda=gae_lambda, n_envs=N)
+    gae.rewards, gae.values = steps.rewards.copy(), steps.values.copy()
+    gae.episode_starts[1:] = steps.ends[:-1]
+    gae.compute_returns_and_advantage(th.from_numpy(steps.last_values), steps.ends[-1])
+    found = v_trace(**steps._asdict(), gamma=gamma, gae_lambda=gae_lambda)
     np.testing.assert_allclose(found, gae.advantages, rtol=1e-4, atol=1e-5)
 
 
 def test_three_steps_by_hand_with_ratios_above_and_below_the_cuts() -> None:
-    column = np.array([[1.0], [2.0], [-1.0]], np.float32)  # rewards
-    values = np.array([[0.5], [1.0], [2.0]], np.float32)
-    ratios = np.array([[0.5], [3.0], [0.25]], np.float32)
-    ends, last = np.zeros((3, 1), np.bool_), np.array([4.0], np.float32)
-    found = v_trace(
-        column, ends, values=values, last_values=last, ratios=ratios, gamma=0.5, gae_lambda=1.0
-    )
+    columns = np.float32([[1.0, 2.0, -1.0], [0.5, 1.0, 2.0], [0.5, 3.0, 0.25]])[..., None]
+    rewards, values, ratios = columns
+    steps = Steps(rewards, np.zeros((3, 1), np.bool_), values, np.float32([4.0]), ratios)
+    found = v_trace(**steps._asdict(), gamma=0.5, gae_lambda=1.0)
     # d = 1 + .5 - .5 = 1; 2 + 1 - 1 = 2; -1 + 2 - 2 = -1. rho = c = .5, 2, .25.
     third = 0.25 * -1.0  # v_3 - V_3
     second = 2.0 * 2.0 + 0.5 * 2.0 * third
@@ -300,10 +280,8 @@ def test_the_targets_are_the_sum_of_the_definition() -> None:
 
 
 def test_nothing_crosses_an_episodes_end() -> None:
-    steps = random_steps(2)
+    steps, late = random_steps(2), np.float32(np.arange(T)[:, None] > 10)
     steps.ends[10] = True
-    other = steps._replace(rewards=steps.rewards.copy(), values=steps.values.copy())
-    other.rewards[11:] += 5.0
-    other.values[11:] -= 3.0
-    one, two = (v_trace(**one._asdict(), gamma=0.9, gae_lambda=0.9) for one in (steps, other))
+    other = steps._replace(rewards=steps.rewards + 5 * late, values=steps.values - 3 * late)
+    one, two = (v_trace(**each._asdict(), gamma=0.9, gae_lambda=0.9) for each in (steps, other))
     np.testing.assert_array_equal(one[:11], two[:11])

@@ -15,10 +15,11 @@ import gymnasium
 import numpy as np
 import pytest
 import torch as th
+from actor_groups import OwnActors
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gymnasium.envs.registration import EnvSpec
-from own_actors import OwnActors
 from test_shared_training import Record
+from tiny_training import learn
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
@@ -29,7 +30,6 @@ from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block
 from aimbot_lab.training.actors.rollouts import actor_plans, correct
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.settings import NetworkSettings
-from aimbot_lab.training.run_hooks import RunLinks, SilentObserver
 from aimbot_lab.training.settings import ActorSettings, TrainingPlan, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
@@ -47,27 +47,20 @@ def plan(actors: ActorSettings, *, rollouts: int = 4, **given: Any) -> TrainingP
         id="CartPole-v1", win=WinRule(length_above=15), max_episode_steps=20, num_envs=ROWS
     )
     train = {
-        "algo": "hybrid_ppo",
-        "total_steps": rollouts * ROWS * STEPS,
-        "n_steps": STEPS,
-        "batch_size": 64,
-        "n_epochs": 1,
-        "network": NetworkSettings(layers=(16,)),
-        "reward_scale": 1.0,
-        "actors": actors,
-        **given,
+        **{"algo": "hybrid_ppo", "total_steps": rollouts * ROWS * STEPS, "n_steps": STEPS},
+        **{"batch_size": 64, "n_epochs": 1, "network": NetworkSettings(layers=(16,))},
+        **{"reward_scale": 1.0, "actors": actors, **given},
     }
     return TrainingPlan(seed=1, env=env, lessons=lessons, train=TrainSettings(**train))
 
 
 def trained(made: TrainingPlan, group: Any) -> tuple[Training, Record]:
     record, training = Record(), Training(made, group=group)
-    links = RunLinks(record=record, checkpoints=record)
-    training.learn(record, SilentObserver(), lambda: False, links=links)
+    learn(training, record, links=record.both)
     return training, record
 
 
-def test_an_update_from_older_samples_begins_at_ratios_of_1(
+def test_actors_pass_a_lesson_and_an_update_from_older_samples_begins_at_ratios_of_1(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     moved: list[float] = []
@@ -86,16 +79,11 @@ def test_an_update_from_older_samples_begins_at_ratios_of_1(
 
     monkeypatch.setattr(rollouts, "correct", corrected)
     actors = ActorSettings(number=2, lag=2, correction="vtrace")
-    trained(plan(actors, rollouts=6, objective="per_branch"), OwnActors())
+    training, record = trained(plan(actors, rollouts=6, objective="per_branch"), OwnActors())
     assert max(moved) > 1e-3  # some were played by older weights
-
-
-def test_own_worlds_of_several_actors_pass_a_lesson_together() -> None:
-    training, record = trained(plan(ActorSettings(number=4, lag=1)), OwnActors())
-    assert training.model.num_timesteps == 4 * ROWS * STEPS
+    assert training.model.num_timesteps == 6 * ROWS * STEPS
     assert '"kind": "lesson"' in record.files["events.jsonl"]
-    rows = {line.split(",")[0] for line in record.files["episodes.csv"].splitlines()[1:]}
-    assert rows
+    assert record.files["episodes.csv"].splitlines()[1:]
 
 
 class Leaves(CartPoleEnv):
@@ -114,10 +102,9 @@ def test_an_environment_that_ends_the_program_of_its_actor_ends_the_run_in_one_l
     spec = EnvSpec("Leaves-v0", Leaves, disable_env_checker=True)
     monkeypatch.setitem(gymnasium.registry, "Leaves-v0", spec)
     made = plan(ActorSettings(number=2, lag=1))
-    made = replace(made, env=replace(made.env, id="Leaves-v0", max_episode_steps=20))
-    with pytest.raises(
-        RunFailedError, match=r"^actor \d: Leaves-v0: .* SystemExit: closed \(.*\)$"
-    ):
+    made = replace(made, env=replace(made.env, id="Leaves-v0"))
+    told = r"^actor \d: Leaves-v0: .* SystemExit: closed \(.*\)$"
+    with pytest.raises(RunFailedError, match=told):
         trained(made, OwnActors())
 
 
@@ -156,8 +143,7 @@ def test_a_lost_actor_comes_back_and_its_unfinished_episodes_are_dropped(
 
     made = plan(ActorSettings(number=2, lag=2, correction="vtrace"), rollouts=10**5)
     training = Training(made, group=group)
-    record = Record()
-    ended = training.learn(record, SilentObserver(), should_stop)
+    ended = learn(training, should_stop=should_stop)
     counts = training.env.world.counts  # type: ignore[attr-defined]
     assert ended.stopped
     assert counts.restarts == 1

@@ -6,12 +6,12 @@ from typing import Any
 
 import psutil
 import pytest
-from test_shared_training import ROLLOUT, Record, learned, plan
+from test_shared_training import ROLLOUT, learned, plan
+from tiny_training import learn
 
 from aimbot_lab.cluster.connection import connected
 from aimbot_lab.cluster.places import RayActors, RayHost
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import ActorSettings
 from aimbot_lab.training.training import Training
 
@@ -36,7 +36,7 @@ def kill_one() -> bool:
 
 def test_actors_on_ray_in_step_end_in_the_bits_of_one_process(ray: Any) -> None:
     made = plan(actors=ActorSettings(number=2))
-    ended = Training(made, group=RayActors(ray)).learn(Record(), SilentObserver(), lambda: False)
+    ended = learn(Training(made, group=RayActors(ray)))
     assert {ended.state_sha256} == learned(plan(), 1)[0].sha256
 
 
@@ -59,7 +59,7 @@ def test_an_actor_on_ray_that_is_killed_begins_again(ray: Any, by: str) -> None:
 
     actors = ActorSettings(number=2, lag=2, correction="vtrace")
     training = Training(plan(actors=actors, total_steps=10**4 * ROLLOUT), group=group)
-    ended = training.learn(Record(), SilentObserver(), should_stop)
+    ended = learn(training, should_stop=should_stop)
     assert ended.stopped
     assert training.env.world.counts.restarts == 1  # type: ignore[attr-defined]
 
@@ -67,4 +67,4 @@ def test_an_actor_on_ray_that_is_killed_begins_again(ray: Any, by: str) -> None:
 def test_an_actor_on_ray_that_is_lost_in_step_ends_the_run_in_a_line(ray: Any) -> None:
     training = Training(plan(actors=ActorSettings(number=2)), group=RayActors(ray))
     with pytest.raises(RunFailedError, match=r"actor \d is gone"):
-        training.learn(Record(), SilentObserver(), lambda: kill_one() and False)
+        learn(training, should_stop=lambda: kill_one() and False)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from own_actors import OwnActors
-from tiny_training import Keeper, Sink
+from actor_groups import OwnActors
+from tiny_training import Keeper, Sink, learn
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation import metric_names as names
@@ -81,6 +81,7 @@ class Record(Sink, Keeper):
     def __init__(self) -> None:
         Sink.__init__(self)
         Keeper.__init__(self)
+        self.both = RunLinks(record=self, checkpoints=self)
 
 
 class Ended(NamedTuple):
@@ -103,29 +104,21 @@ def plan(**given: Any) -> TrainingPlan:
     )
     env = ArenaSettings(num_envs=ROWS, goto_win_radius=12.0, time_limit=2.0)
     train = {
-        "algo": "hybrid_ppo",
-        "engine": "fused",
-        "total_steps": 3 * ROLLOUT,
-        "n_steps": STEPS,
-        "batch_size": 128,
-        "n_epochs": 2,
-        "shards": 8,
-        "network": NetworkSettings(layers=(16,)),
+        **{"algo": "hybrid_ppo", "engine": "fused", "total_steps": 3 * ROLLOUT, "n_steps": STEPS},
+        **{"batch_size": 128, "n_epochs": 2, "shards": 8, "network": network(), **given},
     }
-    return TrainingPlan(seed=1, env=env, lessons=lessons, train=TrainSettings(**{**train, **given}))
+    return TrainingPlan(seed=1, env=env, lessons=lessons, train=TrainSettings(**train))
 
 
+def network(**given: Any) -> NetworkSettings:
+    return NetworkSettings(layers=(16,), **given)
+
+
+RUNNING = {"aim": "hybrid", "masks": True, "objective": "per_branch"}
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "hybrid, masks, running statistics": {
-        "aim": "hybrid",
-        "masks": True,
-        "objective": "per_branch",
-        "network": NetworkSettings(layers=(16,), scaling="running"),
-    },
-    "memory": {
-        "network": NetworkSettings(layers=(16,), memory=MemorySettings(size=8, sequence_length=8))
-    },
+    "hybrid, masks, running statistics": {**RUNNING, "network": network(scaling="running")},
+    "memory": {"network": network(memory=MemorySettings(size=8, sequence_length=8))},
 }
 
 
@@ -148,11 +141,11 @@ def learned(
     spoil(trainings[-1])
 
     def work(rank: int) -> None:
-        links = RunLinks(record=record, checkpoints=record) if rank == 0 else RunLinks()
+        how = {"links": record.both} if rank == 0 else {}
         sink = record if rank == 0 else Sink()
         try:
-            outcomes[rank] = trainings[rank].learn(
-                sink, SilentObserver(), lambda: should_stop(rank), links=links
+            outcomes[rank] = learn(
+                trainings[rank], sink, should_stop=lambda: should_stop(rank), **how
             )
         except Exception as error:  # noqa: BLE001 raised again below
             outcomes[rank] = error
@@ -275,9 +268,7 @@ def played(number: int, *, state: bytes | None = None, **given: Any) -> tuple[An
     training = Training(made, group=OwnActors())
     if state is not None:
         training.resume(state)
-    links = RunLinks(record=record, checkpoints=record)
-    ended = training.learn(record, SilentObserver(), lambda: False, links=links)
-    return ended, record
+    return learn(training, record, links=record.both), record
 
 
 @pytest.mark.parametrize(
@@ -305,14 +296,9 @@ def test_actors_go_on_from_what_one_process_kept_and_it_from_theirs() -> None:
 
 
 def test_a_stop_while_the_learner_waits_counts_nothing_of_the_rollout() -> None:
-    asked = [0]
-
-    def should_stop() -> bool:
-        asked[0] += 1
-        return asked[0] > 80
-
-    made, record = plan(actors=ActorSettings(number=2)), Record()
-    ended = Training(made, group=OwnActors()).learn(record, SilentObserver(), should_stop)
+    asked = iter(range(10**6))
+    training = Training(plan(actors=ActorSettings(number=2)), group=OwnActors())
+    ended = learn(training, should_stop=lambda: next(asked) >= 80)
     assert ended.stopped
     assert ended.steps in (0, 512, 1024)
 
