@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from gymnasium.vector.utils import batch_space, iterate
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.training.agents import onnx_export
-from aimbot_lab.training.agents.agent_files import SavedAgent, load_agent, save_agent
+from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.export_policy import DeployedPolicy, drawn, normal_quantile
 from aimbot_lab.training.agents.onnx_export import (
     Given,
@@ -26,75 +27,47 @@ from aimbot_lab.training.agents.onnx_export import (
 )
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.hybrid_policy import FORBIDDEN
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
 from aimbot_lab.worlds.gymnasium.settings import ObservationParts
-from tests.training.any_spaces import EPISODE, NUMBERS, unlearned
-from tests.training.tiny_training import Sink, plan
+from tests.training.any_spaces import EPISODE, NUMBERS, kept, shake, unlearned
+from tests.training.tiny_training import learn, plan
 
-Agents = Callable[[str, dict[str, Any]], SavedAgent]
-SHAKE = 1.0  # large enough for a mouse that is cut at its limit
+Agents = Callable[[str], SavedAgent]
 PAGE = Path(__file__).parents[2] / "aimbot_lab" / "evaluation" / "README.md"
 RUNNING = NetworkSettings(layers=(16,), scaling="running")
-KINDS: list[tuple[str, dict[str, Any]]] = [
-    ("ppo", {"network": RUNNING}),
-    ("trpo", {}),
-    ("a2c", {}),
-    ("maskable_ppo", {}),
-    (
-        "hybrid_ppo",
-        {
-            **{"aim": "hybrid", "masks": True, "objective": "per_branch"},
-            **{"network": RUNNING, "engine": "torch"},
-        },
-    ),
-    ("hybrid_ppo", {"aim": "hybrid", "engine": "fused"}),
-    ("hybrid_ppo", {"network": RUNNING, "engine": "fused"}),
-    ("dqn", {}),
-    ("qrdqn", {}),
-]
-# Between them: scaled or not, masks, bins or a number, likeliest or drawn, values that are ranked.
-WRITTEN = [(*KINDS[4], SAMPLED), (*KINDS[7], LIKELIEST)]
-
-
-def saved_agent(folder: Path, algo: str, **train: Any) -> SavedAgent:
-    """An agent whose weights were shaken, so that its choices differ; then it learns a little.
-
-    What it learned is in the file too, whatever engine it was that learned.
-    """
-    training = Training(plan(algo, total_steps=512, **train))
-    th.manual_seed(3)
-    with th.no_grad():
-        for weight in training.model.policy.parameters():
-            weight.add_(th.randn_like(weight) * SHAKE)
-    training.learn(Sink(), SilentObserver(), lambda: False)
-    settings = training.plan
-    about = {"step": 7}
-    save_agent(training.model.policy, folder, env=settings.env, train=settings.train, about=about)
-    return load_agent(folder)
+MASKED = {"aim": "hybrid", "masks": True, "objective": "per_branch"}
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{algo: (algo, {}) for algo in ("trpo", "a2c", "maskable_ppo", "dqn", "qrdqn")},
+    "scaled ppo": ("ppo", {"network": RUNNING}),
+    "masked": ("hybrid_ppo", {**MASKED, "network": RUNNING, "engine": "torch"}),
+    "fused": ("hybrid_ppo", {"aim": "hybrid", "engine": "fused"}),
+    "scaled fused": ("hybrid_ppo", {"network": RUNNING, "engine": "fused"}),
+}
 
 
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Agents:
-    """The agent of a kind, which learns once."""
-    kept: dict[str, SavedAgent] = {}
+    """An agent of a kind, shaken far enough for a mouse that is cut at its limit.
 
-    def of_kind(algo: str, train: dict[str, Any]) -> SavedAgent:
-        kind = f"{algo} {train}"
-        if kind not in kept:
-            kept[kind] = saved_agent(tmp_path_factory.mktemp("agent"), algo, **train)
-        return kept[kind]
+    Then it learns a little: what it learned is in the file too, whatever engine it was.
+    """
+
+    @cache
+    def of_kind(kind: str) -> SavedAgent:
+        algo, train = KINDS[kind]
+        training = Training(plan(algo, total_steps=512, **train))
+        shake(training.model.policy, 1.0)
+        learn(training)
+        return kept(training.model.policy, tmp_path_factory.mktemp("agent"), training.plan)
 
     return of_kind
 
 
-@pytest.mark.parametrize(("algo", "train"), KINDS, ids=str)
-def test_the_deployed_network_chooses_as_the_agent(
-    agent: Agents, algo: str, train: dict[str, Any]
-) -> None:
-    saved = agent(algo, train)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_deployed_network_chooses_as_the_agent(agent: Agents, kind: str) -> None:
+    saved = agent(kind)
     given = sample(saved.agent.spec, 10_000)
     deployed = DeployedPolicy(saved, LIKELIEST)
     actions = played(deployed, given)
@@ -116,31 +89,27 @@ def played(deployed: DeployedPolicy, given: Given) -> Any:
     return policy.actions_of([one.numpy() for one in outputs])
 
 
-@pytest.mark.parametrize(("algo", "train", "temperature"), WRITTEN, ids=str)
 def test_onnxruntime_plays_as_torch_and_a_file_that_plays_otherwise_is_not_written(
-    agent: Agents,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    algo: str,
-    train: dict[str, Any],
-    temperature: Temperature,
+    agent: Agents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of an agent with running statistics, masks and a number, all of which are drawn."""
     pytest.importorskip("onnxruntime")
-    saved, path = agent(algo, train), tmp_path / "agent.onnx"
+    saved, path, temperature = agent("masked"), tmp_path / "agent.onnx", SAMPLED
     check = export_onnx(saved, path, temperature=temperature, observations=3_000)
     assert (check.observations, check.other_choices) == (3_000, 0)
     assert check.largest <= max(1e-5, check.rounding)
     few = sample(saved.agent.spec, 33, seed=5)
     others = compare_onnx(saved, path, few, temperature=temperature)
     assert (others.observations, others.other_choices) == (33, 0)
-    told = _metadata(path)
+    told, inputs = metadata(path)
     assert json.loads(told["observation_names"]) == list(saved.agent.spec.observation_names)
     assert (float(told["temperature"]), told["player"]) == (temperature, temperature.label)
-    assert ("noise" in told) == (temperature > 0) == ("noise" in _inputs(path))
-    kept = path.read_bytes()
-    assert str(Path.cwd()).encode() not in kept
+    assert "noise" in told
+    assert "noise" in inputs
+    file = path.read_bytes()
+    assert str(Path.cwd()).encode() not in file
     path.unlink()
-    monkeypatch.setattr(onnx_export, "_write", lambda *given: given[-1].write_bytes(kept))
+    monkeypatch.setattr(onnx_export, "_write", lambda *given: given[-1].write_bytes(file))
     with th.no_grad():
         for weight in saved.agent.policy.parameters():
             weight.neg_()
@@ -157,8 +126,8 @@ def test_choices_that_last_bits_decide_keep_no_file_from_being_written(
     taken, seen = spaces.MultiBinary(2), spaces.Box(-1, 1, (3,))
     saved = unlearned(tmp_path / "agent", "ppo", taken, monkeypatch, seen=seen)
     policy: Any = saved.agent.policy
+    layer, last = policy.mlp_extractor.policy_net[0], policy.action_net
     with th.no_grad():
-        layer, last = policy.mlp_extractor.policy_net[0], policy.action_net
         layer.weight[1], layer.bias[1] = layer.weight[0] * (1 + 1e-6), layer.bias[0]
         last.weight.zero_()
         last.bias.zero_()
@@ -170,12 +139,12 @@ def test_choices_that_last_bits_decide_keep_no_file_from_being_written(
 
 
 @pytest.mark.parametrize(
-    ("algo", "train"), [kind for kind in KINDS if not ALGORITHMS[kind[0]].ranks_actions], ids=str
+    "kind", [name for name, (algo, _) in KINDS.items() if not ALGORITHMS[algo].ranks_actions]
 )
 def test_with_even_noise_the_deployed_network_acts_as_often_as_the_agent_does(
-    agent: Agents, algo: str, train: dict[str, Any]
+    agent: Agents, kind: str
 ) -> None:
-    saved, rows, temperature = agent(algo, train), 20_000, Temperature(0.4)
+    saved, rows, temperature = agent(kind), 20_000, Temperature(0.4)
     one = sample(saved.agent.spec, 1)
     given = sample(saved.agent.spec, rows)._replace(
         observation=one.observation.repeat(rows, axis=0),
@@ -210,26 +179,23 @@ def test_an_agent_that_ranks_actions_is_not_exported_at_another_temperature(
     agent: Agents, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigurationError, match="an agent of dqn ranks actions"):
-        export_onnx(agent("dqn", {}), tmp_path / "agent.onnx", temperature=COOLER)
+        export_onnx(agent("dqn"), tmp_path / "agent.onnx", temperature=COOLER)
     assert not [*tmp_path.iterdir()]
 
 
 def test_no_algorithm_is_left_out() -> None:
     elsewhere = {"recurrent_ppo", "q_learning"}  # test_onnx_memory; a table is refused
-    by_numbers = {algo for _, algo, _ in TAKEN}
-    assert {algo for algo, _ in KINDS} | by_numbers | elsewhere == set(ALGORITHMS)
+    listed = {algo for algo, _ in KINDS.values()} | {algo for _, algo, _ in TAKEN}
+    assert listed | elsewhere == set(ALGORITHMS)
 
 
-def _metadata(path: Path) -> dict[str, str]:
+def metadata(path: Path) -> tuple[dict[str, str], list[str]]:
+    """What a file says of itself, and the names of what goes in."""
     import onnx
 
-    return {entry.key: entry.value for entry in onnx.load(path).metadata_props}
-
-
-def _inputs(path: Path) -> list[str]:
-    import onnx
-
-    return [entry.name for entry in onnx.load(path).graph.input]
+    model = onnx.load(path)
+    inputs = [entry.name for entry in model.graph.input]
+    return {entry.key: entry.value for entry in model.metadata_props}, inputs
 
 
 WIDE = spaces.Box(np.array([-1e-3, 0.0]), np.array([1e-3, 5000.0]), dtype=np.float64)
@@ -283,7 +249,7 @@ def test_a_file_of_drawn_numbers_plays_in_the_units_of_the_environment(
     (actions,) = onnxruntime.InferenceSession(path).run(["action"], inputs)
     assert all(WIDE.contains(one) for one in actions.astype(np.float64))
     assert actions[:, 1].max() > 1000.0
-    columns = json.loads(_metadata(path)["actions"])["columns"]
+    columns = json.loads(metadata(path)[0]["actions"])["columns"]
     assert [(one["low"], one["high"]) for one in columns] == [(-1e-3, 1e-3), (0.0, 5000.0)]
 
 
@@ -321,19 +287,19 @@ def test_an_agent_acts_on_a_batch_of_what_its_environment_shows(
     wanted = agent.act(np.stack(raw), temperature=LIKELIEST)
     assert len(np.unique(wanted, axis=0)) > 1
     np.testing.assert_array_equal(agent.act(shown, temperature=LIKELIEST), wanted)
-    wrongs: list[Any] = [np.zeros((2, 99), np.float32), np.float32(1), {}]
-    for wrong in wrongs:
+    for wrong in (np.zeros((2, 99), np.float32), np.float32(1), {}):
         with pytest.raises(ConfigurationError, match=r"^observations: .*\w"):
-            agent.act(wrong)
+            agent.act(wrong)  # type: ignore[arg-type]
 
 
-PLAYED: list[tuple[str, spaces.Space[Any], spaces.Space[Any], dict[str, Any]]] = [
-    ("ppo", spaces.Discrete(5), spaces.MultiDiscrete([3, 2], start=[1, -1]), {}),
-    ("hybrid_ppo", PARTS, HYBRID, {"aim": "hybrid"}),
-]
-
-
-@pytest.mark.parametrize(("algo", "seen", "taken", "given"), PLAYED, ids=str)
+@pytest.mark.parametrize(
+    ("algo", "seen", "taken", "given"),
+    [
+        ("dqn", spaces.Discrete(5), spaces.Discrete(4, start=-1), {}),
+        ("hybrid_ppo", PARTS, HYBRID, {"aim": "hybrid"}),
+    ],
+    ids=["choices", "parts"],
+)
 def test_the_lines_of_the_page_play_the_file_of_any_environment_as_the_agent_plays(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -344,25 +310,26 @@ def test_the_lines_of_the_page_play_the_file_of_any_environment_as_the_agent_pla
 ) -> None:
     pytest.importorskip("onnxruntime")
     saved = unlearned(tmp_path / "agent", algo, taken, monkeypatch, seen=seen, **given)
-    export_onnx(saved, tmp_path / "agent.onnx", temperature=LIKELIEST, observations=100)
-    if taken is HYBRID:
-        columns = json.loads(_metadata(tmp_path / "agent.onnx")["actions"])["columns"]
-        bounds = [(one["low"], one["high"]) for one in columns if "low" in one]
-        assert bounds[:2] == [(-1, 1), (0, 50)]
+    path = tmp_path / "agent.onnx"
+    check = export_onnx(saved, path, temperature=LIKELIEST, observations=1000)
+    assert (check.observations, check.other_choices) == (1000, 0)
+    told, inputs = metadata(path)
+    assert (float(told["temperature"]), told["player"]) == (LIKELIEST, LIKELIEST.label)
+    assert "noise" not in {*told, *inputs}
     text = PAGE.read_text(encoding="utf-8").split("## Export")[1]
     short, lines = re.findall(r"```python\n(import gymnasium\n.*?)```", text, re.DOTALL)
     assert "aimbot_lab" not in short + lines
     assert len(short.replace("\n\n", "\n").splitlines()) == 10
     assert len(lines.partition("\n\n")[2].splitlines()) < 16
+    codes = [short, lines]
     if seen is PARTS:
-        lines = lines.replace(WHOLE, "entries(observation)")
-    if taken is HYBRID:
-        lines = lines.replace("action, _, *memory", "action, memory").replace(
-            RUN, "joined(agent, given)"
-        )
+        columns = json.loads(told["actions"])["columns"]
+        bounds = [(one["low"], one["high"]) for one in columns if "low" in one]
+        assert bounds[:2] == [(-1, 1), (0, 50)]
+        lines = lines.replace(WHOLE, "entries(observation)").replace(RUN, "joined(agent, given)")
+        codes = [lines.replace("action, _, *memory", "action, memory")]
     monkeypatch.chdir(tmp_path)
-    is_simple = seen is not PARTS
-    for code in (short, lines) if is_simple else (lines,):
+    for code in codes:
         own = code.replace("CartPole-v1", saved.env.id)  # type: ignore[attr-defined]
         exec(own, played := {"entries": entries, "joined": joined})
         check_played(saved, played["env"].unwrapped, seen, taken)
@@ -372,15 +339,11 @@ def check_played(
     saved: SavedAgent, env: Any, seen: spaces.Space[Any], taken: spaces.Space[Any]
 ) -> None:
     """That `env` was given what the agent does in its episode."""
-    spec, state = saved.agent.spec, None
-    reader = ObservationReader(seen, ObservationParts())
+    spec, reader = saved.agent.spec, ObservationReader(seen, ObservationParts())
     assert len(env.given) == EPISODE
-    for step, (shown, given_action) in enumerate(zip(env.shown, env.given, strict=False)):
+    for shown, given_action in zip(env.shown, env.given, strict=False):
         observation = np.stack([reader.read(shown, spec.observation_dtype)])
-        starts = np.array([step == 0])
-        chosen, state = saved.agent.choose(
-            observation, state=state, starts=starts, temperature=LIKELIEST
-        )
+        chosen, _ = saved.agent.choose(observation, temperature=LIKELIEST)
         assert spec.environment_actions is not None
         (wanted,) = spec.environment_actions.of(chosen)
         assert_close(taken, given_action, wanted)

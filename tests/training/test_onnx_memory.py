@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch as th
+from any_spaces import kept, shake
 from tiny_training import plan
 from units_training import ENCODED, units_plan
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.training.agents.agent_files import SavedAgent, load_agent, save_agent
+from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.export_policy import AimedMouse, DeployedPolicy
 from aimbot_lab.training.agents.onnx_export import (
     Given,
@@ -37,30 +38,20 @@ from aimbot_lab.worlds.registry import spec_of
 
 onnxruntime = pytest.importorskip("onnxruntime")
 PAGE = Path(__file__).parents[2] / "aimbot_lab" / "evaluation" / "README.md"
-SHAKE = 0.5
 REMEMBERING = NetworkSettings(
     layers=(12,), scalars=(10,), units=ENCODED.units, memory=MemorySettings(size=7, critic="own")
 )
 EVERYTHING = {
-    "network": REMEMBERING,
-    "target": "attention",
-    "aim": "hybrid",
-    "masks": True,
+    **{"network": REMEMBERING, "target": "attention", "aim": "hybrid", "masks": True},
     "objective": "per_branch",
 }
-LINEAR = {"network": NetworkSettings(layers=(9,)), "target": "linear"}
 LAYERED = {"lstm_hidden_size": 6, "n_lstm_layers": 2}
 
 
 def saved_agent(folder: Path, made: TrainingPlan) -> SavedAgent:
-    """An agent whose weights were shaken, so that its choices and what it remembers differ."""
     policy = new_policy(made.train, spec_of(made.env))
-    th.manual_seed(3)
-    with th.no_grad():
-        for weight in policy.parameters():
-            weight.add_(th.randn_like(weight) * SHAKE)
-    save_agent(policy, folder, env=made.env, train=made.train, about={"step": 7})
-    return load_agent(folder)
+    shake(policy, 0.5)
+    return kept(policy, folder, made)
 
 
 class Exported(NamedTuple):
@@ -69,15 +60,12 @@ class Exported(NamedTuple):
     check: OnnxCheck
 
 
-def exported(folder: Path, made: TrainingPlan, temperature: Temperature) -> Exported:
-    saved, path = saved_agent(folder / "agent", made), folder / "agent.onnx"
-    check = export_onnx(saved, path, temperature=temperature, observations=2_000)
-    return Exported(saved, path, check)
-
-
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    return exported(tmp_path_factory.mktemp("everything"), units_plan(**EVERYTHING), LIKELIEST)
+    folder = tmp_path_factory.mktemp("everything")
+    saved, path = saved_agent(folder / "agent", units_plan(**EVERYTHING)), folder / "agent.onnx"
+    check = export_onnx(saved, path, temperature=LIKELIEST, observations=2_000)
+    return Exported(saved, path, check)
 
 
 def test_onnxruntime_plays_and_remembers_as_torch_from_state_to_state(everything: Exported) -> None:
@@ -85,12 +73,21 @@ def test_onnxruntime_plays_and_remembers_as_torch_from_state_to_state(everything
     assert (check.observations, check.steps, check.other_choices) == (2_000, 100, 0)
     assert 0 < check.largest < 1e-5
     assert check.memory_difference < 1e-4
-    told = metadata(path)
-    assert int(told["memory_size"]) == saved_size(saved) == 7
+    session = onnxruntime.InferenceSession(path)
+    told: dict[str, str] = session.get_modelmeta().custom_metadata_map
+    assert int(told["memory_size"]) == 7
     assert "zero memory_h and memory_c where an episode begins" in told["memory"]
     assert [block["kind"] for block in json.loads(told["units"])] == ["rays", "enemies"]
     assert json.loads(told["target"]) == [["enemies", slot] for slot in range(6)]
     assert json.loads(told["choices"]) == [3, 3, 2, 7]
+    size = len(saved.agent.spec.observation_names)
+    inputs = {"observation": size, "action_masks": 8, "memory_h": 7, "memory_c": 7}
+    assert {one.name: one.shape[1] for one in session.get_inputs()} == inputs
+    names = ["action", "scores", "memory_h_out", "memory_c_out"]
+    assert [one.name for one in session.get_outputs()] == names
+    part = PAGE.read_text(encoding="utf-8").split("## Export")[1]
+    assert all(f"`{name}`" in part for name in ("memory_h", "memory_c", "action_masks", "noise"))
+    assert DeployedPolicy(saved).columns == 5  # of noise: one for the target
 
 
 def test_two_layers_play_and_remember_as_the_agent_with_noise_as_well(tmp_path: Path) -> None:
@@ -111,61 +108,31 @@ def test_two_layers_play_and_remember_as_the_agent_with_noise_as_well(tmp_path: 
     assert check.memory_difference < 1e-4
 
 
-def saved_size(saved: SavedAgent) -> int:
-    memory = DeployedPolicy(saved).memory
-    assert memory is not None
-    return memory.size
-
-
-def metadata(path: Path) -> dict[str, str]:
-    session = onnxruntime.InferenceSession(path)
-    told: dict[str, str] = session.get_modelmeta().custom_metadata_map
-    return told
-
-
-def test_the_names_and_sizes_of_what_goes_in_and_out_are_those_that_the_page_names(
-    everything: Exported,
-) -> None:
-    session = onnxruntime.InferenceSession(everything.path)
-    size = len(everything.saved.agent.spec.observation_names)
-    assert {one.name: one.shape[1] for one in session.get_inputs()} == {
-        **{"observation": size, "action_masks": 8, "memory_h": 7, "memory_c": 7}
-    }
-    names = ["action", "scores", "memory_h_out", "memory_c_out"]
-    assert [one.name for one in session.get_outputs()] == names
-    part = PAGE.read_text(encoding="utf-8").split("## Export")[1]
-    assert all(f"`{name}`" in part for name in ("memory_h", "memory_c", "action_masks", "noise"))
-    assert DeployedPolicy(everything.saved).columns == 5  # of noise: one for the target
-
-
 def test_an_agent_that_remembers_otherwise_is_noticed(everything: Exported) -> None:
     (saved, path, _), weight = everything, "memory.cell.weight_hh"
     given = sample(saved.agent.spec, 400)
     before = dict(saved.agent.policy.named_parameters())[weight]
-    kept = before.detach().clone()
-    try:
-        with th.no_grad():
-            before.add_(1e-2)
+    as_it_was = before.detach().clone()
+    with th.no_grad():
+        before.add_(1e-2)
         check = compare_onnx(saved, path, given, temperature=LIKELIEST)
-    finally:
-        with th.no_grad():
-            before.copy_(kept)
+        before.copy_(as_it_was)
     assert check.memory_difference > 1e-4
     with pytest.raises(LabError, match="otherwise than the agent"):
         refuse_difference(replace(check, other_choices=0, largest=0.0))
 
 
 def test_a_deployed_target_turns_the_mouse_as_the_worlds_adapter_does(tmp_path: Path) -> None:
-    saved = saved_agent(tmp_path / "agent", units_plan(**LINEAR))
+    linear = {"network": NetworkSettings(layers=(9,)), "target": "linear"}
+    saved = saved_agent(tmp_path / "agent", units_plan(**linear))
     given = sample(saved.agent.spec, 2_000, columns=5)
     chosen = np.random.default_rng(1).integers(0, [3, 3, 2, 7, 11], (2_000, 5))
-    wanted = saved.agent.world_actions(chosen, given.observation)
-    aimed = AimedMouse(saved.agent.spec)
-    mouse = th.from_numpy(saved.agent.bins[0][chosen[:, 4]])
-    turned = aimed(th.from_numpy(chosen[:, 3]), mouse, th.from_numpy(given.observation))
+    wanted, bins = saved.agent.world_actions(chosen, given.observation), saved.agent.bins[0]
+    target, mouse = (th.from_numpy(one) for one in (chosen[:, 3], bins[chosen[:, 4]]))
+    turned = AimedMouse(saved.agent.spec)(target, mouse, th.from_numpy(given.observation))
     np.testing.assert_allclose(turned.numpy(), wanted[:, 3], atol=1e-5)
     assert (turned != mouse).float().mean() > 0.3
-    assert (turned[chosen[:, 3] == 0] == mouse[chosen[:, 3] == 0]).all()
+    assert (turned == mouse)[target == 0].all()
 
 
 def test_the_lines_of_the_page_play_the_file_as_the_agent_plays(
