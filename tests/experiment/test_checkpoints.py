@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import numpy as np
 import pytest
 import torch as th
 from broken_curriculum import GOOD
-from failing_system import FailingSystem, Killed, full_disk, kill
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.run_record import GENERATIONS, MAGIC, CheckpointFolder
@@ -24,6 +24,49 @@ from aimbot_lab.training.run_hooks import Checkpoint
 from aimbot_lab.training.self_play.pool import SnapshotPool
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
+
+CALLS = ("open", "write", "fsync", "replace", "unlink", "close")
+
+
+class Killed(BaseException):
+    """The process ends here; nothing of it runs any more."""
+
+
+class FailingSystem:
+    """The system's calls, of which the `fatal`-th fails as `fail` says; counted in `made`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fatal: int, fail: Callable[..., None]):
+        self.made: list[str] = []
+        self._fatal, self._fail = fatal, fail
+        for name in CALLS:
+            monkeypatch.setattr(os, name, self._guarded(name, getattr(os, name)))
+
+    def _guarded(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            self.made.append(name)
+            if len(self.made) == self._fatal:
+                self._fail(name, real, arguments)
+            elif len(self.made) > self._fatal and self._fail is kill:
+                raise Killed  # what the dead process would have tidied up
+            return real(*arguments, **keywords)
+
+        return call
+
+
+def full_disk(name: str, real: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """No room: of a write, a part arrives."""
+    if name == "write":
+        real(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2])
+    if name == "close":
+        real(*arguments)
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def kill(name: str, real: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """SIGKILL: before the call, or in the middle of a write."""
+    if name == "write":
+        real(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2])
+    raise Killed
 
 
 def weights(number: int) -> dict[str, th.Tensor]:
@@ -75,19 +118,19 @@ def checkpoint(step: int) -> Checkpoint:
     return Checkpoint(step, b"state %d" % step * 100, parts)
 
 
-def content(folder: Path) -> tuple[int, bytes, bytes] | None:
+Read = tuple[int, bytes, bytes]
+
+
+def content(folder: Path) -> Read | None:
     """What a resumption would read."""
     kept = CheckpointFolder(folder).newest()
     if kept is None:
         return None
-    return (
-        kept.step,
-        kept.state,
-        kept.read_part(str(kept.step)) + kept.read_part(str(kept.step - 1)),
-    )
+    parts = kept.read_part(str(kept.step)) + kept.read_part(str(kept.step - 1))
+    return kept.step, kept.state, parts
 
 
-def expected(step: int) -> tuple[int, bytes, bytes]:
+def expected(step: int) -> Read:
     made = checkpoint(step)
     return step, made.state, made.parts[str(step)]() + made.parts[str(step - 1)]()
 
@@ -100,57 +143,19 @@ def kept_until(folder: Path, step: int) -> CheckpointFolder:
     return checkpoints
 
 
-def calls_of_a_checkpoint(folder: Path) -> list[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        checkpoints = kept_until(folder, 3)
-        system = FailingSystem(patch, -1, full_disk)
+def test_it_is_written_synced_renamed_and_its_name_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = kept_until(tmp_path / "run", 3)
+    with monkeypatch.context() as patch:
+        made = FailingSystem(patch, -1, full_disk).made
         checkpoints.keep(checkpoint(4))
-    return system.made
-
-
-def test_it_is_written_synced_renamed_and_its_name_synced(tmp_path: Path) -> None:
     a_file = ["open", "write", "fsync", "close", "replace", "open", "fsync", "close"]
-    made = calls_of_a_checkpoint(tmp_path / "run")
     assert made[:16] == 2 * a_file  # the new part, then the state that names it
     assert set(made[16:]) == {"unlink"}
+    steps = [f"step-00000000000{step}.checkpoint" for step in (3, 4)]
     names = sorted(path.name for path in (tmp_path / "run").iterdir())
-    assert names == [
-        "part-2",
-        "part-3",
-        "part-4",
-        "step-000000000003.checkpoint",
-        "step-000000000004.checkpoint",
-    ]
-
-
-@pytest.mark.parametrize("fail", [full_disk, kill])
-def test_a_fault_at_any_call_leaves_a_run_that_can_be_resumed(tmp_path: Path, fail: Any) -> None:
-    count = len(calls_of_a_checkpoint(tmp_path / "counted"))
-    assert count > 16
-    seen = set()
-    for fatal in range(1, count + 1):
-        folder = tmp_path / f"{fatal}"
-        told: list[str] = []
-        kept_until(folder, 3)
-        with pytest.MonkeyPatch.context() as patch:
-            checkpoints = CheckpointFolder(folder, notify=told.append)
-            checkpoints.newest()
-            FailingSystem(patch, fatal, fail)
-            try:
-                checkpoints.keep(checkpoint(4))
-            except Killed:
-                assert fail is kill
-        read = content(folder)
-        assert read in (expected(3), expected(4))
-        seen.add(read)
-        # The next process, or the next rollout, goes on as if nothing had happened.
-        again = CheckpointFolder(folder) if fail is kill else checkpoints
-        again.newest()
-        again.keep(checkpoint(5))
-        assert content(folder) == expected(5)
-        assert len(list(folder.glob("step-*"))) == GENERATIONS
-        assert not list(folder.glob(".*"))
-    assert seen == {expected(3), expected(4)}
+    assert names == ["part-2", "part-3", "part-4", *steps]
 
 
 def test_a_full_disk_is_told_once_and_so_is_its_end(
@@ -160,15 +165,15 @@ def test_a_full_disk_is_told_once_and_so_is_its_end(
     (tmp_path / "run").mkdir()
     checkpoints = CheckpointFolder(tmp_path / "run", notify=told.append)
     checkpoints.keep(checkpoint(1))
-    with pytest.MonkeyPatch.context() as patch:
+    with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda *_: full_disk("", os.write, ()))
         checkpoints.keep(checkpoint(2))
         checkpoints.keep(checkpoint(3))
     checkpoints.keep(checkpoint(4))
-    assert len(told) == 2
-    assert "No space left on device" in told[0]
-    assert "the training continues; it could be resumed from step 1" in told[0]
-    assert told[1] == "checkpoints are kept again"
+    full, mended = told
+    assert "No space left on device" in full
+    assert "the training continues; it could be resumed from step 1" in full
+    assert mended == "checkpoints are kept again"
     assert content(tmp_path / "run") == expected(4)
 
 
@@ -176,8 +181,8 @@ def test_a_folder_that_is_gone_stops_nothing(tmp_path: Path) -> None:
     told: list[str] = []
     checkpoints = CheckpointFolder(tmp_path / "gone", notify=told.append)
     checkpoints.keep(checkpoint(1))
-    assert len(told) == 1
-    assert "until a later one is kept it can't be resumed" in told[0]
+    (line,) = told
+    assert "until a later one is kept it can't be resumed" in line
     assert checkpoints.newest() is None
     assert not (tmp_path / "gone").exists()
 
@@ -196,62 +201,49 @@ def flipped(data: bytes, place: int) -> bytes:
 def test_an_altered_checkpoint_gives_way_to_the_one_before_with_one_line(
     tmp_path: Path, alter: Any, name: str
 ) -> None:
-    folder = tmp_path / "run"
-    kept_until(folder, 3)
+    kept_until(folder := tmp_path / "run", 3)
     whole = (folder / name).read_bytes()
     for place in range(0, len(whole), max(len(whole) // 20, 1)):
         (folder / name).write_bytes(alter(whole, place))
         told: list[str] = []
-        checkpoints = CheckpointFolder(folder, notify=told.append)
-        read = checkpoints.newest()
-        assert read is not None
+        read = CheckpointFolder(folder, notify=told.append).newest()
         assert (read.step, read.state) == expected(2)[:2]
-        assert len(told) == 1
-        assert "step-000000000003.checkpoint" in told[0]
-        assert "damaged" in told[0]
-        assert "resuming from the one before it" in told[0]
+        (line,) = told
+        for said in ("step-000000000003.checkpoint", "damaged", "resuming from the one before it"):
+            assert said in line
 
 
 def test_the_next_checkpoint_takes_the_place_of_a_damaged_one(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    kept_until(folder, 3)
+    kept_until(folder := tmp_path / "run", 3)
     (folder / "step-000000000003.checkpoint").write_bytes(b"")
     checkpoints = CheckpointFolder(folder)
     checkpoints.newest()
     checkpoints.keep(checkpoint(4))
     steps = sorted(path.name for path in folder.glob("step-*"))
     assert steps == ["step-000000000002.checkpoint", "step-000000000004.checkpoint"]
-    (folder / steps[1]).unlink()
+    (folder / "part-4").unlink()  # as bad as a damaged one
     assert content(folder) == expected(2)
-
-
-def test_a_missing_part_is_as_bad_as_a_damaged_one(tmp_path: Path) -> None:
-    kept_until(tmp_path / "run", 3)
-    (tmp_path / "run" / "part-3").unlink()
-    assert content(tmp_path / "run") == expected(2)
-
-
-def test_without_any_that_is_whole_there_is_none(tmp_path: Path) -> None:
-    kept_until(tmp_path / "run", 3)
-    for path in (tmp_path / "run").glob("step-*"):
+    for path in folder.glob("step-*"):
         path.write_bytes(b"aimbot-lab checkpoint 1 \n{}")
-    assert content(tmp_path / "run") is None
+    assert content(folder) is None
 
 
 def test_files_of_other_kinds_are_left_alone(tmp_path: Path) -> None:
     kept_until(tmp_path / "run", 2)
-    (tmp_path / "run" / "step-now.checkpoint").write_text("")
-    shutil.copy(tmp_path / "run" / "part-1", tmp_path / "run" / "run.json")
+    others = [tmp_path / "run" / name for name in ("step-now.checkpoint", "run.json")]
+    for other in others:
+        shutil.copy(tmp_path / "run" / "part-1", other)
     checkpoints = CheckpointFolder(tmp_path / "run")
     checkpoints.newest()
     checkpoints.keep(checkpoint(3))
-    assert (tmp_path / "run" / "run.json").exists()
-    assert (tmp_path / "run" / "step-now.checkpoint").exists()
+    assert all(other.exists() for other in others)
 
 
-def test_a_folder_that_was_refused_is_begun_with_a_later_checkpoint(tmp_path: Path) -> None:
+def test_a_folder_that_was_refused_or_deleted_is_begun_with_a_later_checkpoint(
+    tmp_path: Path,
+) -> None:
     told: list[str] = []
-    folder, refusals = tmp_path / "run", [True, True, False]
+    folder, refusals = tmp_path / "run", [True, True, False, False]
 
     def begin() -> None:
         if refusals.pop(0):
@@ -262,36 +254,33 @@ def test_a_folder_that_was_refused_is_begun_with_a_later_checkpoint(tmp_path: Pa
     for step in (1, 2, 3, 4):
         checkpoints.keep(checkpoint(step))
     assert content(folder) == expected(4)
-    assert len(told) == 2
-    assert "No space left on device; the training continues; until a later one is kept" in told[0]
-    assert told[1] == "checkpoints are kept again"
-
-
-def test_a_folder_that_was_deleted_is_begun_anew_with_all_its_parts(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    checkpoints = CheckpointFolder(folder, begin=folder.mkdir)
-    checkpoints.keep(checkpoint(1))
+    full, mended = told
+    assert "No space left on device; the training continues; until a later one is kept" in full
+    assert mended == "checkpoints are kept again"
     shutil.rmtree(folder)
-    checkpoints.keep(checkpoint(2))  # it shares a part with the one before
-    assert content(folder) == expected(2)
+    checkpoints.keep(checkpoint(5))  # it shares a part with the one before
+    assert content(folder) == expected(5)
 
 
 def test_who_has_lost_the_run_writes_no_checkpoint(tmp_path: Path) -> None:
     def lost() -> None:
         raise RunLostError("taken over")
 
+    def files() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+
     kept_until(tmp_path / "run", 2)
-    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    before = files()
     with pytest.raises(RunLostError):
         CheckpointFolder(tmp_path / "run", check_owner=lost).keep(checkpoint(3))
-    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+    assert files() == before
 
 
 NAME = "step-000000000512.checkpoint"
 
 
 @pytest.mark.parametrize("fail", [full_disk, kill])
-def test_a_fault_at_any_write_of_a_snapshot_loses_none_that_a_checkpoint_names(
+def test_a_fault_at_any_call_loses_nothing_that_a_checkpoint_names(
     tmp_path: Path, fail: Any
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -299,7 +288,7 @@ def test_a_fault_at_any_write_of_a_snapshot_loses_none_that_a_checkpoint_names(
         run.take()
         system = FailingSystem(patch, -1, full_disk)
         run.keep()
-    assert system.made[:5] == ["open", "write", "fsync", "close", "replace"]  # the snapshot
+    assert len(system.made) > 16  # of the snapshot, the state that names it, and one that goes
     seen = set()
     for fatal in range(1, len(system.made) + 1):
         folder = tmp_path / f"{fatal}"
@@ -318,6 +307,8 @@ def test_a_fault_at_any_write_of_a_snapshot_loses_none_that_a_checkpoint_names(
         run.take()
         run.keep()
         assert kept_whole(folder) == len(run.pool) > found
+        assert len(list(folder.glob("step-*"))) == GENERATIONS
+        assert not list(folder.glob(".*"))
     assert seen == {3, 4}
 
 
@@ -354,32 +345,19 @@ def training(folder: Path) -> Training:
     return Training(TrainingPlan(config.seed, config.env, config.lessons, config.train))
 
 
-KINDS = ["pickle", "zip", "torch"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["pickle", "zip", "torch"])
 def test_a_pickle_in_a_checkpoints_place_is_passed_over_and_not_run(
     kind: str, tmp_path: Path
 ) -> None:
     canary, told = tmp_path / "ran", []
     (tmp_path / NAME).write_bytes(signed(hostile(kind, canary)))
     assert CheckpointFolder(tmp_path, notify=told.append).newest() is None
-    assert len(told) == 1
-    assert NAME in told[0]
+    (line,) = told
+    assert NAME in line
     assert not canary.exists()
     if kind == "pickle":
         pickle.loads(hostile(kind, canary))
         assert canary.exists()  # it would have run
-
-
-def test_a_pickle_in_the_states_place_is_refused_and_not_run(tmp_path: Path) -> None:
-    canary = tmp_path / "ran"
-    (tmp_path / NAME).write_bytes(signed(b'{"parts": {}}\n' + hostile("pickle", canary)))
-    kept = CheckpointFolder(tmp_path).newest()
-    assert kept is not None
-    with pytest.raises(LabError, match="the checkpoint does not fit this training: "):
-        training(tmp_path).resume(kept.state, kept.read_part)
-    assert not canary.exists()
 
 
 @pytest.mark.parametrize(
@@ -405,18 +383,18 @@ def test_a_head_that_lists_no_parts_of_this_folder_is_passed_over(
     assert len(told) == 1
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
-        {},
-        {"format": 1},
-        [],
-        {"format": 1, "env": {"resets": 0, "world": {}, "rewards": {}}},
-        np.zeros(3),
-    ],
-    ids=str,
-)
-def test_a_state_of_something_else_is_refused_in_a_line(state: Any, tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="the checkpoint does not fit this training: ") as caught:
-        training(tmp_path).resume(pack(state))
-    assert "\n" not in str(caught.value)
+UNFIT = "the checkpoint does not fit this training: "
+
+
+def test_a_pickle_or_a_state_of_something_else_is_refused_in_a_line(tmp_path: Path) -> None:
+    canary, fresh = tmp_path / "ran", training(tmp_path)
+    (tmp_path / NAME).write_bytes(signed(b'{"parts": {}}\n' + hostile("pickle", canary)))
+    kept = CheckpointFolder(tmp_path).newest()
+    with pytest.raises(LabError, match=UNFIT):
+        fresh.resume(kept.state, kept.read_part)
+    assert not canary.exists()
+    other = {"format": 1, "env": {"resets": 0, "world": {}, "rewards": {}}}
+    for state in ({}, {"format": 1}, [], other, np.zeros(3)):
+        with pytest.raises(LabError, match=UNFIT) as caught:
+            fresh.resume(pack(state))
+        assert "\n" not in str(caught.value)
