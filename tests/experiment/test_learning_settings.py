@@ -7,44 +7,20 @@ from broken_curriculum import GOOD, faults
 
 from aimbot_lab.cli.commands.run import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum, parse_curriculum, with_overrides
-from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.experiment.runs.result import describe_run
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.training.checks import UpdateCost, update_cost
-from aimbot_lab.training.settings import Cosine, Linear
+from aimbot_lab.training.checks import update_cost
+from aimbot_lab.training.settings import Cosine, Linear, TrainSettings
 from aimbot_lab.worlds.registry import seats_in
 
 pytestmark = pytest.mark.usefixtures("here")
 
 
-@pytest.mark.parametrize(
-    ("train", "expected"),
-    [
-        (
-            "  options: {gamma: 0.9}\n",
-            "c.yaml:15:20: train.options.gamma: is a setting of its own: train.gamma",
-        ),
-        (
-            "  algo: trpo\n  clip_range: 0.1\n",
-            "c.yaml:16:15: train.clip_range: has no effect with trpo: leave it out",
-        ),
-        ("  masks: true\n", "c.yaml:15:10: train.masks: has no effect with ppo: leave it out"),
-        (
-            "  algo: hybrid_ppo\n  dual_clip: 1\n",
-            "c.yaml:16:14: train.dual_clip: must be greater than 1 (got 1)",
-        ),
-    ],
-)
-def test_a_wrong_hyper_parameter_is_named_with_its_place(train: str, expected: str) -> None:
-    assert faults(GOOD + train) == [expected]
-
-
 def test_a_batch_from_a_replay_buffer_need_not_divide_the_rollout() -> None:
-    text = GOOD.replace("1024", "1000") + "  algo: dqn\n"
-    Path("c.yaml").write_text(text)
-    assert load_curriculum("c.yaml").config.train.batch_size == 1000
-    assert "batch_size" in faults(GOOD.replace("1024", "1000"))[0]
+    text = GOOD.replace("1024", "1000")
+    assert "batch_size" in faults(text)[0]
+    assert read(text + "  algo: dqn\n").batch_size == 1000
 
 
 FILE = """\
@@ -70,6 +46,8 @@ def test_the_learner_plays_home_and_mirrored_matches_are_rows_of_a_rollout() -> 
     assert config.env.learner == "home"
     assert seats_in(config.learned_env) == 12
     assert set(config.learned_env.__class__.__mro__) >= {type(config.env)}
+    all_mirrored = "self_play: {play_against_latest_model_ratio: 1}\n"
+    assert seats_in(parsed(all_mirrored, BATCH="128").config.learned_env) == 16
 
 
 @pytest.mark.parametrize(
@@ -124,17 +102,18 @@ def test_what_self_play_can_not_do_is_refused_in_one_line(
     assert fault in refused.value.faults[0]
 
 
-def test_all_matches_may_be_mirrored_where_nobody_else_is_asked_for() -> None:
-    config = parsed("self_play: {play_against_latest_model_ratio: 1}\n", BATCH="128").config
-    assert seats_in(config.learned_env) == 16
-
-
-KINDS = "'linear' or 'cosine'"
 RATE = "train.learning_rate"
 
 
-# Line 15 of the file, within `train`, and the lines that follow.
+# What stands from line 15 of the file on, within `train`, and the lines that follow.
 WRONG = [
+    ("options: {gamma: 0.9}", "15:20: train.options.gamma: is a setting of its own: train.gamma"),
+    (
+        "algo: trpo\n  clip_range: 0.1",
+        "16:15: train.clip_range: has no effect with trpo: leave it out",
+    ),
+    ("masks: true", "15:10: train.masks: has no effect with ppo: leave it out"),
+    ("algo: hybrid_ppo\n  dual_clip: 1", "16:14: train.dual_clip: must be greater than 1 (got 1)"),
     ("learning_rate: 0", f"15:18: {RATE}: must be greater than 0 (got 0)"),
     (
         "learning_rate: fast",
@@ -143,7 +122,7 @@ WRONG = [
     ),
     (
         "learning_rate: {schedule: line, start: 1, end: 0}",
-        f"15:29: {RATE}.schedule: must be {KINDS} (got 'line')",
+        f"15:29: {RATE}.schedule: must be 'linear' or 'cosine' (got 'line')",
     ),
     (
         "learning_rate: {schedule: cosine, start: -1, end: x}",
@@ -184,8 +163,17 @@ SCALED = [
 ]
 
 
-def test_all_of_it_is_read_and_survives_being_resolved() -> None:
-    Path("c.yaml").write_text(
+def read(text: str, *overrides: str) -> TrainSettings:
+    """The settings of training in `text`, which survive being resolved."""
+    Path("c.yaml").write_text(text, encoding="utf-8")
+    loaded = load_curriculum("c.yaml", overrides)
+    Path("r.yaml").write_text(loaded.resolved_text, encoding="utf-8")
+    assert load_curriculum("r.yaml").config == loaded.config
+    return loaded.config.train
+
+
+def test_schedules_and_scales_are_read() -> None:
+    train = read(
         GOOD
         + """\
   learning_rate: {schedule: linear, start: 1e-3, end: 1e-4, end_fraction: 0.2}
@@ -196,18 +184,11 @@ def test_all_of_it_is_read_and_survives_being_resolved() -> None:
   network: {scaling: running}
 """
     )
-    loaded = load_curriculum("c.yaml")
-    train = loaded.config.train
     assert train.learning_rate == Linear(start=1e-3, end=1e-4, end_fraction=0.2)
     assert train.ent_coef == Cosine(start=0.03, end=0.0)
-    assert (train.reward_scale, train.device, train.network.scaling) == (
-        "running",
-        "auto",
-        "running",
-    )
-    Path("r.yaml").write_text(loaded.resolved_text)
-    assert load_curriculum("r.yaml").config == loaded.config
-    params = describe_run(loaded, None).params
+    found = train.reward_scale, train.device, train.network.scaling
+    assert found == ("running", "auto", "running")
+    params = describe_run(load_curriculum("c.yaml"), None).params
     assert params["train.learning_rate.start"] == "0.001"
     assert params["train.reward_scale"] == "running"
 
@@ -216,12 +197,8 @@ def test_all_of_it_is_read_and_survives_being_resolved() -> None:
 def test_what_is_left_out_is_scaled_as_suits_the_world(
     text: str, algo: str, given: tuple[str, ...], observations: str, rewards: object
 ) -> None:
-    Path("c.yaml").write_text(text.replace("ALGO", algo))
-    loaded = load_curriculum("c.yaml", given)
-    train = loaded.config.train
+    train = read(text.replace("ALGO", algo), *given)
     assert (train.network.scaling, train.reward_scale) == (observations, rewards)
-    Path("r.yaml").write_text(loaded.resolved_text)
-    assert load_curriculum("r.yaml").config == loaded.config
 
 
 def test_another_algorithm_gets_its_own_defaults_and_what_was_set_stays() -> None:
@@ -242,23 +219,21 @@ def test_the_pages_example_is_right() -> None:
     page = Path(__file__).parents[2] / "aimbot_lab" / "training" / "README.md"
     blocks = page.read_text(encoding="utf-8").split("```yaml\n")[1:]
     example = next(one.split("```")[0] for one in blocks if one.startswith("train:\n  learning"))
-    Path("c.yaml").write_text(GOOD.split("train:")[0] + example)
-    train = load_curriculum("c.yaml").config.train
+    train = read(GOOD.split("train:")[0] + example)
     assert train.learning_rate == Linear(start=1e-3, end=1e-4, end_fraction=0.2)
     assert train.network.scaling == "running"
 
 
 def test_overrides_set_a_schedule_a_part_of_it_and_a_number_again() -> None:
-    Path("c.yaml").write_text(
-        f"{GOOD}  learning_rate: {{schedule: linear, start: 1, end: 0, end_fraction: 0.1}}\n"
+    text = f"{GOOD}  learning_rate: {{schedule: linear, start: 1, end: 0, end_fraction: 0.1}}\n"
+    train = read(
+        text, "train.ent_coef={schedule: cosine, start: 0.1, end: 0}", "train.learning_rate.end=0.5"
     )
-    whole = "train.ent_coef={schedule: cosine, start: 0.1, end: 0}"
-    train = load_curriculum("c.yaml", [whole, "train.learning_rate.end=0.5"]).config.train
     assert train.ent_coef == Cosine(start=0.1, end=0.0)
     assert train.learning_rate == Linear(start=1.0, end=0.5, end_fraction=0.1)
-    wave = load_curriculum("c.yaml", [f"{RATE}={{schedule: cosine, start: 1, end: 0}}"])
-    assert wave.config.train.learning_rate == Cosine(start=1.0, end=0.0)
-    assert load_curriculum("c.yaml", [f"{RATE}=0.3"]).config.train.learning_rate == 0.3
+    wave = read(text, f"{RATE}={{schedule: cosine, start: 1, end: 0}}")
+    assert wave.learning_rate == Cosine(start=1.0, end=0.0)
+    assert read(text, f"{RATE}=0.3").learning_rate == 0.3
     assert faults(GOOD, f"{RATE}={{schedule: linear, start: 1}}") == [
         f"--set {RATE}={{schedule: linear, start: 1}}: {RATE}.end: is missing"
     ]
@@ -293,19 +268,13 @@ def test_what_no_update_could_compute_is_refused(override: str, what: str) -> No
     assert line.startswith(f"--set {override}: {what}")
 
 
-def cost_of(config: CurriculumFile) -> UpdateCost:
-    return update_cost(config.train, config.learned_env)
-
-
 def test_the_plan_says_what_an_update_costs() -> None:
     Path("c.yaml").write_text(GOOD, encoding="utf-8")
     cheap = load_curriculum("c.yaml")
     dear = load_curriculum("c.yaml", ["train.network.layers=[2048,2048]", "train.n_epochs=100"])
-    assert not cost_of(cheap.config).costly
-    assert cost_of(dear.config).costly
+    costs = [update_cost(one.config.train, one.config.learned_env) for one in (cheap, dear)]
+    assert [cost.costly for cost in costs] == [False, True]
     text = " ".join("\n".join(plan_text(plan_curriculum(dear), 80)).split())
     assert "an update takes some 2.1e+13 multiply-adds, about" in text
-    assert (
-        plan_curriculum(cheap).as_json()["update_multiply_adds"]
-        == cost_of(cheap.config).multiply_adds
-    )
+    counted = plan_curriculum(cheap).as_json()["update_multiply_adds"]
+    assert counted == costs[0].multiply_adds

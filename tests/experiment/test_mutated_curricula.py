@@ -7,6 +7,7 @@ import os
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_conversion import TRAINER
@@ -16,7 +17,6 @@ from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curricu
 from aimbot_lab.experiment.conversion.ml_agents import Conversion, convert
 from aimbot_lab.experiment.runs.plan import Forecaster, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.shown_text import is_seen
 
 CURRICULA = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
@@ -26,23 +26,15 @@ SEEDS = 2
 FILES = int(os.environ.get("AIMBOT_LAB_MUTATIONS", "100")) // SEEDS
 
 
-def is_shipped(code: NamedCode) -> bool:
-    """Whether a shipped curriculum names `code`; what a mutation names is not run."""
-    return code.shown == "module minigrid"
+def loaded(path: str) -> LoadedCurriculum:
+    """The curriculum; only code that a shipped one names is run, none that a mutation names."""
+    return load_curriculum(path, may_run=lambda code: code.shown == "module minigrid")
 
 
-def attempt() -> LoadedCurriculum | tuple[str, ...]:
-    """The curriculum in c.yaml, or the lines in which it is refused."""
+def attempt(make: Any) -> Any:
+    """What `make` makes of c.yaml, or the lines in which that is refused."""
     try:
-        return load_curriculum("c.yaml", may_run=is_shipped)
-    except ConfigurationError as error:
-        return tuple(error.faults) or ("refused without a reason",)
-
-
-def conversion() -> Conversion | tuple[str, ...]:
-    """The trainer file c.yaml converted, or the lines in which it is refused."""
-    try:
-        return convert("c.yaml")
+        return make("c.yaml")
     except ConfigurationError as error:
         return tuple(error.faults) or ("refused without a reason",)
 
@@ -50,9 +42,7 @@ def conversion() -> Conversion | tuple[str, ...]:
 def accepted(found: LoadedCurriculum | tuple[str, ...]) -> bool:
     """Whether it was fit to run; then it can be planned, and its resolved text says the same."""
     if isinstance(found, tuple):
-        assert [
-            line for line in found if not PLACED.fullmatch(line) and not WHOLE.match(line)
-        ] == []
+        assert all(PLACED.fullmatch(line) or WHOLE.match(line) for line in found), found
         assert all(map(is_seen, found))
         return False
     try:
@@ -60,7 +50,7 @@ def accepted(found: LoadedCurriculum | tuple[str, ...]) -> bool:
     except ConfigurationError:  # presets that are not there
         return False
     Path("again.yaml").write_text(found.resolved_text, encoding="utf-8")
-    assert load_curriculum("again.yaml", may_run=is_shipped).config == found.config
+    assert loaded("again.yaml").config == found.config
     return True
 
 
@@ -71,7 +61,7 @@ def test_no_mutation_gets_past_the_agreed_lines(seed: int) -> None:
     for _ in range(FILES):
         content = source.choice(CURRICULA).read_bytes()
         Path("c.yaml").write_bytes(mutated(content, source))
-        fit += accepted(attempt())
+        fit += accepted(attempt(loaded))
     assert 0 < fit < FILES  # else the mutations were too wild or too tame to say anything
 
 
@@ -81,11 +71,11 @@ def test_no_mutated_trainer_file_gets_past_them(seed: int) -> None:
     source, fit = random.Random(100 + seed), 0
     for _ in range(FILES):
         Path("c.yaml").write_bytes(mutated(TRAINER.encode(), source))
-        found = conversion()
+        found = attempt(convert)
         if isinstance(found, Conversion):
             assert all(map(is_seen, found.notes))
             Path("c.yaml").write_text(found.text, encoding="utf-8")
-            found = attempt()
+            found = attempt(loaded)
             assert isinstance(found, LoadedCurriculum), found
         fit += accepted(found)
     assert 0 < fit < FILES

@@ -40,18 +40,13 @@ def test_a_rollout_s_keys_schedules_and_policy_become_ours(tmp_path: Path) -> No
 """
     data, notes = converted(tmp_path, entry)
     assert data["env"] == {"world": "gymnasium", "id": "CartPole-v1", "num_envs": 4}
+    layers = {"net_arch": {"pi": [16], "vf": [8]}}
+    policy = {**layers, "activation_fn": "relu", "ortho_init": False}
     assert data["train"] == {
         **{"algo": "ppo", "total_steps": 20_000, "n_steps": 32, "batch_size": 64},
         "learning_rate": {"schedule": "linear", "start": 3e-4, "end": 0.0},
         "clip_range": 0.1,
-        "options": {
-            "clip_range_vf": 0.2,
-            "policy_kwargs": {
-                "net_arch": {"pi": [16], "vf": [8]},
-                "activation_fn": "relu",
-                "ortho_init": False,
-            },
-        },
+        "options": {"clip_range_vf": 0.2, "policy_kwargs": policy},
     }
     assert notes == []
     path = tmp_path / "c.yaml"
@@ -69,10 +64,8 @@ def test_a_rollout_s_keys_schedules_and_policy_become_ours(tmp_path: Path) -> No
             "model_class: tqc\n  n_sampled_goal: 4\n  online_sampling: True\n"
             "  policy_kwargs: dict(n_critics=2, net_arch=[8])",
             {
-                "replay_buffer": "her",
-                "replay_buffer_kwargs": {"n_sampled_goal": 4},
-                "n_critics": 2,
-                "policy_kwargs": {"net_arch": [8]},
+                **{"replay_buffer": "her", "replay_buffer_kwargs": {"n_sampled_goal": 4}},
+                **{"n_critics": 2, "policy_kwargs": {"net_arch": [8]}},
             },
         ),
         (
@@ -80,15 +73,17 @@ def test_a_rollout_s_keys_schedules_and_policy_become_ours(tmp_path: Path) -> No
             "policy_kwargs: dict(lstm_hidden_size=8, optimizer_class=RMSpropTFLike)",
             {"lstm_hidden_size": 8, "policy_kwargs": {"optimizer": "rmsprop_tf"}},
         ),
-        ("ars.yml", "policy: LinearPolicy\n  n_delta: 2", {"n_delta": 2}),
+        (
+            "ars.yml",
+            "policy: LinearPolicy\n  n_delta: 2",
+            {"policy_kwargs": {"net_arch": [], "with_bias": False}, "n_delta": 2},
+        ),
     ],
 )
 def test_what_only_a_class_knows_becomes_an_option(
     tmp_path: Path, file: str, entry: str, options: dict[str, Any]
 ) -> None:
     data, _ = converted(tmp_path, f"  {entry}\n", file=file)
-    if file == "ars.yml":
-        options = {"policy_kwargs": {"net_arch": [], "with_bias": False}, **options}
     assert data["train"]["options"] == options
 
 
@@ -112,22 +107,20 @@ def test_environments_have_today_s_ids_and_wrappers_of_ours(tmp_path: Path) -> N
     assert [note for note in notes if "CarRacing-v2 is taken as CarRacing-v3" in note]
     atari = "\n  env_wrapper: [stable_baselines3.common.atari_wrappers.AtariWrapper]\n"
     data, _ = converted(tmp_path, atari, env="PongNoFrameskip-v4")
-    assert data["env"] == {
-        "world": "gymnasium",
-        "id": "ALE/Pong-v5",
-        "module": "ale_py",
-        "atari": True,
-    }
+    pong = {"world": "gymnasium", "id": "ALE/Pong-v5", "module": "ale_py", "atari": True}
+    assert data["env"] == pong
 
 
 def test_scaling_that_learns_otherwise_and_sizes_that_do_not_fit_are_told(tmp_path: Path) -> None:
     entry = "  normalize: \"{'norm_obs': True, 'norm_reward': False}\"\n  batch_size: 500\n"
     data, notes = converted(tmp_path, f"{entry}  n_steps: 128\n  surprise: 1\n")
-    assert data["train"]["network"] == {"scaling": "running"}
-    assert "reward_scale" not in data["train"]
-    assert data["train"]["batch_size"] == 128
-    assert data["train"]["options"] == {"surprise": 1}  # which `check` refuses, with its nearest
+    train = data["train"]
+    assert (train["network"], train["batch_size"]) == ({"scaling": "running"}, 128)
+    assert "reward_scale" not in train
+    assert train["options"] == {"surprise": 1}  # which `check` refuses, with its nearest
     assert len(notes) == 2
+    data, _ = converted(tmp_path, "  n_envs: 1000000000000\n  n_steps: 999983\n  batch_size: 7\n")
+    assert data["train"]["batch_size"] == 7  # and sizes without end are no hang
 
 
 @pytest.mark.parametrize(
@@ -158,6 +151,9 @@ def test_the_entry_and_the_algorithm_must_be_known(tmp_path: Path) -> None:
     assert "id: Pendulum-v1" in text
     path.write_text("behaviors: {Walker: {trainer_type: ppo}}\n", encoding="utf-8")
     assert not is_zoo_file(path)
+    path.write_text("a: 1\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"has no entry X-v0 \(nearest: it has none\)"):
+        convert_entry(path, env="X-v0", algo="ppo")
 
 
 @pytest.mark.parametrize(
@@ -176,12 +172,3 @@ def test_a_value_of_another_form_is_a_fault_in_a_line(
         converted(tmp_path, f"  {entry}\n")
     (line,) = str(caught.value).splitlines()
     assert what in line
-
-
-def test_a_file_without_entries_and_sizes_without_end_are_no_hang(tmp_path: Path) -> None:
-    path = tmp_path / "ppo.yml"
-    path.write_text("a: 1\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"has no entry X-v0 \(nearest: it has none\)"):
-        convert_entry(path, env="X-v0", algo=None)
-    data, _ = converted(tmp_path, "  n_envs: 1000000000000\n  n_steps: 999983\n  batch_size: 7\n")
-    assert data["train"]["batch_size"] == 7

@@ -3,7 +3,6 @@
 import random
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from broken_curriculum import GOOD, with_parameters
@@ -25,17 +24,8 @@ VALIDATOR = Draft7Validator(SCHEMA)
 # What hangs together between keys, or is a text that only the check understands.
 NO_CRITERIA = "# no criteria\n"
 SEEN_BY_THE_CHECK_ALONE = {
-    *(
-        "{goto: 0}",
-        "{attack: [1, 0, 0, 0, 0]}",
-        NO_CRITERIA,
-        "name: first",
-        "1000",
-    ),
-    "rays: {middle_count: 4}",
-    *("network: {layers: []}", "seed: ${nope}", "seed: ${seed}", "seed: ${seed}"),
-    *("name: ${oc.env:HOME}/${oc.decode:x}", "name: ${oc.decode:x}"),
-    *("name: '${${seed}:HOME}'", ".nan"),
+    *("{goto: 0}", "{attack: [1, 0, 0, 0, 0]}", NO_CRITERIA, "name: first", "1000"),
+    *("rays: {middle_count: 4}", "seed: ${nope}", "seed: ${seed}", "name: '${${seed}:HOME}'"),
 }
 
 
@@ -45,12 +35,9 @@ def accepts(text: str) -> bool:
     return bool(VALIDATOR.is_valid(tree.data))
 
 
-def test_the_shipped_schema_is_the_one_that_the_classes_give() -> None:
+def test_the_shipped_schema_is_the_one_that_the_classes_give_and_obeys_its_own_dialect() -> None:
     shipped = (SHIPPED / "curriculum.schema.json").read_text(encoding="utf-8")
     assert shipped == schema_text(SCHEMA), "run: aimbot-lab schema -o curricula/..."
-
-
-def test_the_schema_obeys_its_own_dialect() -> None:
     Draft7Validator.check_schema(SCHEMA)
 
 
@@ -67,20 +54,17 @@ def test_every_shipped_curriculum_names_the_schema_and_is_accepted(path: Path) -
     "text",
     [
         GOOD,
-        GOOD.replace("1024", "1_024").replace("1_024", "'1_024'"),  # as an editor reads it
+        GOOD.replace("1024", "'1_024'"),  # as an editor reads it
         GOOD.replace("[1, 0, 0, 0, 0]", "'${lessons.1.difficulty.goto}'"),
         with_parameters(
             "{rewards.win: {sampler_type: multirangeuniform,"
             " sampler_parameters: {intervals: [[1, 2], [4, 5]], seed: 7}}}"
         ),
+        TWO_LESSONS + CONSTANTS,  # as ML-Agents writes them
+        ONE_LESSON + COURSE + SECOND,
     ],
 )
 def test_every_way_to_write_a_value_is_accepted(text: str) -> None:
-    assert accepts(text)
-
-
-@pytest.mark.parametrize("text", [TWO_LESSONS + CONSTANTS, ONE_LESSON + COURSE + SECOND])
-def test_environment_parameters_are_accepted_as_ml_agents_writes_them(text: str) -> None:
     assert accepts(text)
 
 
@@ -104,12 +88,11 @@ def test_what_the_check_accepts_the_schema_accepts(seed: int) -> None:
 
 
 def test_every_key_says_what_it_is() -> None:
-    def silent(kind: dict[str, Any]) -> set[str]:
-        return {key for key, value in kind.get("properties", {}).items() if not described(value)}
-
-    def described(value: dict[str, Any]) -> bool:
-        return bool(value.get("description"))
-
-    kinds = [SCHEMA, *(kind for name, kind in SCHEMA["$defs"].items() if name != "Lesson")]
-    assert [silent(kind) for kind in kinds if silent(kind)] == []
-    assert silent(SCHEMA["$defs"]["Lesson"]) == set()
+    kinds = {"the file": SCHEMA, **SCHEMA["$defs"]}
+    silent = {
+        f"{name}.{key}"
+        for name, kind in kinds.items()
+        for key, value in kind.get("properties", {}).items()
+        if not value.get("description")
+    }
+    assert silent == set()

@@ -17,6 +17,9 @@ from tests.experiment.trainer_samples import HEAD, READ, lessons
 PAGE = Path(__file__).parents[2] / "aimbot_lab" / "experiment" / "conversion" / "README.md"
 OWN = "world unity is used, because the arena has no parameter room"
 ANY = object()
+UNITY = {"world": "unity", "behavior": "Runner", "win": "none"}
+SAMPLER = "sampler_parameters"
+BUILD = "env_settings: {env_path: b}\n"
 
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -60,13 +63,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         "parameters of one's own are those of a build",
         READ["own lessons"],
         {
-            "env": {
-                "world": "unity",
-                "no_graphics": False,
-                "behavior": "Runner",
-                "win": "none",
-                "num_envs": 160,
-            },
+            "env": {**UNITY, "no_graphics": False, "num_envs": 160},
             "lessons.0.parameters": {"room": 4.0},
             "lessons.1": {"name": "far", "parameters": {"room": 2.0}},
             "train.algo": "hybrid_ppo",
@@ -79,15 +76,8 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         READ["build"],
         {
             "env": {
-                "world": "unity",
-                "file_name": "Builds\\Game.exe",
-                "env_args": ["--level", "2"],
-                "base_port": 6005,
-                "timeout_wait": 90,
-                "width": 320,
-                "time_scale": 30.0,
-                "behavior": "Runner",
-                "win": "none",
+                **{**UNITY, "file_name": "Builds\\Game.exe", "env_args": ["--level", "2"]},
+                **{"base_port": 6005, "timeout_wait": 90, "width": 320, "time_scale": 30.0},
                 "num_envs": 128,
             },
             "train.device": "cuda",
@@ -120,8 +110,8 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ),
     ),
     (
-        "curiosity alone",
-        f"{HEAD}    reward_signals: {{curiosity: {{strength: 0.1}}}}\n",
+        "curiosity alone, after a byte order mark",
+        f"\ufeff{HEAD}    reward_signals: {{curiosity: {{strength: 0.1}}}}\n",
         {"train.gamma": 0.99},
         ("names no", "reward_signals: has no extrinsic: ML-Agents learns without", "curiosity"),
     ),
@@ -137,20 +127,18 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ),
     ),
     (
-        "Elo is elo",
-        f"{READ['self-play']}{lessons('gun_cooldown', measure='Elo', threshold=1250)}",
+        "Elo is elo and keeps its world and its lessons",
+        f"{READ['self-play']}{lessons('room', measure='Elo', threshold=1250)}",
         {
             "env.world": "duel",
             "lessons.0.completion_criteria.measure": "elo",
             "lessons.0.completion_criteria.threshold": 1250,
         },
-        ("in world duel is used, because of its self-play", "batch_size", "buffer_size"),
-    ),
-    (
-        "Elo keeps its world and its lessons",
-        f"{READ['self-play']}{lessons('room', measure='Elo', threshold=1250)}",
-        {"env.world": "duel", "lessons.0.completion_criteria.measure": "elo"},
-        ("in world duel", "world duel has no such parameter", "batch_size", "buffer_size"),
+        (
+            "in world duel is used, because of its self-play",
+            "world duel has no such parameter",
+            *("batch_size", "buffer_size"),
+        ),
     ),
     (
         "weights of targets and difficulties",
@@ -172,10 +160,8 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
             "train.learning_rate": 0.0003,
             "train.n_steps": None,
             "train.options": {
-                "learning_starts": 200,
-                "tau": 0.01,
-                "buffer_size": 50_000,
-                "gradient_steps": 1,
+                **{"learning_starts": 200, "tau": 0.01},
+                **{"buffer_size": 50_000, "gradient_steps": 1},
             },
         },
         (
@@ -197,8 +183,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
             "train.gamma": 0.95,
             "train.batch_size": 100,
             "train.network": {
-                "layers": [32],
-                "scaling": "running",
+                **{"layers": [32], "scaling": "running"},
                 "memory": {"size": 32, "sequence_length": 10},
             },
         },
@@ -216,11 +201,8 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         {
             "env.behavior": "Runner",
             "lessons.0.completion_criteria": {
-                "measure": "progress",
-                "rule": "ml-agents",
-                "threshold": 0.1,
-                "min_lesson_length": 7,
-                "signal_smoothing": False,
+                **{"measure": "progress", "rule": "ml-agents", "threshold": 0.1},
+                **{"min_lesson_length": 7, "signal_smoothing": False},
             },
             "lessons.2": {"name": "Lesson2", "parameters": {"room": 3.0}},
         },
@@ -232,10 +214,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         {
             "train.total_steps": 40000,
             "lessons.1.parameters.move_speed": 2.0,
-            "lessons.1.parameters.gun_range.sampler_parameters": {
-                "min_value": 50.0,
-                "max_value": 90.0,
-            },
+            f"lessons.1.parameters.gun_range.{SAMPLER}": {"min_value": 50.0, "max_value": 90.0},
         },
         ("names no targets", "resampling-interval: has no counterpart"),
     ),
@@ -261,10 +240,7 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
     (
         "a sampler goes before old lessons of the same parameter, which are told",
         f"{samples.OF_0_17}  move_speed: {{sampler-type: uniform, min_value: 3, max_value: 4}}\n",
-        {
-            "lessons.0.name": "all",
-            "lessons.0.parameters.move_speed.sampler_parameters.min_value": 3.0,
-        },
+        {"lessons.0.name": "all", f"lessons.0.parameters.move_speed.{SAMPLER}.min_value": 3.0},
         (
             "names no targets",
             "t.yaml:11:9: curriculum.Runner.parameters.move_speed: is ignored: move_speed has a",
@@ -316,7 +292,6 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         },
         ("names no targets",),
     ),
-    ("a byte order mark", f"\ufeff{HEAD}", {"train.algo": "ppo"}, ("names no targets",)),
 ]
 
 
@@ -332,74 +307,72 @@ def test_a_file_becomes_what_it_means(
 
 
 REFUSED = [
-    (f"{HEAD}      network_settings: {{}}\n", "t.yaml:4:23: not valid YAML"),
-    (f"{HEAD}    trainer_type: ppo\n", "t.yaml:4:5: behaviors.Runner.trainer_type: is given twice"),
+    ("      network_settings: {}\n", "4:23: not valid YAML"),
+    ("    trainer_type: ppo\n", "4:5: behaviors.Runner.trainer_type: is given twice"),
     (
-        f"{HEAD}    network_settings:\n      memory: None\n",
-        "t.yaml:5:15: behaviors.Runner.network_settings.memory: must be a mapping (got 'None')",
+        "    network_settings:\n      memory: None\n",
+        "5:15: behaviors.Runner.network_settings.memory: must be a mapping (got 'None')",
     ),
     (
-        f"{HEAD}    init_path: None\n",
-        "t.yaml:4:16: behaviors.Runner.init_path: None is a string here; write null",
+        "    init_path: None\n",
+        "4:16: behaviors.Runner.init_path: None is a string here; write null",
     ),
     (
-        f"{HEAD}environment_parameters:\n  a: {{sampler_type: uniform, sampler_parameters: "
-        "{range: 1}}\n",
-        "t.yaml:5:51: environment_parameters.a.sampler_parameters.range: unknown key",
+        "environment_parameters:\n  a: {sampler_type: uniform, sampler_parameters: {range: 1}}\n",
+        "5:51: environment_parameters.a.sampler_parameters.range: unknown key",
     ),
     (
-        f"{HEAD}    hyperparameters: {{num_epoch: many, beta: true}}\n",
-        "t.yaml:4:34: behaviors.Runner.hyperparameters.num_epoch: must be a whole number",
+        "    hyperparameters: {num_epoch: many, beta: true}\n",
+        "4:34: behaviors.Runner.hyperparameters.num_epoch: must be a whole number",
     ),
+    (
+        "environment_parameters:\n  a: {sampler-type: uniform, sampler-parameters: {}}\n",
+        "5:30: environment_parameters.a.sampler-parameters: unknown key",
+    ),
+    (
+        "    hyperparameters: {batch_size: 0512}\n",
+        "4:35: behaviors.Runner.hyperparameters.batch_size: must not begin with 0, which",
+    ),
+    (
+        "    network_settings: {memory: {memory_size: 65}}\n",
+        "4:46: behaviors.Runner.network_settings.memory.memory_size: must be even: it",
+    ),
+    (
+        "    network_settings: {num_layers: 33}\n",
+        "4:36: behaviors.Runner.network_settings.num_layers: must be a whole number from 1",
+    ),
+    ("env_settings: {env_path: 5}\n", "4:26: env_settings.env_path: must be a text"),
+]
+REFUSED_WHOLE = [
     (
         "Runner: {measure: reward, thresholds: [1], parameters: {a: [1]}}\n",
-        "t.yaml:1:60: Runner.parameters.a: must hold 2 values, one more than there are thresholds",
+        "1:60: Runner.parameters.a: must hold 2 values, one more than there are thresholds",
     ),
     (
         "Runner: {measure: reward, thresholds: [], parameters: {a: [1]}, min_lesson_lenght: 5}\n",
-        "t.yaml:1:65: Runner.min_lesson_lenght: unknown key (nearest valid key: min_lesson_length)",
+        "1:65: Runner.min_lesson_lenght: unknown key (nearest valid key: min_lesson_length)",
     ),
     (
         "Runner: {trainer: ppo, use_recurrent: no}\n",
-        "t.yaml:1:39: Runner.use_recurrent: must be true or false (got 'no')",
+        "1:39: Runner.use_recurrent: must be true or false (got 'no')",
     ),
     (
-        f"{HEAD}environment_parameters:\n  a: {{sampler-type: uniform, sampler-parameters: "
-        "{min_value: 1}}\n",
-        "t.yaml:5:30: environment_parameters.a.sampler-parameters: unknown key",
+        f"{samples.SAC.replace('update: 10', 'update: .nan')}{BUILD}",
+        "6:25: behaviors.Runner.hyperparameters.steps_per_update: must be at least 0.001",
     ),
     (
-        f"{HEAD}    hyperparameters: {{batch_size: 0512}}\n",
-        "t.yaml:4:35: behaviors.Runner.hyperparameters.batch_size: must not begin with 0, which",
+        f"{samples.SAC.replace('init_steps: 200', 'init_steps: -1')}{BUILD}",
+        "5:65: behaviors.Runner.hyperparameters.buffer_init_steps: must be at least 0",
     ),
-    (
-        f"{HEAD}    network_settings: {{memory: {{memory_size: 65}}}}\n",
-        "t.yaml:4:46: behaviors.Runner.network_settings.memory.memory_size: must be even: it",
-    ),
-    (
-        f"{HEAD}    network_settings: {{num_layers: 33}}\n",
-        "t.yaml:4:36: behaviors.Runner.network_settings.num_layers: must be a whole number from 1",
-    ),
-    (
-        f"{samples.SAC.replace('update: 10', 'update: .nan')}env_settings: {{env_path: b}}\n",
-        "t.yaml:6:25: behaviors.Runner.hyperparameters.steps_per_update: must be at least 0.001",
-    ),
-    (
-        f"{samples.SAC.replace('init_steps: 200', 'init_steps: -1')}env_settings:\n  env_path: b\n",
-        "t.yaml:5:65: behaviors.Runner.hyperparameters.buffer_init_steps: must be at least 0",
-    ),
-    (
-        f"{HEAD}env_settings: {{env_path: 5}}\n",
-        "t.yaml:4:26: env_settings.env_path: must be a text",
-    ),
+    *((f"{HEAD}{more}", line) for more, line in REFUSED),
 ]
 
 
-@pytest.mark.parametrize(("text", "line"), REFUSED)
+@pytest.mark.parametrize(("text", "line"), REFUSED_WHOLE)
 def test_what_has_no_meaning_is_refused_by_place(text: str, line: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         converted(text)
-    assert caught.value.faults[0].startswith(line)
+    assert caught.value.faults[0].startswith(f"t.yaml:{line}")
 
 
 def test_a_world_a_build_and_a_target_can_be_chosen() -> None:

@@ -26,31 +26,14 @@ default_settings: null
 behaviors:
   Runner:
     trainer_type: ppo
-    hyperparameters:
-      batch_size: 512
-      buffer_size: 5120
-      learning_rate: 0.0002
-      beta: 0.004
-      epsilon: 0.25
-      lambd: 0.93
-      num_epoch: 4
-      shared_critic: false
-      learning_rate_schedule: linear
-      beta_schedule: constant
-      epsilon_schedule: linear
-    network_settings:
-      normalize: true
-      hidden_units: 64
-      num_layers: 3
-      vis_encode_type: simple
-      memory: null
-      goal_conditioning_type: hyper
-      deterministic: false
+    hyperparameters: {batch_size: 512, buffer_size: 5120, learning_rate: 0.0002, beta: 0.004,
+      epsilon: 0.25, lambd: 0.93, num_epoch: 4, shared_critic: false, epsilon_schedule: linear,
+      learning_rate_schedule: linear, beta_schedule: constant}
+    network_settings: {normalize: true, hidden_units: 64, num_layers: 3, vis_encode_type: simple,
+      memory: null, goal_conditioning_type: hyper, deterministic: false}
     reward_signals:
-      extrinsic:
-        gamma: 0.985
-        strength: 0.5
-        network_settings: {normalize: false, hidden_units: 128, num_layers: 2, memory: null}
+      extrinsic: {gamma: 0.985, strength: 0.5, network_settings: {normalize: false,
+        hidden_units: 128, num_layers: 2, memory: null}}
     init_path: null
     keep_checkpoints: 5
     checkpoint_interval: 500000
@@ -60,17 +43,9 @@ behaviors:
     threaded: false
     self_play: null
     behavioral_cloning: null
-env_settings:
-  env_path: null
-  env_args: null
-  base_port: 5005
-  num_envs: 1
-  num_areas: 1
-  timeout_wait: 60
-  seed: 21
-  max_lifetime_restarts: 10
-  restarts_rate_limit_n: 1
-  restarts_rate_limit_period_s: 60
+env_settings: {env_path: null, env_args: null, base_port: 5005, num_envs: 1, num_areas: 1,
+  timeout_wait: 60, seed: 21, max_lifetime_restarts: 10, restarts_rate_limit_n: 1,
+  restarts_rate_limit_period_s: 60}
 engine_settings: {width: 84, height: 84, quality_level: 5, time_scale: 20, target_frame_rate: -1,
   capture_frame_rate: 60, no_graphics: false}
 environment_parameters: null

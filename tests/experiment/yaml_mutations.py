@@ -18,22 +18,9 @@ SPLINTERS = [
     *(b"???", b"---\n", b"...\n", b"#", b'"', b"'", b'"\\ud800"', b'"\\UFFFFFFFF"', b"~", b"null"),
     *(b"1e999", b".nan", b"-.inf", b"9" * 5000, b"0x10", b"no", b"true", b"2001-01-01", b"1:2:3"),
     *(b"[" * 300, b"{a: " * 300, b"name", b"lessons", b"difficulty", "\ufeff\u2028é".encode()),
-    *(
-        b"!!binary aGk=",
-        b"!!python/object/apply:os.system [ls]",
-        b"!!timestamp 1",
-        b"!<x> ",
-        b"&" * 9,
-    ),
-    *(
-        b"\x85",
-        "\x85\u2029".encode(),
-        b"\x1b[31m",
-        b"\xf0\x9f\x98\x80",
-        b"'''",
-        b'"\\x00"',
-        b"!!null",
-    ),
+    *(b"!!binary aGk=", b"!!python/object/apply:os.system [ls]", b"!!timestamp 1", b"!<x> "),
+    *(b"&" * 9, b"\x85", "\x85\u2029".encode(), b"\x1b[31m", b"\xf0\x9f\x98\x80"),
+    *(b"'''", b'"\\x00"', b"!!null"),
 ]
 ODD_VALUES: list[Any] = [
     *(None, True, False, "", " ", "x", "${seed}", "${lessons}", "${lessons.0}", "${train}", "???"),
