@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -127,23 +127,11 @@ def curriculum(folder: Path, seed: int, algo: str) -> LoadedCurriculum:
     threshold = 0.95 if seed % 2 else 0.04
     every = algo == ALL_PARTS
     epochs = "" if algo == "trpo" else "  n_epochs: 2\n"  # trpo has none
-    content = CURRICULUM.format(
-        seed=seed,
-        threshold=threshold,
-        algo="hybrid_ppo" if every else algo,
-        epochs=epochs + (SWITCHES if every else ""),
-        env=SEEN if every else "",
-        parts=PARTS if every else "",
-    )
-    file.write_text(content, encoding="utf-8")
+    parts = {"env": SEEN, "parts": PARTS} if every else {"env": "", "parts": ""}
+    parts |= {"epochs": epochs + SWITCHES if every else epochs}
+    algo = "hybrid_ppo" if every else algo
+    file.write_text(CURRICULUM.format(seed=seed, threshold=threshold, algo=algo, **parts), "utf-8")
     return load_curriculum(file)
-
-
-class Forked(NamedTuple):
-    """An attempt in a process of its own."""
-
-    seconds: float  # of the processor
-    ended: bool  # before it was killed
 
 
 def attempt(loaded: LoadedCurriculum, data: DataFolder) -> dict[str, Any]:
@@ -162,27 +150,19 @@ def attempt(loaded: LoadedCurriculum, data: DataFolder) -> dict[str, Any]:
 
 
 def forked(
-    loaded: LoadedCurriculum,
-    data: DataFolder,
-    *,
-    kill_after: float = inf,
-    prepare: Callable[[], None] = lambda: None,
-) -> Forked:
-    """Seconds of an attempt in a process of its own, and whether it came to its end.
-
-    The process begins with `prepare`.
-    """
+    loaded: LoadedCurriculum, data: DataFolder, *, kill_after: float = inf
+) -> tuple[float, bool]:
+    """Seconds of an attempt in a process of its own, and whether it came to its end."""
     answer = data.root.parent / "answer.json"
     answer.unlink(missing_ok=True)
 
     def work() -> None:
-        prepare()
         fresh = answer.with_suffix(".new")
         fresh.write_text(json.dumps(attempt(loaded, data)))
         fresh.rename(answer)
 
     seconds = in_fork(work, kill_after=kill_after)
-    return Forked(seconds, answer.exists())
+    return seconds, answer.exists()
 
 
 def in_fork(work: Callable[[], None], *, kill_after: float = inf) -> float:
@@ -275,26 +255,22 @@ def compare(folder: Path, seed: int, *, kills: int, algo: str, chance: random.Ra
     broken = fresh_folder(folder, f"{algo}-{seed}-broken")
     killed = 0
     for moment in moments(kills, chance):
-        if forked(loaded, broken, kill_after=moment * seconds).ended:
+        _, ended = forked(loaded, broken, kill_after=moment * seconds)
+        if ended:
             break
         killed += 1
     got = json.loads((broken.root.parent / "answer.json").read_text())
     ours, theirs = tracked(broken, got["run_id"]), tracked(whole, expected["run_id"])
     line = {
-        "seed": seed,
-        "algo": algo,
-        "kills": killed,
-        "status": got["status"],
-        "steps": got["steps"],
+        **{"seed": seed, "algo": algo, "kills": killed, "twice": ours["twice"]},
+        **{name: got[name] for name in ("status", "steps", "state_sha256")},
         "resumes": len(os.listdir(broken.artifacts)),
         "same_state": got["state_sha256"] == expected["state_sha256"],
         "same_steps": (got["steps"], got["status"]) == (expected["steps"], expected["status"]),
         "same_metrics": ours["values"] == theirs["values"],
         "same_points": ours["points"] == theirs["points"],
         "same_files": ours["files"] == theirs["files"],
-        "twice": ours["twice"],
         "status_in_store": ours["status"],
-        "state_sha256": got["state_sha256"],
     }
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()

@@ -18,29 +18,6 @@ AGENT = InitialAgentRef(source="a" * 32, step=8192, sha256="b" * 64)
 OTHER = AGENT._replace(sha256="c" * 64)
 
 
-class Heard(Alone):
-    """The exchange of a follower that hears what `leader` said."""
-
-    place = Rank(1, 2)
-
-    def __init__(self, leader: list[bytes]) -> None:
-        self._leader = leader
-
-    def gather(self, data: bytes) -> list[bytes]:
-        return [*self._leader, data]
-
-
-def request(start: InitialAgentRef | None = None, **given: Any) -> RunRequest:
-    curriculum: Any = SimpleNamespace(resolved_text="", config=SimpleNamespace(seed=1))
-    agent: Any = None if start is None else SimpleNamespace(ref=start)
-    return RunRequest(curriculum, DataFolder(Path("unused")), start=agent, **given)
-
-
-def resumed(start: InitialAgentRef | None) -> RunRequest:
-    run: Any = SimpleNamespace(record=SimpleNamespace(start=start))
-    return request(resume=run)
-
-
 class Saying(Alone):
     """The exchange of a leader; what it said is kept."""
 
@@ -54,6 +31,36 @@ class Saying(Alone):
         return [data]
 
 
+class Heard(Alone):
+    """The exchange of a follower that hears what `leader` said."""
+
+    place = Rank(1, 2)
+
+    def __init__(self, leader: list[bytes]) -> None:
+        self._leader = leader
+
+    def gather(self, data: bytes) -> list[bytes]:
+        return [*self._leader, data]
+
+
+class Gone(Saying):
+    """The exchange of a process whose others are gone."""
+
+    def gather(self, data: bytes) -> list[bytes]:
+        raise LostError
+
+
+def request(start: InitialAgentRef | None = None, **given: Any) -> RunRequest:
+    curriculum: Any = SimpleNamespace(resolved_text="", config=SimpleNamespace(seed=1))
+    agent: Any = None if start is None else SimpleNamespace(ref=start)
+    return RunRequest(curriculum, DataFolder(Path("unused")), start=agent, **given)
+
+
+def resumed(start: InitialAgentRef | None) -> RunRequest:
+    run: Any = SimpleNamespace(record=SimpleNamespace(start=start))
+    return request(resume=run)
+
+
 def compare(leader: RunRequest, follower: RunRequest) -> None:
     """Have a follower with its request meet a leader with another one."""
     saying = Saying()
@@ -65,20 +72,15 @@ def test_a_run_that_the_leader_resumes_began_with_the_agent_that_the_others_are_
     compare(resumed(AGENT), request(AGENT))
     compare(resumed(None), request(None))
     compare(resumed(AGENT), resumed(AGENT))
-
-
-@pytest.mark.parametrize("leader", [request(OTHER), resumed(None)])
-def test_another_agent_to_begin_with_is_refused(leader: RunRequest) -> None:
-    with pytest.raises(ConfigurationError, match="process 1 has another agent to begin with"):
-        compare(leader, request(AGENT))
+    for leader in request(OTHER), resumed(None):
+        with pytest.raises(ConfigurationError, match="process 1 has another agent to begin with"):
+            compare(leader, request(AGENT))
 
 
 def test_what_the_leader_gives_is_taken_by_the_same_code_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        crew, "as_document", lambda request: {"seed": request.curriculum.config.seed}
-    )
+    monkeypatch.setattr(crew, "as_document", lambda given: {"seed": given.curriculum.config.seed})
     monkeypatch.setattr(crew, "request_from", lambda document, folder: (document, folder))
     saying, folder = Saying(), DataFolder(Path("mine"))
     Crew(saying).give(request())
@@ -89,13 +91,6 @@ def test_what_the_leader_gives_is_taken_by_the_same_code_alone(
     with pytest.raises(ConfigurationError, match=other):
         follower.take(folder)
     assert follower.failed, "nobody waits for another round"
-
-
-class Gone(Saying):
-    """The exchange of a process whose others are gone."""
-
-    def gather(self, data: bytes) -> list[bytes]:
-        raise LostError
 
 
 @pytest.mark.parametrize("code", [0, 130])

@@ -1,7 +1,7 @@
 """Learning curves: what recorded numbers say, their means, and how they are drawn."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -36,23 +36,25 @@ def run(status: str) -> RunSummary:
 
 
 def config(*, goal: bool = True) -> CurriculumFile:
-    names = ("a", "b", "c")
-    last = CompletionCriteria(threshold=0.5) if goal else None
+    asked = CompletionCriteria(threshold=0.5)
     lessons = [
-        Lesson(
-            name=name,
-            targets={"goto": 1.0},
-            completion_criteria=last if name == "c" else CompletionCriteria(threshold=0.5),
-        )
-        for name in names
+        Lesson(name=name, targets={"goto": 1.0}, completion_criteria=criteria)
+        for name, criteria in (("a", asked), ("b", asked), ("c", asked if goal else None))
     ]
     return CurriculumFile(name="x", lessons=tuple(lessons))
 
 
-def points(*, rows: list[tuple[int, float]]) -> list[MetricPoint]:
-    at = [BEGAN + timedelta(seconds=step / 10) for step, _ in rows]
-    stamps = [round(moment.timestamp() * 1000) for moment in at]
-    return [MetricPoint(step, ms, value) for (step, value), ms in zip(rows, stamps, strict=True)]
+def passed(
+    status: str, rows: list[tuple[int, float]], *, goal: bool = True
+) -> list[tuple[int | None, float | None]]:
+    """At what step, and after how many seconds, each lesson was passed."""
+    points = [
+        MetricPoint(step, round((BEGAN.timestamp() + step / 10) * 1000), value)
+        for step, value in rows
+    ]
+    found = lessons_passed(run(status), config(goal=goal), points)
+    assert [lesson.name for lesson in found] == ["a", "b", "c"]
+    return [(lesson.step, lesson.seconds) for lesson in found]
 
 
 def curve(*rows: tuple[int, float]) -> LearningCurve:
@@ -60,83 +62,53 @@ def curve(*rows: tuple[int, float]) -> LearningCurve:
 
 
 def test_a_lesson_was_passed_when_the_next_was_first_reported() -> None:
-    passed = lessons_passed(run("FINISHED"), config(), points(rows=NUMBERS))
-    assert [(lesson.name, lesson.step, lesson.seconds) for lesson in passed] == [
-        ("a", 200, pytest.approx(20)),
-        ("b", 400, pytest.approx(40)),
-        ("c", 500, pytest.approx(50)),
-    ]
+    seconds = [(step, pytest.approx(step / 10)) for step in (200, 400, 500)]
+    assert passed("FINISHED", NUMBERS) == seconds
+    nothing = (None, None)
+    assert passed("FAILED", NUMBERS)[2] == nothing  # its goal was not reached, or there is none
+    assert passed("FINISHED", NUMBERS, goal=False)[2] == nothing
+    assert passed("KILLED", []) == [nothing] * 3
+    again = [(100, 1.0), (200, 2.0), (300, 1.0), (400, 2.0)]  # it counts from the last passing
+    assert [step for step, _ in passed("FAILED", again)] == [400, None, None]
+    assert passed("FAILED", again[:3]) == [nothing] * 3
 
 
-def test_a_lesson_that_was_begun_again_counts_from_its_last_passing() -> None:
-    rows = [(100, 1.0), (200, 2.0), (300, 1.0), (400, 2.0)]
-    first, *others = lessons_passed(run("FAILED"), config(), points(rows=rows))
-    assert (first.step, [one.step for one in others]) == (400, [None, None])
-    again = lessons_passed(run("FAILED"), config(), points(rows=rows[:3]))
-    assert [one.step for one in again] == [None] * 3
-
-
-@pytest.mark.parametrize(("status", "goal"), [("FAILED", True), ("FINISHED", False)])
-def test_the_last_lesson_is_passed_only_where_its_goal_was_reached(status: str, goal: bool) -> None:
-    *_, last = lessons_passed(run(status), config(goal=goal), points(rows=NUMBERS))
-    assert (last.step, last.seconds) == (None, None)
-
-
-def test_a_run_without_numbers_passed_nothing() -> None:
-    assert [lesson.step for lesson in lessons_passed(run("KILLED"), config(), [])] == [None] * 3
-
-
-def test_a_win_rate_holds_until_the_next() -> None:
+def test_a_win_rate_holds_until_the_next_however_often_it_was_reported() -> None:
     stairs = curve((10, 0.0), (20, 0.5), (40, 1.0))
     assert mean_win_rate(stairs, 10, 40) == pytest.approx((0.0 * 10 + 0.5 * 20) / 30)
     assert mean_win_rate(stairs, 15, 25) == pytest.approx((0.0 * 5 + 0.5 * 5) / 10)
     later = curve((10, 0.3), (20, 0.5), (40, 1.0))
     assert mean_win_rate(later, 30, 50) == pytest.approx((0.5 * 10 + 1.0 * 10) / 20)
     assert mean_win_rate(stairs, 20, 60) == pytest.approx((0.5 * 20 + 1.0 * 20) / 40)
-
-
-def test_a_mean_does_not_hang_on_how_often_was_reported() -> None:
     seldom, often = curve((0, 0.2), (10, 0.8)), curve((0, 0.2), (4, 0.2), (10, 0.8), (15, 0.8))
     assert mean_win_rate(seldom, 2, 20) == pytest.approx(mean_win_rate(often, 2, 20))
 
 
-def test_curves_share_the_steps_that_all_have() -> None:
-    assert common_steps([curve((5, 0.1), (50, 0.2)), curve((10, 0.1), (90, 0.2))]) == (10, 50)
-    assert common_steps([curve((5, 0.1), (50, 0.2)), curve((60, 0.1), (90, 0.2))]) is None
-    assert common_steps([curve((5, 0.1), (50, 0.2)), curve()]) is None
-
-
-def drawn_curve(*points: tuple[int, float]) -> LearningCurve:
-    return LearningCurve(tuple(points), ())
+def test_curves_share_the_steps_that_all_have_and_have_no_mean_without() -> None:
+    first = curve((5, 0.1), (50, 0.2))
+    assert common_steps([first, curve((10, 0.1), (90, 0.2))]) == (10, 50)
+    apart = [first, curve((60, 0.1), (90, 0.2))]
+    assert common_steps(apart) is None
+    assert common_steps([first, curve()]) is None
+    assert mean_curve(apart) is None
+    assert mean_curve([curve()]) is None
 
 
 def test_the_mean_is_taken_where_all_curves_are_known() -> None:
-    found = mean_curve(
-        [drawn_curve((0, 0.0), (10, 1.0)), drawn_curve((5, 0.5), (20, 0.5))], points=3
-    )
-    assert found is not None
-    steps, middle, lower, upper = found
+    both = [curve((0, 0.0), (10, 1.0)), curve((5, 0.5), (20, 0.5))]
+    steps, middle, lower, upper = mean_curve(both, points=3)
     np.testing.assert_allclose(steps, [5.0, 7.5, 10.0])
     np.testing.assert_allclose(middle, [0.5, 0.625, 0.75])
     assert np.isnan(lower[0]), "seeds that are alike say nothing of others"
     assert (lower[1:] <= middle[1:]).all()
     assert (middle[1:] <= upper[1:]).all()
     assert (lower[-1], upper[-1]) == (0.0, 1.0), "a win rate has no interval beyond these"
-
-
-def test_one_seed_has_a_line_and_no_interval() -> None:
-    found = mean_curve([drawn_curve((0, 0.2), (4, 0.4))], points=2)
-    assert found is not None
-    np.testing.assert_allclose(found[1], [0.2, 0.4])
-    assert np.isnan(found[2]).all()
+    _, middle, lower, _ = mean_curve([curve((0, 0.2), (4, 0.4))], points=2)
+    np.testing.assert_allclose(middle, [0.2, 0.4])
+    assert np.isnan(lower).all(), "one seed has a line and no interval"
 
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def test_curves_that_share_no_steps_have_no_mean() -> None:
-    assert mean_curve([drawn_curve((0, 0.1), (1, 0.2)), drawn_curve((2, 0.1), (3, 0.2))]) is None
-    assert mean_curve([drawn_curve()]) is None
 
 
 def group(drawn: str, name: str) -> ElementTree.Element:
@@ -149,9 +121,7 @@ def texts(drawn: str) -> list[str | None]:
 
 
 def intervals(*values: float) -> list[Interval]:
-    return [
-        Interval(f"<{value}> $x$", value, value - 0.1, value + 0.1, "#123456") for value in values
-    ]
+    return [Interval(f"<{at}> $x$", at, at - 0.1, at + 0.1, "#123456") for at in values]
 
 
 def test_the_axis_says_which_win_rate_is_drawn(tmp_path: Path) -> None:
@@ -160,10 +130,11 @@ def test_the_axis_says_which_win_rate_is_drawn(tmp_path: Path) -> None:
         (names.LEARNING_WIN_RATE, "win rate while learning"),
         (names.LESSON_WIN_RATE, "win rate in the lesson"),
     ):
-        drawn = replace(drawn_curve((0, 0.2), (4_000_000, 0.4)), measure=measure)
+        drawn = replace(curve((0, 0.2), (4_000_000, 0.4)), measure=measure)
         draw_curves({"one": [drawn]}, tmp_path / "curve.svg")
-        assert text in (tmp_path / "curve.svg").read_text()
-        assert "4,000,000" in (tmp_path / "curve.svg").read_text()
+        shown = (tmp_path / "curve.svg").read_text()
+        assert text in shown
+        assert "4,000,000" in shown
 
 
 def test_dots_lie_in_the_order_of_their_values_and_names_are_no_markup() -> None:
@@ -174,7 +145,10 @@ def test_dots_lie_in_the_order_of_their_values_and_names_are_no_markup() -> None
     assert {"<0.2> $x$", "<0.7> $x$"} <= set(texts(drawn))
 
 
-def test_a_chart_of_one_value_without_width_is_drawn() -> None:
+def test_the_same_chart_is_the_same_text_without_a_date_also_of_one_value_without_width() -> None:
+    one, two = (interval_chart(intervals(0.3), low=0.0, high=1.0, zero=None) for _ in range(2))
+    assert one == two
+    assert "<dc:date>" not in one
     assert interval_chart(intervals(0.0), low=0.0, high=0.0, zero=0.0).endswith("</svg>\n")
 
 
@@ -191,12 +165,6 @@ def test_a_curve_holds_its_value_until_the_next_and_one_without_points_has_a_nam
     assert (y[0], x[1]) == (y[1], x[2])  # level up to the next point, then straight up
     assert x[3] - x[2] == x[1] - x[0]
     assert {"a", "b", "environment steps; ticks: a lesson was passed"} <= set(texts(drawn))
-
-
-def test_the_same_chart_is_the_same_text_without_a_date() -> None:
-    one, two = (interval_chart(intervals(0.3), low=0.0, high=1.0, zero=None) for _ in range(2))
-    assert one == two
-    assert "<dc:date>" not in one
 
 
 def test_a_trail_has_a_dot_and_a_bar_at_each_value() -> None:

@@ -51,25 +51,12 @@ def extended(data_folder: DataFolder, run_id: str, steps: int) -> tuple[RunResul
     return trained(check_resume(run, curriculum, data_folder)[0])
 
 
-def test_another_learning_rate_is_taken_and_kept_with_its_step(
-    data_folder: DataFolder, ended: RunResult
-) -> None:
-    run = find_resumable(ended.run_id, data_folder)
-    given = ["train.total_steps=500", "train.learning_rate=2.5e-4"]
-    request, changes = check_resume(run, run.curriculum(given), data_folder)
-    assert "train.learning_rate.schedule: was linear, is nothing" in [str(one) for one in changes]
-    trained(request)
-    points = metric_history(data_folder, ended.run_id, key="train/learning_rate")
-    assert {point.value for point in points if point.step > 320} == {2.5e-4}
-    run = find_resumable(ended.run_id, data_folder)
-    assert [tuple(one) for one in run.record.rates] == [(256, 2.5e-4)]
-    assert run.curriculum().config.train.learning_rate == 2.5e-4
-    given = ["train.total_steps=750", "train.gamma=0.5"]
-    with pytest.raises(ConfigurationError, match=r"train\.gamma"):
-        check_resume(run, run.curriculum(given), data_folder)
+def logged(data_folder: DataFolder, run_id: str, key: str) -> list[tuple[int, float]]:
+    points = metric_history(data_folder, run_id, key=key)
+    return [(point.step, point.value) for point in points]
 
 
-def test_more_steps_begin_at_the_end_and_the_metrics_are_of_one_training(
+def test_more_steps_begin_at_the_end_and_another_learning_rate_is_kept_with_its_step(
     data_folder: DataFolder, ended: RunResult
 ) -> None:
     assert (ended.status, ended.steps, ended.resumes_at) == ("FAILED", 256, 256)
@@ -78,28 +65,41 @@ def test_more_steps_begin_at_the_end_and_the_metrics_are_of_one_training(
     # 1 - 256 / 250 is less than nothing, 1 - 256 / 500 is 0.488.
     jump = "train.total_steps changed: at step 256 train.learning_rate from 1e-05 to 0.001469"
     assert jump in told
-    for key in ("train/learning_rate", names.STEPS_PER_SECOND):
-        steps = [point.step for point in metric_history(data_folder, ended.run_id, key=key)]
+    for key in ("train/learning_rate", names.STEPS_PER_SECOND):  # the metrics are of one training
+        steps = [step for step, _ in logged(data_folder, ended.run_id, key)]
         assert steps[-8:] == list(range(64, 513, 64)), key
+    run = find_resumable(ended.run_id, data_folder)
+    given = ["train.total_steps=600", "train.learning_rate=2.5e-4"]
+    request, changes = check_resume(run, run.curriculum(given), data_folder)
+    assert "train.learning_rate.schedule: was linear, is nothing" in [str(one) for one in changes]
+    trained(request)
+    rates = dict(logged(data_folder, ended.run_id, "train/learning_rate"))
+    assert {rate for step, rate in rates.items() if step > 576} == {2.5e-4}
+    run = find_resumable(ended.run_id, data_folder)
+    assert [tuple(one) for one in run.record.rates] == [(512, 2.5e-4)]
+    assert run.curriculum().config.train.learning_rate == 2.5e-4
+    given = ["train.total_steps=750", "train.gamma=0.5"]
+    with pytest.raises(ConfigurationError, match=r"train\.gamma"):
+        check_resume(run, run.curriculum(given), data_folder)
 
 
 def test_a_run_whose_process_died_at_its_end_ends_once_more_and_trains_nothing(
     data_folder: DataFolder, ended: RunResult
 ) -> None:
-    def logged() -> list[tuple[int, float]]:
-        points = metric_history(data_folder, ended.run_id, key="train/loss")
-        return [(point.step, point.value) for point in points]
-
-    before = logged()
-    note_spent_steps(data_folder.run_folder(ended.run_id) / "checkpoints", None)
+    before = logged(data_folder, ended.run_id, "train/loss")
+    folder = data_folder.run_folder(ended.run_id) / "checkpoints"
+    note_spent_steps(folder, None)
     run = find_resumable(ended.run_id, data_folder)
     result, _ = trained(check_resume(run, run.curriculum(), data_folder)[0])
-    assert (result.status, result.steps, result.state_sha256) == (
-        ("FAILED", ended.steps, ended.state_sha256)
-    )
-    assert logged() == before
+    again = (result.status, result.steps, result.state_sha256)
+    assert again == ("FAILED", ended.steps, ended.state_sha256)
+    assert logged(data_folder, ended.run_id, "train/loss") == before
     with pytest.raises(ConfigurationError, match="has used up its 256 steps"):
         extended(data_folder, ended.run_id, 250)
+    max(folder.glob("step-*")).unlink()  # an end without a checkpoint is told
+    last = max(int(path.stem.removeprefix("step-")) for path in folder.glob("step-*"))
+    _, told = extended(data_folder, ended.run_id, 300)
+    assert f"ended at step 256, and its last checkpoint is of step {last}" in "\n".join(told)
 
 
 def test_a_finished_run_without_lessons_is_given_more_steps_and_ends_as_if_it_had_had_them(
@@ -113,26 +113,16 @@ def test_a_finished_run_without_lessons_is_given_more_steps_and_ends_as_if_it_ha
     whole, _ = trained(RunRequest(longer, data_folder))
     ended, _ = trained(RunRequest(curriculum, data_folder))
     assert (ended.status, ended.steps, ended.resumes_at) == ("FINISHED", 256, 256)
-    with pytest.raises(
-        ConfigurationError, match="has used up its 256 steps; give it more, for exam"
-    ):
+    spent = "has used up its 256 steps; give it more, for exam"
+    with pytest.raises(ConfigurationError, match=spent):
         extended(data_folder, ended.run_id, 250)
     assert newest_resumable(curriculum, data_folder) is None  # `run --resume` begins a new one
     result, _ = extended(data_folder, ended.run_id, 500)
     assert (result.status, result.steps) == ("FINISHED", 512)
+    run = find_resumable(ended.run_id, data_folder)
     with pytest.raises(ConfigurationError, match=r"its 512 steps; .*total_steps=1024"):
-        check_resume(
-            run := find_resumable(ended.run_id, data_folder), run.curriculum(), data_folder
-        )
+        check_resume(run, run.curriculum(), data_folder)
     assert result.state_sha256 == whole.state_sha256
-
-
-def test_an_end_without_a_checkpoint_is_told(data_folder: DataFolder, ended: RunResult) -> None:
-    folder = data_folder.run_folder(ended.run_id) / "checkpoints"
-    max(folder.glob("step-*")).unlink()
-    before = max(int(path.stem.removeprefix("step-")) for path in folder.glob("step-*"))
-    _, told = extended(data_folder, ended.run_id, 300)
-    assert f"ended at step 256, and its last checkpoint is of step {before}" in "\n".join(told)
 
 
 def test_code_that_changed_since_the_checkpoint_is_told_unless_none_is_known(

@@ -8,7 +8,7 @@ from broken_curriculum import GOOD, faults
 
 from aimbot_lab.cli.commands.run import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.plan import CurriculumPlan, plan_curriculum
+from aimbot_lab.experiment.runs.plan import CurriculumPlan, Forecaster, plan_curriculum
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.checks import UpdateCost, update_cost
 from aimbot_lab.training.networks.network_parts import widest_part
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("here")
 
 def planned(*overrides: str) -> CurriculumPlan:
     Path("c.yaml").write_text(OURS, encoding="utf-8")
-    return plan_curriculum(load_curriculum("c.yaml", overrides))
+    return plan_curriculum(load_curriculum("c.yaml", overrides), Forecaster(most_episodes=20))
 
 
 BROKEN = [
@@ -114,13 +114,10 @@ def test_all_that_is_wrong_with_a_network_is_said_at_once() -> None:
     assert sum("train.engine" in line for line in lines) == 1
 
 
-def test_keys_without_attention_are_said_and_not_refused() -> None:
-    plan = planned("train.network.units.keys=8")
-    assert any("keys has no effect without train.target: attention" in one for one in plan.warnings)
+def test_keys_without_attention_and_chunks_of_one_step_are_said_and_not_refused() -> None:
+    keys = "keys has no effect without train.target: attention"
+    assert any(keys in one for one in planned("train.network.units.keys=8").warnings)
     assert not any("keys" in one for one in planned(ENCODED).warnings)
-
-
-def test_a_chunk_of_one_step_is_allowed_and_said() -> None:
     (warning,) = planned("train.network.memory={sequence_length: 1}").warnings[-1:]
     assert "sequence_length 1: the agent remembers and can't learn to" in warning
 
@@ -143,11 +140,9 @@ VARIANTS = {
 def test_each_part_of_a_network_is_declared_and_in_a_variant() -> None:
     plain = {"kind", "layers", "activation", "features", "scaling"}
     assert {field.name for field in fields(NetworkSettings)} == plain | {*PARTS}
-    trained = [planned(*words).curriculum.config.train.network for words in VARIANTS.values()]
-    assert {part for network in trained for part in network.parts} == {*PARTS}
-
-
-def test_a_network_whose_parts_name_no_width_suits() -> None:
+    Path("c.yaml").write_text(OURS, encoding="utf-8")
+    trained = [load_curriculum("c.yaml", words).config.train for words in VARIANTS.values()]
+    assert {part for one in trained for part in one.network.parts} == {*PARTS}
     assert widest_part(NetworkSettings(layers=(), picture=PictureSettings())) == 0
 
 
@@ -189,16 +184,18 @@ def cost_of(*overrides: str) -> UpdateCost:
 
 
 def test_a_plan_says_which_engine_computes_and_why_not_the_faster_one() -> None:
-    assert planned().engine == "fused"
-    assert planned("train.engine=torch").engine == "torch"
-    assert planned("train.network={memory: {}, scalars: [8]}").engine == "fused"
     own = ("train.network.memory={critic: own, burn_in: 16}", "train.network.layers=[]")
-    assert planned(*own).engine == "fused"
-    assert planned(*VARIANTS["attention"]).engine == "fused"
-    wide = planned("train.network.units={layers: [2048]}").engine
-    assert wide == "fused where it suits, else torch"
-    parts = planned(*VARIANTS["attention"]).as_json()["network"]
-    assert [part["name"] for part in parts] == [
+    for given, engine in (
+        ((), "fused"),
+        (("train.engine=torch",), "torch"),
+        (("train.network={memory: {}, scalars: [8]}",), "fused"),
+        (own, "fused"),
+        (("train.network.units={layers: [2048]}",), "fused where it suits, else torch"),
+    ):
+        assert planned(*given).engine == engine
+    attention = planned(*VARIANTS["attention"])
+    assert attention.engine == "fused"
+    assert [part["name"] for part in attention.as_json()["network"]] == [
         *("scalars", "rays (19 units)", "enemies (6 units)", "actor", "critic"),
         *("action", "target attention", "value"),
     ]

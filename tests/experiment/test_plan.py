@@ -1,15 +1,24 @@
 """What a curriculum would do: mixes, forecasts and warnings."""
 
 import json
+from math import ceil, log
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from broken_curriculum import GOOD
 
+from aimbot_lab.curriculum.evidence import STAKES, EvidenceTest
+from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import cell_shares, lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.plan import CurriculumPlan, plan_curriculum
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.experiment.runs.plan import (
+    CurriculumPlan,
+    Forecaster,
+    assumed_win_rates,
+    halfway,
+    plan_curriculum,
+)
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import spec_of
@@ -49,14 +58,11 @@ def test_a_share_is_that_of_the_target_times_that_of_the_difficulty() -> None:
     ]
 
 
-@pytest.mark.parametrize("given", [(), ("train.reward_scale=0.01",)], ids=["left out", "set"])
-def test_a_plan_says_how_observations_and_rewards_are_scaled_and_why(
-    given: tuple[str, ...],
-) -> None:
+def test_a_plan_says_how_observations_and_rewards_are_scaled_and_why() -> None:
     default = " (the default of ppo in world arena)"
-    rewards = f"rewards times 0.01{'' if given else default}"
-    wanted = f"observations by their declared bounds{default}, {rewards}"
-    assert planned(GOOD, "train.algo=ppo", *given).scaling == wanted
+    for given, why in ((), default), (("train.reward_scale=0.01",), ""):
+        wanted = f"observations by their declared bounds{default}, rewards times 0.01{why}"
+        assert planned(GOOD, "train.algo=ppo", *given).scaling == wanted
 
 
 # What is changed, and what is said.
@@ -78,22 +84,81 @@ DOUBTFUL = [
 
 @pytest.mark.parametrize(("overrides", "said"), DOUBTFUL)
 def test_what_is_doubtful_is_said(overrides: str, said: str) -> None:
-    assert planned(GOOD).warnings == ()
     assert any(said in warning for warning in planned(GOOD, *overrides.split("|")).warnings)
 
 
 def test_the_document_holds_plan_and_configuration() -> None:
     found = planned(GOOD, "seed=7")
+    assert found.warnings == ()
     document = json.loads(json.dumps(found.as_json()))
-    assert document["schema"] == 1
-    assert document["resolved"]["seed"] == 7
+    assert (document["schema"], document["resolved"]["seed"]) == (1, 7)
     assert document["longest_episode_steps"] == 300
-    assert document["lessons"][0]["cells"] == [{"target": "goto", "difficulty": 1, "share": 1.0}]
-    assert document["lessons"][0]["expected"][-1] == {"win_rate": 1.0, "episodes": 100}
-    assert document["lessons"][1]["completion_criteria"] is None
-    assert document["lessons"][1]["expected"] == []
+    first, second = document["lessons"]
+    assert first["cells"] == [{"target": "goto", "difficulty": 1, "share": 1.0}]
+    assert first["expected"][-1] == {"win_rate": 1.0, "episodes": 100}
+    assert (second["completion_criteria"], second["expected"]) == (None, [])
 
 
-def test_presets_that_cannot_be_used_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="no_such_file"):
-        planned(GOOD, "env.presets=[no_such_file.yaml]")
+def criteria(
+    threshold: float, *, least: int = 0, scope: Literal["pooled", "every_cell"] = "pooled"
+) -> CompletionCriteria:
+    return CompletionCriteria(threshold=threshold, min_lesson_length=least, scope=scope)
+
+
+def episodes(of: CompletionCriteria, win_rate: float, *shares: float) -> int | None:
+    return Forecaster().expect(of, shares or (1.0,), win_rate=win_rate).episodes
+
+
+def wins_that_pass(threshold: float) -> int:
+    """How many wins from the first episode on pass, by the test itself."""
+    test = EvidenceTest(threshold, 0.05)
+    evidence, count = test.start(), 0
+    while test.log_evidence(evidence) < test.log_bound:
+        evidence, count = test.fold(evidence, True), count + 1
+    return count
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.9])
+def test_an_agent_that_never_loses_passes_when_the_test_says_so(threshold: float) -> None:
+    exact = wins_that_pass(threshold)
+    assert exact <= (episodes(criteria(threshold), 1.0) or 0) <= ceil(exact * (1 + 1 / 32))
+    best = max(STAKES)
+    growth = log((threshold + best * (1 - threshold)) / threshold)
+    assert exact >= log(1 / 0.05) / growth  # a bettor with the boldest stake alone would need that
+
+
+def test_a_lesson_takes_the_longer_the_nearer_the_win_rate_is_to_the_threshold() -> None:
+    of = criteria(0.7)
+    taken = [episodes(of, rate) or 0 for rate in (0.75, 0.8, 0.9, 1.0)]
+    assert taken == sorted(taken, reverse=True)
+    assert taken == pytest.approx([570, 150, 36, 17], rel=0.1)  # medians of 4,000 lessons
+
+
+def test_no_lesson_is_shorter_than_its_least_length_and_what_takes_too_long_is_no_number() -> None:
+    assert episodes(criteria(0.5, least=321), 1.0) == 321
+    assert episodes(criteria(0.9995), 0.9996) is None
+    for share in (0.0, 5e-324, 1e-11):  # of a cell that is next to never drawn
+        assert episodes(criteria(0.7, scope="every_cell"), 1.0, 1.0, share) is None
+
+
+def test_cells_that_must_each_pass_wait_for_the_rarest() -> None:
+    pooled = episodes(criteria(0.7), 0.9)
+    assert episodes(criteria(0.7, scope="every_cell"), 0.9, 0.9, 0.1) > 5 * pooled
+    assert episodes(criteria(0.7, scope="every_cell"), 0.9, 1.0) == pooled
+
+
+def test_a_forecaster_simulates_no_more_than_its_budget() -> None:
+    forecaster = Forecaster(most_episodes=150)
+    assert forecaster.expect(criteria(0.9), (1.0,), win_rate=1.0).episodes is not None
+    assert forecaster.expect(criteria(0.5), (1.0,), win_rate=0.4).episodes is None
+    assert forecaster.expect(criteria(0.3), (1.0,), win_rate=1.0).episodes is None
+    assert forecaster.expect(criteria(0.9), (1.0,), win_rate=1.0).episodes is not None
+
+
+@pytest.mark.parametrize("threshold", [0.01, 0.7, 0.999])
+def test_assumed_win_rates_rise_from_above_the_threshold_to_one(threshold: float) -> None:
+    rates = [threshold, *assumed_win_rates(threshold)]
+    assert rates == sorted(set(rates))
+    assert rates[-1] == 1.0
+    assert len(rates) >= 3
+    assert threshold < halfway(threshold) < 1

@@ -1,6 +1,7 @@
 """An agent that a run saves on request while it trains is found by its name, then and later."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,8 @@ CURRICULUM = """
 name: tiny
 env: {num_envs: 16, goto_win_radius: 12.0, time_limit: 1.0}
 lessons: [{name: only, targets: {goto: 1}, completion_criteria: {threshold: 0.999}}]
-train:
-  total_steps: 100_000_000
-  n_steps: 32
-  batch_size: 512
-  n_epochs: 1
-  network: {layers: [8]}
-  torch_threads: 1
+train: {total_steps: 100_000_000, n_steps: 32, batch_size: 512, n_epochs: 1, network: {layers: [8]},
+        torch_threads: 1}
 tracking: {experiment: tests}
 """
 
@@ -39,34 +35,26 @@ tracking: {experiment: tests}
 class Asking:
     """Asks the run for its agent, looks whether it is found, and stops it then."""
 
+    answer: Any = None
+    found: Any = None
+
     def __init__(self, data: DataFolder) -> None:
-        self.data = data
-        self.key = ""
-        self.answer: Any = None
-        self.found: Any = None
-        self.refused = ""
+        self.data, self.key = data, ""
 
     def should_stop(self) -> bool:
         (folder,) = living_folders(self.data)
-        channel = ControlChannel(folder.path)
+        channel, run_id = ControlChannel(folder.path), str(folder.run_id)
         if not self.key:
-            assert folder.run_id is not None
-            self.run_id = folder.run_id
-            self.refused = self._missing()
+            with pytest.raises(LabError) as refused:
+                fetch_agent(run_id, "last", data_folder=self.data)
+            self.refused = str(refused.value)
             self.key = channel.send({"kind": "keep_agent"})
         elif self.answer is None:
             self.answer = channel.wait(self.key, 0.0, still_open=lambda: True)
         else:
-            try:
-                self.found = fetch_agent(self.run_id, self.answer["name"], data_folder=self.data)
-            except LabError:
-                return False  # it is on its way to the store
+            with suppress(LabError):  # it is on its way to the store
+                self.found = fetch_agent(run_id, self.answer["name"], data_folder=self.data)
         return self.found is not None
-
-    def _missing(self) -> str:
-        with pytest.raises(LabError) as refused:
-            fetch_agent(self.run_id, "last", data_folder=self.data)
-        return str(refused.value)
 
 
 @pytest.fixture(scope="module")
@@ -79,23 +67,16 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> tuple[Asking, RunResult]
     return asking, result
 
 
-def test_an_agent_saved_on_request_is_found_while_the_run_trains(
-    asking: tuple[Asking, RunResult],
-) -> None:
-    asked, _ = asking
-    assert asked.found.which == asked.answer["name"] == f"step-{asked.answer['step']}"
-    assert asked.found.step == asked.answer["step"]
-    assert asked.found.run.status == "RUNNING"
-    assert asked.found.config.name == "tiny"
-    assert "the button Save agent of aimbot-lab panel saves one before" in asked.refused
-
-
-def test_it_stays_with_the_run_and_is_evaluated_by_its_name(
+def test_an_agent_saved_on_request_is_found_while_the_run_trains_and_evaluated_by_its_name(
     asking: tuple[Asking, RunResult],
 ) -> None:
     asked, result = asking
-    name, run = asked.answer["name"], find_run(asked.data, result.run_id)
-    assert saved_agents(run.tags) == (name,)
+    name = asked.answer["name"]
+    assert asked.found.which == name == f"step-{asked.answer['step']}"
+    assert asked.found.step == asked.answer["step"]
+    assert (asked.found.run.status, asked.found.config.name) == ("RUNNING", "tiny")
+    assert "the button Save agent of aimbot-lab panel saves one before" in asked.refused
+    assert saved_agents(find_run(asked.data, result.run_id).tags) == (name,)
     words = ["evaluate", result.run_id[:8], "--agent", name, "--episodes", "2", "--no-baselines"]
     done = CliRunner().invoke(cli, [*words, "--json", "--data-dir", str(asked.data.root)])
     assert done.exit_code == 0, done.output
@@ -104,11 +85,12 @@ def test_it_stays_with_the_run_and_is_evaluated_by_its_name(
         fetch_agent(result.run_id, "step-1", data_folder=asked.data)
 
 
-@pytest.mark.parametrize("name", ["first", "step-", "step-01", "../last"])
-def test_no_agent_bears_another_name(tmp_path: Path, name: str) -> None:
-    done = CliRunner().invoke(cli, ["evaluate", "x", "--agent", name, "--data-dir", str(tmp_path)])
-    assert done.exit_code == 2
-    assert "must be best, last, or step-N" in done.output
+def test_no_agent_bears_another_name(tmp_path: Path) -> None:
+    for name in ("first", "step-", "step-01", "../last"):
+        words = ["evaluate", "x", "--agent", name, "--data-dir", str(tmp_path)]
+        done = CliRunner().invoke(cli, words)
+        assert done.exit_code == 2
+        assert "must be best, last, or step-N" in done.output
 
 
 def test_a_run_keeps_what_it_came_to_for_programs(asking: tuple[Asking, RunResult]) -> None:

@@ -23,7 +23,6 @@ def test_the_last_lesson_asks_for_a_win_rate_of_over_95_percent_in_every_cell(na
     config = load_curriculum(FOLDER / f"{name}.yaml", ()).config
     lesson = config.lessons[-1]
     criteria = lesson.completion_criteria
-    assert criteria is not None
     assert criteria.threshold >= 0.95
     cells = lesson_cells(lesson, arena_spec(config.env).difficulties)
     assert criteria.every_cell or len(cells) == 1
@@ -38,7 +37,6 @@ def test_the_duel_asks_for_scores_in_every_hall_and_then_for_200_points_over_the
     }
     assert {("score", "greedy", 0.85, True), ("score", "aimbot", 0.6, True)} <= asked
     last = criteria[-1]
-    assert last is not None
     assert (last.measure, last.against, last.threshold) == ("elo", "reference", 200)
     for lesson in config.lessons:
         played = lesson_cells(lesson, duel_spec(config.env).difficulties)
@@ -106,17 +104,16 @@ def runs(name: str, curriculum: str = "goto") -> list[NamedRun]:
     return [NamedRun(f"{name} seed {seed}", seed, curriculum) for seed in (1, 2)]
 
 
-def test_a_configuration_has_the_name_that_its_runs_were_given() -> None:
-    groups = {"aaaaaaaa": runs("usual"), "bbbbbbbb": [NamedRun("slower", 1, "goto")]}
-    assert configuration_names(groups) == {"aaaaaaaa": "usual", "bbbbbbbb": "slower"}
-
-
-def test_runs_that_were_named_differently_have_the_name_of_their_curriculum() -> None:
-    assert configuration_names({"a": [*runs("one"), *runs("other")]}) == {"a": "goto"}
-
-
-def test_names_that_several_have_are_followed_by_the_beginning_of_their_tags() -> None:
-    found = configuration_names(
-        {"12345678": runs("goto"), "abcdefgh": runs("goto"), "c": runs("x")}
-    )
-    assert found == {"12345678": "goto (123456)", "abcdefgh": "goto (abcdef)", "c": "x"}
+def test_a_configuration_has_the_name_of_its_runs_or_curriculum_with_its_tag_where_shared() -> None:
+    for groups, names in (
+        (
+            {"aaaaaaaa": runs("usual"), "bbbbbbbb": [NamedRun("slower", 1, "goto")]},
+            ["usual", "slower"],
+        ),
+        ({"a": [*runs("one"), *runs("other")]}, ["goto"]),
+        (
+            {"12345678": runs("goto"), "abcdefgh": runs("goto"), "c": runs("x")},
+            ["goto (123456)", "goto (abcdef)", "x"],
+        ),
+    ):
+        assert configuration_names(groups) == dict(zip(groups, names, strict=True))
