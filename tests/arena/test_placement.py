@@ -23,9 +23,13 @@ def beginnings(stage: Stage, count: int, names: tuple[str, ...], seed: int = 0) 
     return [np.concatenate(seen[name]) for name in names]
 
 
-def test_blocks_stand_in_every_place_and_turn() -> None:
+def test_blocks_stand_in_every_place_and_turn_and_keep_their_gaps() -> None:
     stage = new_stage(Scenario({"attack": 1.0}), **EVERY_DECISION)
-    corner, turns = beginnings(stage, 60, ("block", "block_turns"))
+    position, corner, turns = beginnings(stage, 60, ("position", "block", "block_turns"))
+    assert corner.min() >= 1.5
+    assert corner.max() <= 47.0 - 1.5 - 10.0
+    nearest = np.clip(position, corner, corner + 10.0)
+    assert np.hypot(*(position - nearest).T).min() >= 0.5 + 1.0
     counts = np.bincount(turns, minlength=4)
     assert len(counts) == 4
     np.testing.assert_allclose(counts / counts.sum(), 0.25, atol=0.02)
@@ -60,10 +64,15 @@ def test_targets_and_difficulties_come_by_their_weights() -> None:
     assert abs((difficulty[target == 1] == 4).mean() - 0.75) < 0.03
 
 
-def test_free_places_are_anywhere_on_the_floor() -> None:
+def test_free_places_are_anywhere_on_the_floor_and_apart() -> None:
     stage = new_stage(Scenario({"free": 1.0}), **EVERY_DECISION)
     position, enemies, count = beginnings(stage, 40, ("position", "enemies", "enemy_count"))
     assert set(count) == {6}
+    discs = np.concatenate([position[:, None], enemies], axis=1)
+    assert discs.min() >= 0.5
+    assert discs.max() <= 46.5
+    gaps = np.hypot(*np.moveaxis(discs[:, :, None] - discs[:, None], -1, 0))
+    assert gaps[:, ~np.eye(7, dtype=bool)].min() >= 1.0
     for places in (position, enemies[:, 0], enemies[:, 5]):
         share, _, _ = np.histogram2d(*places.T, bins=3, range=[[0.5, 46.5]] * 2)
         np.testing.assert_allclose(share / len(places), 1 / 9, atol=0.02)

@@ -179,9 +179,22 @@ def forked_play() -> None:
     stage.step(ACTIONS)
 
 
+def copied_play() -> None:
+    stage = new_threaded()
+    stage.step(ACTIONS)
+    for copied in (copy.deepcopy, lambda arena: pickle.loads(pickle.dumps(arena))):
+        twin = Stage(copied(stage.arena), copy.deepcopy(stage.buffers))
+        for _ in range(5):
+            stage.arena.set_scenario(ALL_TARGETS)
+            twin.arena.set_scenario(ALL_TARGETS)
+            stage.step(ACTIONS)
+            twin.step(ACTIONS)
+            np.testing.assert_array_equal(stage.buffers.rewards, twin.buffers.rewards)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
-def test_a_forked_process_steps_with_workers_of_its_own() -> None:
-    bounded("from test_workers import forked_play; forked_play()")
+def test_a_forked_process_and_copies_step_with_workers_of_their_own() -> None:
+    bounded("from test_workers import *; forked_play(); copied_play()")
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda arena: pickle.loads(pickle.dumps(arena))])
@@ -200,23 +213,6 @@ def test_a_copied_arena_goes_on_by_itself(copied) -> None:
     stage.step(ACTIONS)
     for name, array in twin.arena.snapshot().items():
         np.testing.assert_array_equal(array, kept[name], err_msg=name)
-
-
-def copied_play() -> None:
-    stage = new_threaded()
-    stage.step(ACTIONS)
-    for copied in (copy.deepcopy, lambda arena: pickle.loads(pickle.dumps(arena))):
-        twin = Stage(copied(stage.arena), copy.deepcopy(stage.buffers))
-        for _ in range(5):
-            stage.arena.set_scenario(ALL_TARGETS)
-            twin.arena.set_scenario(ALL_TARGETS)
-            stage.step(ACTIONS)
-            twin.step(ACTIONS)
-            np.testing.assert_array_equal(stage.buffers.rewards, twin.buffers.rewards)
-
-
-def test_a_copied_arena_takes_new_scenarios_with_workers_of_its_own() -> None:
-    bounded("from test_workers import copied_play; copied_play()", seconds=60.0)
 
 
 LATE_PLAY = """
