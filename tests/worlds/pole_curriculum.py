@@ -5,10 +5,9 @@ from pathlib import Path
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
-from tests.training.tiny_training import Sink
+from tests.training.tiny_training import learn
 
 CURRICULUM = """
 name: corridor
@@ -34,7 +33,7 @@ def planned(path: Path, algo: str, text: str = CURRICULUM) -> TrainingPlan:
 def trained(plan: TrainingPlan) -> Training:
     """A training that came to its end."""
     training = Training(plan)
-    training.learn(Sink(), SilentObserver(), lambda: False)
+    learn(training)
     return training
 
 

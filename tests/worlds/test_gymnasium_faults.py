@@ -436,17 +436,13 @@ def play_ends(place: str, raised: BaseException | None) -> None:
         (WordlessError(), "WordlessError"),
     ],
 )
-def test_what_an_environment_raises_is_told_in_one_line_even_where_it_ends_the_program(
+def test_what_an_environment_raises_is_told_in_one_line_but_for_ctrl_c_which_stays_one(
     place: str, raised: BaseException | None, what: str
 ) -> None:
     with pytest.raises(LabError) as caught:
         play_ends(place, raised)
     here = r"\(.*test_gymnasium_faults\.py:\d+\)"
     assert re.fullmatch(f"{re.escape(ENDS[place][1])} {what} {here}", str(caught.value))
-
-
-@pytest.mark.parametrize("place", ENDS)
-def test_ctrl_c_in_an_environment_stays_one(place: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         play_ends(place, KeyboardInterrupt())
 

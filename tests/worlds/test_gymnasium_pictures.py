@@ -16,12 +16,11 @@ from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import new_notices, new_observations, step_buffers
 from aimbot_lab.training.checkpoint import unpack
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader
 from aimbot_lab.worlds.gymnasium.settings import ObservationParts
 from aimbot_lab.worlds.gymnasium.spaces import MisfitError
-from tests.training.tiny_training import Keeper, Sink
+from tests.training.tiny_training import Keeper, learn
 
 
 def picture(*shape: int) -> spaces.Box:
@@ -252,7 +251,7 @@ def test_a_picture_beside_a_vector_trains_resumes_and_plays(tmp_path: Path, algo
     plan = planned(tmp_path / "c.yaml", algo, FILE)
     assert plan.train.network.picture.encoder == "small"
     training, kept = Training(plan), Keeper()
-    training.learn(Sink(), SilentObserver(), lambda: False, links=kept.links)
+    learn(training, links=kept.links)
     last = kept.checkpoints[-1]
     again = kept.resumed(Training(plan), last)
     there = unpack(last.state)["model"]["parameters"]["policy"]

@@ -21,11 +21,10 @@ from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import Uniform
 from aimbot_lab.foundation.world import new_step_buffers
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import EvaluationSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import make_world, type_of
-from tests.training.tiny_training import Sink
+from tests.training.tiny_training import Sink, learn
 
 
 class Strict(Corridor):
@@ -164,7 +163,7 @@ def test_an_agent_is_judged_the_same_in_one_copy_beside_the_training(
         env = replace(usual.env, id="Counted-v0", num_envs=1, num_eval_envs=copies)
         made.clear()
         training, sink = Training(replace(usual, env=env, evaluation=evaluation)), Sink()
-        ended = training.learn(sink, SilentObserver(), lambda: False)
+        ended = learn(training, sink)
         judged = [(step, one) for step, one in sink.logged if "eval/win_rate" in one]
         found.append((ended.state_sha256, judged))
         most.append(max(made))
