@@ -53,7 +53,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(data: Path) -> Any:
-    return invoke(data, "evaluate", "latest", "--episodes", 16, "--json").document
+    return invoke(data, "evaluate", "latest", "--episodes", 8, "--json").document
 
 
 def test_the_optimum_has_a_share_of_1_in_every_cell_and_nobody_exceeds_it(found: Any) -> None:
@@ -86,7 +86,7 @@ def test_tables_show_score_and_share_beside_the_win_rate(data: Path) -> None:
 
 
 def test_a_comparison_tells_the_difference_in_the_share_of_the_optimum(data: Path) -> None:
-    words = ("compare", "latest", "latest", "--episodes", 4)
+    words = ("compare", "latest", "latest", "--episodes", 2)
     document = invoke(data, *words, "--json").document
     (rows,) = document["differences"]
     for row in rows:
