@@ -41,32 +41,10 @@ def end() -> None:
     say("a warning", error=RANK > 0)
 
 
-def refuse() -> None:
-    say("file.yaml:1:1: unknown key", error=True)
-    sys.exit(2)
-
-
-def follower_fails() -> None:
-    if RANK:
-        say("Traceback\nMemoryError: 3 GB", error=True)
-        sys.exit(1)
-    once_noted("lost")
-    sys.exit(LostError.exit_code)
-
-
 def lives() -> int:
     """How often this rank has begun."""
     notes = FOLDER / "notes"
     return notes.read_text().count(f"start {RANK} ") if notes.exists() else 0
-
-
-def die() -> None:
-    """Rank 1 dies, and rank 0 notices it, in every life, or in the first five."""
-    if KIND == "advance" and lives() > 5:
-        return
-    if RANK:
-        os.kill(os.getpid(), signal.SIGKILL)
-    sys.exit(LostError.exit_code)
 
 
 def end_first() -> None:
@@ -131,16 +109,11 @@ def meet_again() -> None:
 
 def progress() -> int:
     """As if every life had written a checkpoint."""
-    return lives() if KIND in ("advance", "meet again") else 0
+    return lives() if KIND == "meet again" else 0
 
 
 KINDS = {
     "end": end,
-    "refuse": refuse,
-    "follower fails": follower_fails,
-    "die": die,
-    "advance": die,
-    "end first": end_first,
     "stop first": end_first,
     "stay": end_first,
     "be stopped": be_stopped,

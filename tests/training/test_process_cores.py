@@ -3,8 +3,9 @@
 import json
 import os
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from torch.distributed import HashStore  # type: ignore[attr-defined]
@@ -47,29 +48,25 @@ def test_shares_are_equal_disjoint_and_all_that_there_is(
         assert [len(own) for own in found if own is not None] == [size * threads] * processes
 
 
-def test_a_physical_core_is_given_whole_and_of_each_kind_everyone_gets_some() -> None:
-    four = chip((0, 4), (1, 5), (2,), (3,))
-    assert shares([four] * 2) == [frozenset({0, 4, 2}), frozenset({1, 5, 3})]
-
-
-def test_hardware_threads_are_dealt_out_where_there_is_one_for_each() -> None:
-    assert shares([chip((0, 2), (1, 3))] * 4) == [frozenset({core}) for core in range(4)]
-
-
 @pytest.mark.parametrize(
-    "everyones",
+    ("everyones", "wanted"),
     [
-        [chip((0,), (1,))],  # alone
-        [chip((0,), (1,), (2,))] * 2,  # uneven
-        [chip((0, 3), (1, 4), (2, 5))] * 2,
-        [chip((0,), (1,))] * 4,  # too few
-        [chip(boot="")] * 2,  # can't be chosen
-        [chip((0,), (1,)), chip((2,), (3,))],  # given out by somebody else
-        [chip((0,), (1,)), chip((0,), (1,), boot="another")],
+        # A physical core is given whole, and of each kind everyone gets some.
+        ([chip((0, 4), (1, 5), (2,), (3,))] * 2, [{0, 4, 2}, {1, 5, 3}]),
+        # Hardware threads are dealt out where there is one for each.
+        ([chip((0, 2), (1, 3))] * 4, [{0}, {1}, {2}, {3}]),
+        # Elsewhere all keep what they may use.
+        ([chip((0,), (1,))], [None]),  # alone
+        ([chip((0,), (1,), (2,))] * 2, [None] * 2),  # uneven
+        ([chip((0, 3), (1, 4), (2, 5))] * 2, [None] * 2),
+        ([chip((0,), (1,))] * 4, [None] * 4),  # too few
+        ([chip(boot="")] * 2, [None] * 2),  # can't be chosen
+        ([chip((0,), (1,)), chip((2,), (3,))], [None] * 2),  # given out by somebody else
+        ([chip((0,), (1,)), chip((0,), (1,), boot="another")], [None] * 2),
     ],
 )
-def test_elsewhere_all_keep_what_they_may_use(everyones: list[Cores]) -> None:
-    assert shares(everyones) == [None] * len(everyones)
+def test_cores_are_given_whole_where_that_is_even(everyones: list[Cores], wanted: Any) -> None:
+    assert shares(everyones) == wanted
 
 
 def test_usable_cores_are_told_by_physical_core(
@@ -90,8 +87,8 @@ def test_a_share_is_kept_until_it_is_given_back(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cores, "usable_cores", lambda: two)
     monkeypatch.setattr(cores, "_threads", lambda: [1, 2])
     share = frozenset({0, 2})
-    chosen_by_others = frozenset({0})
-    monkeypatch.setattr(os, "sched_getaffinity", {1: share, 2: chosen_by_others}.get)
+    others = {2: frozenset({0})}  # chosen by them
+    monkeypatch.setattr(os, "sched_getaffinity", {1: share, **others}.get)
 
     def set_affinity(thread: int, numbers: frozenset[int]) -> None:
         asked.append((thread, numbers))
@@ -110,11 +107,8 @@ policy = os.sched_getscheduler  # also where a test replaces it
 
 
 def policy_of_a_new_thread() -> int:
-    found: list[int] = []
-    thread = threading.Thread(target=lambda: found.append(policy(0)))
-    thread.start()
-    thread.join()
-    return found[0]
+    with ThreadPoolExecutor() as pool:
+        return pool.submit(policy, 0).result()
 
 
 def policy_in_the_block() -> int:
