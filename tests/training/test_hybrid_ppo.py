@@ -36,18 +36,11 @@ SETTINGS: dict[str, Any] = {
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
 
 
-def learned(
-    kind: Any,
-    space: spaces.Space[Any],
-    *,
-    masked: bool = False,
-    updates: int = UPDATES,
-    **given: Any,
-) -> Any:
+def learned(kind: Any, space: spaces.Space[Any], *, masked: bool = False, **given: Any) -> Any:
     th.set_num_threads(1)
     env = DummyVecEnv([lambda: Guess(space, masked=masked)] * ROWS)
     policy: Any = HybridPolicy if kind is HybridPPO else "MlpPolicy"
-    return kind(policy, env, **{**SETTINGS, **given}).learn(updates * STEPS * ROWS)
+    return kind(policy, env, **{**SETTINGS, **given}).learn(UPDATES * STEPS * ROWS)
 
 
 def largest_difference(one: Any, other: Any) -> float:
@@ -102,15 +95,6 @@ def test_with_masks_it_is_maskable_ppo(space: spaces.Space[Any], branches: tuple
     np.testing.assert_array_equal(ours.rollout_buffer.actions, theirs.rollout_buffer.actions)
     assert largest_difference(theirs, ours) < 1e-6
     assert largest_difference(theirs, learned(PPO, space)) > 1e-3
-
-
-def test_per_branch_ratios_start_at_one_for_every_branch() -> None:
-    given = {"objective": "per_branch", "policy_kwargs": {"hybrid": (3, 4)}, "learning_rate": 0.0}
-    model = learned(HybridPPO, SPACES["hybrid"], updates=1, batch_size=64, n_epochs=1, **given)
-    for data in model.rollout_buffer.get(64):
-        _, log_prob, _ = model.policy.evaluate_actions(data.observations, data.actions)
-        assert log_prob.shape == (64, 3)
-        assert th.allclose(log_prob, data.old_log_prob, atol=1e-6)
 
 
 def test_a_dual_clip_of_at_most_one_and_a_single_branch_are_refused() -> None:

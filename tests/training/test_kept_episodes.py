@@ -11,11 +11,11 @@ from aimbot_lab.curriculum.rules import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.replay.episode import Replay, load_replay, replay_steps
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.run_hooks import RunLinks, SilentObserver, TrainingOutcome
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-from tests.training.tiny_training import Sink, plan
+from tests.training.tiny_training import learn, plan
 
 EASY = CompletionCriteria(measure="progress", threshold=0.5, min_lesson_length=1)
 
@@ -44,17 +44,14 @@ def two_lessons(algo: str) -> TrainingPlan:
     return replace(tiny, env=env, lessons=(first, replace(tiny.lessons[0], name="far")))
 
 
-def learned(chosen: TrainingPlan, links: RunLinks) -> TrainingOutcome:
-    return Training(chosen).learn(Sink(), SilentObserver(), lambda: False, links=links)
-
-
 @pytest.mark.parametrize("algo", ["hybrid_ppo", "dqn"])
-def test_every_lesson_leaves_replays_that_play_as_recorded_and_hold_what_the_agent_thought(
+def test_every_lesson_leaves_replays_that_play_as_recorded_hold_thoughts_and_change_nothing(
     tmp_path: Path, algo: str
 ) -> None:
     texts, training = Texts(), Training(two_lessons(algo))
-    training.learn(Sink(), SilentObserver(), lambda: False, links=RunLinks(replays=texts))
+    ended = learn(training, links=RunLinks(replays=texts))
     found = texts.replays(tmp_path)
+    assert ended.state_sha256 == learn(Training(two_lessons(algo))).state_sha256
     assert {"replays/lesson-01-first.json", "replays/lesson-02-first.json"} <= found.keys()
     for name, replay in found.items():
         assert replay.about["lesson_name"] == ("near" if "-01-" in name else "far")
@@ -97,9 +94,3 @@ def test_a_network_of_nan_thinks_nothing(algo: str) -> None:
         for weights in policy.parameters():
             weights.fill_(np.nan)
     assert agent.mind(seen, masks) is None
-
-
-def test_replays_change_nothing_about_the_training() -> None:
-    chosen = two_lessons("ppo")
-    without, with_them = learned(chosen, RunLinks()), learned(chosen, RunLinks(replays=Texts()))
-    assert without.state_sha256 == with_them.state_sha256

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch as th
-from tiny_training import Sink, plan
+from tiny_training import learn, plan
 from torch import nn
 
 from aimbot_lab.evaluation.temperature import LIKELIEST
@@ -19,7 +19,6 @@ from aimbot_lab.training.agents import agent_files
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.networks.encoders import ScaledFeatures
 from aimbot_lab.training.networks.network import NETWORKS, NetworkType
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.training import Training
 
 
@@ -62,20 +61,18 @@ def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[Own]:
     return network
 
 
-KINDS = [
-    ("dqn", {}),
-    ("recurrent_ppo", {}),
-    ("hybrid_ppo", {"aim": "hybrid", "masks": True, "objective": "per_branch"}),
-]
+MASKED = {"aim": "hybrid", "masks": True, "objective": "per_branch"}
 
 
-@pytest.mark.parametrize(("algo", "switches"), KINDS, ids=str)
+@pytest.mark.parametrize(
+    ("algo", "switches"), [("dqn", {}), ("recurrent_ppo", {}), ("hybrid_ppo", MASKED)], ids=str
+)
 def test_it_learns_and_its_saved_agent_acts_the_same(
     algo: str, switches: dict[str, Any], own: Own, tmp_path: Path
 ) -> None:
     training = Training(plan(algo, network=OwnSettings(), total_steps=1024, **switches))
     first = {name: weight.clone() for name, weight in training.model.policy.state_dict().items()}
-    training.learn(Sink(), SilentObserver(), lambda: False)
+    learn(training)
     last = training.model.policy.state_dict()
     moved = [name for name, weight in last.items() if not th.equal(weight, first[name])]
     assert any(".module.1.weight" in name for name in moved)
@@ -91,25 +88,16 @@ def test_it_learns_and_its_saved_agent_acts_the_same(
     assert loaded.agent.act(seen, temperature=LIKELIEST).shape == (2, 4)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "line"),
-    [
-        ("raises", "train.network: the network own can't be made: KeyError: 'ray_999'"),
-        (
-            "shape",
-            "train.network: the network own can't be made: ValueError: features of 2 observations "
-            "must be [2, F] (got [2, 1, ",
-        ),
-    ],
-)
-def test_what_can_not_be_made_is_refused_in_one_line(wrong: str, line: str) -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        Training(plan("ppo", network=OwnSettings(wrong=wrong)))
-    assert str(refused.value).startswith(line)
-    assert "\n" not in str(refused.value)
-
-
-def test_a_check_reports_what_the_network_refuses() -> None:
+def test_what_can_not_be_made_is_refused_in_one_line_and_by_a_check() -> None:
+    for wrong, why in (
+        ("raises", "KeyError: 'ray_999'"),
+        ("shape", "ValueError: features of 2 observations must be [2, F] (got [2, 1, "),
+    ):
+        with pytest.raises(ConfigurationError) as refused:
+            Training(plan("ppo", network=OwnSettings(wrong=wrong)))
+        line = f"train.network: the network own can't be made: {why}"
+        assert str(refused.value).startswith(line)
+        assert "\n" not in str(refused.value)
     given = plan("ppo", network=OwnSettings(wrong="fault"))
     (fault,) = network_diagnostics(given.env, given.train)
     assert (fault.path, fault.what) == (("train", "network"), "is not for ppo")

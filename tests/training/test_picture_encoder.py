@@ -23,12 +23,7 @@ from aimbot_lab.worlds.arena.spec import arena_spec, observation_width, picture_
 
 def arena_settings(*, grey: bool = True, stacked: int = 1) -> ArenaSettings:
     camera = CameraSettings(width=12, height=8, grey=grey)
-    told = ObservationSettings(camera=camera)
-    return ArenaSettings(observation=told, stacked_vectors=stacked)
-
-
-def spec_with(*, grey: bool = True, stacked: int = 1) -> WorldSpec:
-    return arena_spec(arena_settings(grey=grey, stacked=stacked))
+    return ArenaSettings(observation=ObservationSettings(camera=camera), stacked_vectors=stacked)
 
 
 def features_of(spec: WorldSpec, **picture: Any) -> th.nn.Module:
@@ -60,37 +55,31 @@ def test_channels_are_the_shades_of_earlier_pictures_then_of_later_ones(grey: bo
     assert columns[5, 7].tolist() == expected
 
 
-def test_a_picture_alone_is_all_that_is_seen() -> None:
-    spec = spec_with()
-    module, seen = features_of(spec, alone=True), observations(spec)
-    before = module(seen)
-    assert before.shape == (4, 64)
-    assert th.equal(module({**seen, "columns": 0 * seen["columns"]}), before)
-    assert not th.equal(module({**seen, "camera": 0 * seen["camera"]}), before)
-
-
-def test_beside_a_picture_the_other_columns_go_straight_through() -> None:
-    spec = spec_with()
-    module, seen = features_of(spec, size=5), observations(spec)
-    features = module(seen)
+def test_beside_a_picture_the_other_columns_go_straight_through_and_alone_it_is_all() -> None:
+    spec = arena_spec(arena_settings())
+    seen = observations(spec)
+    blank = {**seen, "camera": 0 * seen["camera"]}
+    alone, beside = features_of(spec, alone=True), features_of(spec, size=5)
+    assert alone(seen).shape == (4, 64)
+    assert th.equal(alone({**seen, "columns": 0 * seen["columns"]}), alone(seen))
+    assert not th.equal(alone(blank), alone(seen))
+    features, other = beside(seen), beside(blank)
     assert features.shape == (4, 13 + 38 + 5)
-    other = module({**seen, "camera": 0 * seen["camera"]})
     assert th.equal(features[:, :51], other[:, :51])
     assert not th.equal(features[:, 51:], other[:, 51:])
 
 
 def test_the_first_layer_is_a_convolution_of_the_picture_over_255() -> None:
-    spec = spec_with()
+    spec = arena_spec(arena_settings())
     module: Any = features_of(spec, alone=True)
     seen = observations(spec)
     (encoder,) = module.picture
     first, *_ = encoder.layers
-    by_hand = th.nn.functional.conv2d(
+    convolved = th.nn.functional.conv2d(
         seen["camera"] / 255, first.weight, first.bias, stride=2, padding=1
     )
-    np.testing.assert_allclose(
-        encoder.layers[1:](by_hand).detach(), module(seen).detach(), atol=1e-6
-    )
+    by_hand = encoder.layers[1:](convolved).detach()
+    np.testing.assert_allclose(by_hand, module(seen).detach(), atol=1e-6)
 
 
 def large(columns: int = 0, side: int = 40) -> WorldSpec:
@@ -121,19 +110,17 @@ def test_other_algorithms_see_by_the_librarys_own_extractors_to_the_bit(columns:
 
 
 def test_a_picture_that_is_too_small_for_nature_has_the_small_encoder() -> None:
-    assert resolved_picture(NetworkSettings(), large(side=7)).encoder == "small"
-    assert resolved_picture(NetworkSettings(), large()).encoder == "nature"
+    for side, encoder in ((7, "small"), (40, "nature")):
+        assert resolved_picture(NetworkSettings(), large(side=side)).encoder == encoder
 
 
 def test_a_rollout_keeps_pictures_in_8_bits() -> None:
     """84 x 84 x 4 take 28,224 bytes a step, as float columns they would take 112,896."""
-    vector = (ObservationBlock("vector", "vector", (5,)),)
-    blocks = (ObservationBlock("image", "image", (84, 84, 4)), *vector)
+    blocks = (ObservationBlock("image", "image", (84, 84, 4)), large(5).blocks[1])
     spec = replace(large(5), blocks=blocks)
-    actions = spaces.Discrete(3)
     for joined in (True, False):
         space = observation_space(spec, joined=joined)
-        ours = HybridRolloutBuffer(4, space, actions, n_envs=2)
+        ours = HybridRolloutBuffer(4, space, spaces.Discrete(3), n_envs=2)
         assert ours.observations.nbytes == 4 * 2 * (84 * 84 * 4 + 5 * 4)
         packed = pack({"observations": ours.observations})
         assert len(packed) < ours.observations.nbytes + 1000

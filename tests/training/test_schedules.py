@@ -7,10 +7,8 @@ from pydantic import TypeAdapter, ValidationError
 from sb3_contrib import TRPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.utils import LinearSchedule
-from tiny_training import Sink, plan
+from tiny_training import Sink, learn, plan
 
-from aimbot_lab.training.algorithms.models import adjustments
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import Cosine, Linear, TrainSettings
 from aimbot_lab.training.training import Training
 
@@ -25,18 +23,15 @@ def test_linear_is_stable_baselines3s(ends: tuple[float, float], end_fraction: f
         assert ours(left) == pytest.approx(theirs(left), rel=1e-12)
 
 
-def test_cosine_is_half_a_wave() -> None:
-    wave = Cosine(start=3.0, end=1.0)
+def test_cosine_is_half_a_wave_and_schedules_stay_at_their_ends() -> None:
+    wave, half = Cosine(start=3.0, end=1.0), 0.5**0.5
     values = [wave(left) for left in (1.0, 0.75, 0.5, 0.25, 0.0)]
-    half = 0.5**0.5
     assert values == pytest.approx([3.0, 2.0 + half, 2.0, 2.0 - half, 1.0], rel=1e-12)
-
-
-@pytest.mark.parametrize("kind", [Linear, Cosine])
-def test_a_schedule_stays_at_its_end(kind: Any) -> None:
-    short = kind(start=1.0, end=0.0, end_fraction=0.5)
-    # A rollout that was begun is finished, so that less than nothing may be left.
-    assert [short(left) for left in (0.5, 0.3, 0.0, -0.1)] == pytest.approx([0.0] * 4, abs=1e-12)
+    for kind in (Linear, Cosine):
+        short = kind(start=1.0, end=0.0, end_fraction=0.5)
+        # A rollout that was begun is finished, so that less than nothing may be left.
+        ends = [short(left) for left in (0.5, 0.3, 0.0, -0.1)]
+        assert ends == pytest.approx([0.0] * 4, abs=1e-12)
 
 
 def test_settings_read_numbers_and_schedules_and_write_them_back() -> None:
@@ -84,16 +79,13 @@ def test_the_update_uses_the_values_of_its_progress(
     }
     training, watch = Training(plan(algo, total_steps=2048, **schedules)), Watch()
     assert training.model.ent_coef == 0.04
-    learn = training.model.learn
-    monkeypatch.setattr(
-        training.model,
-        "learn",
-        lambda steps, callback, **how: learn(
-            steps, CallbackList([*callback.callbacks, watch]), **how
-        ),
-    )
-    sink = Sink()
-    training.learn(sink, SilentObserver(), lambda: False)
+    sink, model_learns = Sink(), training.model.learn
+
+    def watched(steps: int, callback: Any, **how: Any) -> Any:
+        return model_learns(steps, CallbackList([*callback.callbacks, watch]), **how)
+
+    monkeypatch.setattr(training.model, "learn", watched)
+    learn(training, sink)
     assert watch.entropy == pytest.approx([0.03, 0.02, 0.01, 0.0])
     rates = [seen["train/learning_rate"] for seen in watch.recorded[1:]]
     assert rates == pytest.approx([7.75e-4, 5.5e-4, 3.25e-4])
@@ -103,22 +95,10 @@ def test_the_update_uses_the_values_of_its_progress(
     assert sink.logged[-1][1]["train/learning_rate"] == pytest.approx(1e-4)
 
 
-def test_a_training_that_goes_on_has_the_value_of_where_it_stopped() -> None:
-    training = Training(plan("ppo", total_steps=2048, ent_coef=Linear(start=0.04, end=0.0)))
-    training.model.num_timesteps = 512
-    training.model._total_timesteps = 2048
-    (callback,) = adjustments(training.plan.train, training.model.policy)
-    callback.init_callback(training.model)
-    callback.on_training_start({}, {})
-    callback.on_rollout_start()
-    assert training.model.ent_coef == pytest.approx(0.03)
-    assert training.model.logger.name_to_value["train/ent_coef"] == pytest.approx(0.03)
-
-
 @pytest.mark.parametrize("algo", ["trpo", "dqn"])
 def test_other_algorithms_schedule_their_learning_rate(algo: str) -> None:
     training, sink = Training(plan(algo, total_steps=1024, learning_rate=LINE)), Sink()
-    training.learn(sink, SilentObserver(), lambda: False)
+    learn(training, sink)
     assert sink.logged[-1][1]["train/learning_rate"] == pytest.approx(1e-4)
     (group,) = training.model.policy.optimizer.param_groups
     assert group["lr"] == pytest.approx(1e-4)
