@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch as th
-from tiny_training import Sink, plan
+from tiny_training import learn, plan
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -15,30 +15,18 @@ from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.models import chosen_device
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
-from aimbot_lab.training.run_hooks import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
 from aimbot_lab.worlds.registry import spec_of
 
 
-@pytest.mark.parametrize(
-    ("wanted", "is_there", "chosen"),
-    [
-        ("cpu", True, "cpu"),
-        ("auto", True, "cuda"),
-        ("auto", False, "cpu"),
-    ],
-)
-def test_auto_takes_cuda_where_it_is_there(
-    wanted: str, is_there: bool, chosen: str, monkeypatch: pytest.MonkeyPatch
+def test_auto_takes_cuda_where_it_is_there_and_what_is_not_there_is_refused_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(th.cuda, "is_available", lambda: is_there)
-    assert chosen_device(wanted) == chosen
-
-
-def test_a_device_that_is_not_there_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(th.cuda, "is_available", lambda: False)
+    for is_there, auto in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(th.cuda, "is_available", lambda is_there=is_there: is_there)
+        assert (chosen_device("cpu"), chosen_device("auto")) == ("cpu", auto)
     with pytest.raises(ConfigurationError, match=r"^train\.device: .* use auto or cpu$") as caught:
         Training(plan("ppo", device="cuda"))
     assert caught.value.exit_code == 2
@@ -90,21 +78,13 @@ def test_an_agent_plays_with_one_thread_however_it_was_trained(tmp_path: Path) -
         th.set_num_threads(before)
 
 
-WIDE = NetworkSettings(layers=(256, 256))
-
-
-def trained() -> str:
-    """The end of a training whose layers and batches are so large that two threads share them."""
-    sizes = {"total_steps": 512, "n_steps": 32, "batch_size": 512, "network": WIDE}
-    training = Training(plan("ppo", torch_threads=2, **sizes))
-    return training.learn(Sink(), SilentObserver(), lambda: False).state_sha256
-
-
 def test_a_training_with_two_threads_ends_in_the_same_state_again() -> None:
-    before = th.get_num_threads()
-    first, again = trained(), trained()
+    """Its layers and batches are so large that two threads share them."""
+    sizes = {"total_steps": 512, "n_steps": 32, "batch_size": 512, "torch_threads": 2}
+    before, network = th.get_num_threads(), NetworkSettings(layers=(256, 256))
+    first, again = (learn(Training(plan("ppo", network=network, **sizes))) for _ in range(2))
     th.set_num_threads(before)
-    assert (len(first), again) == (64, first)
+    assert (len(first.state_sha256), again.state_sha256) == (64, first.state_sha256)
 
 
 POLICY = """
