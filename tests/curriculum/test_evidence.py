@@ -97,12 +97,6 @@ def test_promotion_needs_evidence_not_luck() -> None:
     assert naive_promotion_share(outcomes, threshold) > 0.9
 
 
-@pytest.mark.parametrize(("above", "most"), [(0.05, 800), (0.2, 60)])
-def test_a_better_agent_is_promoted_within_few_episodes(above: float, most: int) -> None:
-    outcomes = played(0.7 + above, episodes=1200, lessons=200)
-    assert np.median(promotion_episodes(outcomes, 0.7)) <= most
-
-
 def test_a_bad_beginning_does_not_weigh_for_ever() -> None:
     rates = np.linspace(0.3, 0.97, 20_000)
     outcomes = played(rates, episodes=20_000, lessons=20)

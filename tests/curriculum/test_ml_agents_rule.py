@@ -123,19 +123,6 @@ def test_the_lessons_are_those_of_a_transcription(part: int) -> None:
     assert moves > 100
 
 
-def test_smoothing_delays_by_steps_and_filters_no_episode() -> None:
-    def steps_until_passed(mean: float) -> int:
-        progress = begun(measure="reward", threshold=0.9, min_lesson_length=1)
-        progress.add(batch([mean], [1], 0), step=1)
-        for step in range(2, 9):
-            progress.add(batch([], [], 1), step=step)
-            if progress.lesson:
-                return step
-        raise AssertionError("never passed")
-
-    assert (steps_until_passed(0.95), steps_until_passed(0.905)) == (3, 4)
-
-
 def begun(**criteria: Any) -> CurriculumProgress:
     """A curriculum of two lessons whose first has these criteria, in its first scenario."""
     asked = CompletionCriteria(rule="ml-agents", **criteria)

@@ -215,15 +215,6 @@ def test_another_algorithm_gets_its_own_defaults_and_what_was_set_stays() -> Non
     assert with_overrides(left_out, ["train.actors.number=2"]).config.train.reward_scale == 0.01
 
 
-def test_the_pages_example_is_right() -> None:
-    page = Path(__file__).parents[2] / "aimbot_lab" / "training" / "README.md"
-    blocks = page.read_text(encoding="utf-8").split("```yaml\n")[1:]
-    example = next(one.split("```")[0] for one in blocks if one.startswith("train:\n  learning"))
-    train = read(GOOD.split("train:")[0] + example)
-    assert train.learning_rate == Linear(start=1e-3, end=1e-4, end_fraction=0.2)
-    assert train.network.scaling == "running"
-
-
 def test_overrides_set_a_schedule_a_part_of_it_and_a_number_again() -> None:
     text = f"{GOOD}  learning_rate: {{schedule: linear, start: 1, end: 0, end_fraction: 0.1}}\n"
     train = read(
