@@ -68,8 +68,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
 def test_names_are_known_before_anything_is_loaded(make: Make) -> None:
     registry = make("good = things_of_a_package:GOOD")
     assert list(registry) == ["built_in", "good"]
-    assert "good" in registry
-    assert len(registry) == 2
+    assert ("good" in registry, len(registry)) == (True, 2)
     assert registry["built_in"].name == "built_in"
     assert "things_of_a_package" not in sys.modules
     assert registry["good"].name == "good"
