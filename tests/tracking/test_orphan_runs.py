@@ -46,7 +46,6 @@ from aimbot_lab.tracking.run_folder import (
     run_folders,
     this_process,
     waiting_runs,
-    write_owner,
 )
 from aimbot_lab.tracking.settings import TrackingSettings
 
@@ -188,13 +187,6 @@ def test_a_folder_that_cannot_be_read_holds_no_other_run_back(data_folder, dead_
     faults = {}
     assert close_orphan_runs(data_folder, on_fault=faults.__setitem__) == [dead_run.run_id]
     assert [*faults] == [first.name]
-
-
-def test_a_process_number_that_there_is_not_is_dead(data_folder):
-    folder = leave_folder(data_folder, DEAD).named("a" * 32)
-    (folder.path / folder.owner.lock).unlink()
-    write_owner(folder.path / "owner.json", replace(folder.owner, pid=-5))
-    assert [one.path for one in run_folders(data_folder) if one.is_free] == [folder.path]
 
 
 def test_names_of_folders_send_nothing_to_the_terminal(folder):

@@ -37,6 +37,7 @@ ME = this_process("token", None)
         ({"boot": "another", "pid_namespace": None}, True),  # as an older version wrote it
         ({"boot": "another"}, False),  # a machine of the same name
         ({"pid": 2**22 + 1}, True),
+        ({"pid": -5}, True),
         ({"pid": 2**22 + 1, "pid_namespace": "pid:[1]"}, False),
         ({"host": "another", "boot": "another", "pid": 1}, False),
     ],
