@@ -1,6 +1,7 @@
 """The commands on runs in a Gymnasium environment, and on an agent with everything on."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from tiny_runs import invoke, invoke_plainly, train, write
 from aimbot_lab.cli.commands.export import shown_differences
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.history import find_run, list_runs
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.agents.onnx_export import OnnxCheck
+from tests.installed import install
 
 CURRICULUM = """
 name: pole
@@ -29,12 +31,43 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_world_that_counts_steps_has_its_times_in_steps(data: Path) -> None:
+def test_a_world_that_counts_steps_has_its_times_in_steps_and_no_column_of_draws(
+    data: Path,
+) -> None:
     output = invoke(data, "evaluate", "latest", "--episodes", 10, "--no-baselines").output
+    assert "draws" not in output.splitlines()[0]
     row = next(line.split() for line in output.splitlines() if line.startswith("sampled"))
     assert "steps" in row
     assert "s" not in row
     assert "." in row[-1]  # a small return has its decimals
+
+
+RACE = """
+name: race
+env: {world: walk, num_envs: 4, agents: 2}
+lessons: [{name: right, completion_criteria: {threshold: 0.99}}]
+train: {algo: ppo, total_steps: 1024, n_steps: 32, batch_size: 64, network: {layers: [4]}}
+"""
+
+
+def test_draws_are_metrics_of_a_run_and_columns_of_its_evaluation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, "worlds", "walk", "tests.worlds.stranger:WALK")
+    done = train(tmp_path, write(tmp_path, text=RACE))
+    output = invoke(tmp_path, "evaluate", "latest", "--episodes", 40).output
+    head, first, *_ = output.splitlines()
+    heads = ["wins", "draws", "median to win", "return [95 %]"]
+    assert re.split(r"\s{2,}", head.strip())[-4:] == heads
+    found = invoke(tmp_path, "evaluate", "latest", "--episodes", 40, "--json").document
+    overall = found["players"]["sampled"]["overall"]
+    assert overall["wins"] + overall["draws"] <= overall["episodes"] == 40
+    assert overall["draws"] > 0
+    columns = re.split(r"\s{2,}", first.strip())
+    assert columns[-4:-2] == [f"{overall['wins']} of 40", str(overall["draws"])]
+    metrics = find_run(DataFolder(tmp_path), done["run_id"]).metrics
+    assert metrics["test/draw_rate"] == metrics["test/draw_rate/right"] == overall["draws"] / 40
+    assert 0 < metrics["rollout/draw_rate"] == metrics["rollout/draw_rate/right"] < 1
 
 
 def test_a_run_heeds_the_variables_of_mlflow_below_its_own_options(
