@@ -68,8 +68,7 @@ def test_the_document_has_each_fault_by_its_parts(folder: Path) -> None:
         {"line": None, "column": None, "message": "can't be read: No such file or directory"}
     ]
 
-
-def test_a_document_without_faults_is_exit_code_0() -> None:
+    (folder / "b.yaml").write_text(GOOD, encoding="utf-8")
     result = check("b.yaml", "--json")
     assert result.return_value == 0
     assert json.loads(result.stdout) == {"schema": 1, "files": [{"file": "b.yaml", "faults": []}]}

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from tiny_runs import invoke_plainly
 
 from aimbot_lab.cli.commands.run import plan_text
@@ -19,6 +19,10 @@ GOTO = Path(__file__).parents[2] / "curricula" / "goto.yaml"
 pytestmark = pytest.mark.usefixtures("here")
 
 
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli, ["run", str(GOTO), *words])
+
+
 @pytest.fixture
 def short_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What tests/experiment/test_plan.py asserts breaks off soon."""
@@ -26,9 +30,8 @@ def short_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_tells_each_lesson_and_creates_nothing(here: Path) -> None:
-    result = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run"], standalone_mode=False)
-    assert result.return_value == 0
-    assert result.stderr == ""
+    result = run("--dry-run")
+    assert (result.exit_code, result.stderr) == (0, "")
     assert "lesson 6/6 'all levels'\n  mix        goto 1 20 %, goto 2 20 %" in result.stdout
     assert "in every cell that win rate exceeds 99.5 %" in result.stdout
     assert "gae_lambda: 0.95" in result.stdout
@@ -48,15 +51,13 @@ def test_steps_that_end_within_a_rollout_are_told_with_its_rest(
 
 @pytest.mark.usefixtures("short_forecasts")
 def test_the_json_document_is_the_plan(here: Path) -> None:
-    arguments = ["run", str(GOTO), "--dry-run", "--json", "--seed", "5"]
-    document = json.loads(CliRunner().invoke(cli, arguments).stdout)
+    document = json.loads(run("--dry-run", "--json", "--seed", "5").stdout)
     expected = plan_curriculum(load_curriculum(GOTO, ["seed=5"])).as_json()
     assert document == json.loads(json.dumps(expected))
 
 
 def test_warnings_are_told_on_standard_error_and_in_the_document() -> None:
-    arguments = ["run", str(GOTO), "--dry-run", "--json", "--set", "train.total_steps=300"]
-    result = CliRunner().invoke(cli, arguments)
+    result = run("--dry-run", "--json", "--set", "train.total_steps=300")
     warnings = json.loads(result.stdout)["warnings"]
     assert len(warnings) == 2
     assert result.stderr.splitlines() == [f"warning: {warning}" for warning in warnings]
@@ -74,14 +75,12 @@ def test_a_forecast_tries_the_speed_and_creates_nothing(here: Path) -> None:
 @pytest.mark.usefixtures("short_forecasts")
 def test_a_forecast_says_how_long_the_steps_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aimbot_lab.experiment.runs.plan.tried_speed", lambda config: 10_000.0)
-    said = CliRunner().invoke(cli, ["run", str(GOTO), "--forecast"])
+    said = run("--forecast")
     assert "here: 10,000 steps/s, so all steps take 33:20;" in said.stdout
-    said = CliRunner().invoke(cli, ["run", str(GOTO), "--forecast", "--json"])
-    assert json.loads(said.stdout)["steps_per_second"] == 10_000
-    said = CliRunner().invoke(cli, ["run", str(GOTO), "--forecast", "--processes", "2"])
-    assert said.exit_code == 2
+    assert json.loads(run("--forecast", "--json").stdout)["steps_per_second"] == 10_000
+    assert run("--forecast", "--processes", "2").exit_code == 2
     monkeypatch.setattr("aimbot_lab.experiment.runs.plan.tried_speed", lambda config: None)
-    said = CliRunner().invoke(cli, ["run", str(GOTO), "--forecast"])
+    said = run("--forecast")
     assert (said.exit_code, said.stderr.startswith("no forecast: ")) == (0, True)
 
 
@@ -93,33 +92,23 @@ def test_no_line_is_wider_than_asked_for() -> None:
 
 
 @pytest.mark.usefixtures("short_forecasts")
-def test_of_several_processes_it_tells_their_shards() -> None:
-    arguments = ["run", str(GOTO), "--dry-run", "--processes", "3"]
-    text = CliRunner().invoke(cli, arguments).stdout
-    assert "\nprocesses: 3, each with 5 to 6 of 16 shards\n" in text
-    document = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)
+def test_of_several_processes_also_of_torchrun_s_it_tells_their_shards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ("--dry-run", "--processes", "3")
+    assert "\nprocesses: 3, each with 5 to 6 of 16 shards\n" in run(*words).stdout
+    document = json.loads(run(*words, "--json").stdout)
     assert document["sharing"] == {"shards": 16, "processes": [3, 3]}
-
-
-@pytest.mark.usefixtures("short_forecasts")
-def test_torchrun_s_number_of_processes_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    text = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run"]).stdout
-    assert "processes: 2, each with 8 of 16 shards" in text
-
-
-def test_more_processes_than_shards_are_refused_in_a_plan_too() -> None:
-    result = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run", "--processes", "17"])
-    assert "there are only 16 shards" in str(result.exception)
-    assert result.stdout == ""
+    assert "processes: 2, each with 8 of 16 shards" in run("--dry-run").stdout
 
 
 @pytest.mark.usefixtures("short_forecasts")
 @pytest.mark.parametrize(("samples", "warned"), [(16_384, False), (32_768, True)])
 def test_large_minibatches_are_warned_of(samples: int, warned: bool) -> None:
-    arguments = ["run", str(GOTO), "--dry-run", "--json", "--set", f"train.batch_size={samples}"]
-    warnings = json.loads(CliRunner().invoke(cli, arguments).stdout)["warnings"]
+    result = run("--dry-run", "--json", "--set", f"train.batch_size={samples}")
+    warnings = json.loads(result.stdout)["warnings"]
     assert any("more than 16,384 samples" in warning for warning in warnings) == warned
 
 
@@ -128,10 +117,11 @@ def test_large_minibatches_are_warned_of(samples: int, warned: bool) -> None:
     [
         (["--set", "lessons.0.targets.goto=0"], "weights must not sum to 0"),
         (["--tracking-uri", "nonsense://x"], "nonsense"),
+        (["--processes", "17"], "there are only 16 shards"),
     ],
 )
 def test_what_cannot_be_met_is_refused(arguments: list[str], said: str) -> None:
-    result = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run", *arguments])
+    result = run("--dry-run", *arguments)
     assert getattr(result.exception, "exit_code", None) == 2
     assert said in str(result.exception)
     assert result.stdout == ""

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +44,11 @@ def test_a_filter_takes_what_has_all_of_it(filters: list[str], names: list[str])
     assert [run.name for run in RUNS if takes(run)] == names
 
 
-def test_what_is_no_filter_is_told() -> None:
+def test_what_is_no_filter_is_told_and_trials_are_shown_where_asked_for() -> None:
     with pytest.raises(ConfigurationError, match="must be KEY=VALUE"):
         parse_filter("name=")
-
-
-def test_runs_of_a_sweeps_trials_are_shown_where_asked_for() -> None:
     trial = replace(summary("trial"), tags={PARENT: "x"})
-    assert not run_filter([], with_trials=False).takes(trial)
-    assert run_filter([], with_trials=True).takes(trial)
+    assert [run_filter([], with_trials=one).takes(trial) for one in (False, True)] == [False, True]
 
 
 def opened(data: Path, name: str, **tags: str) -> str:
@@ -63,10 +58,6 @@ def opened(data: Path, name: str, **tags: str) -> str:
     tracker.log_text("text", "file.txt")
     tracker.finish("FINISHED")
     return tracker.run_id
-
-
-def artifacts(data: Path, run_id: str) -> Path:
-    return data / "artifacts" / run_id
 
 
 def test_latest_is_the_newest_training_whatever_sweeps_came_later(
@@ -115,7 +106,8 @@ def test_runs_are_narrowed_by_experiment_status_and_filter(tmp_path: Path) -> No
 
 def test_deleting_takes_the_run_its_files_and_its_checkpoints(tmp_path: Path) -> None:
     data, file = tmp_path / "data", write(tmp_path)
-    gone, kept = train(data, file)["run_id"], train(data, file, "--seed", 8)["run_id"]
+    short = ("--set", "train.total_steps=512")
+    gone, kept = (train(data, file, "--seed", seed, *short)["run_id"] for seed in (7, 8))
     assert (data / "runs" / gone / "checkpoints").is_dir()
     refused = invoke(data, "delete", gone, wanted=130)  # nobody answers
     assert "delete them for good?" in refused.said
@@ -123,8 +115,9 @@ def test_deleting_takes_the_run_its_files_and_its_checkpoints(tmp_path: Path) ->
     assert "deleted 1 run" in invoke(data, "delete", gone[:10], "--yes").output
     assert [run.run_id for run in list_runs(DataFolder(data))] == [kept]
     assert not (data / "runs" / gone).exists()
-    assert not any(path.is_file() for path in artifacts(data, gone).rglob("*"))
-    assert any(path.is_file() for path in artifacts(data, kept).rglob("*"))
+    for run_id, left in ((gone, False), (kept, True)):
+        files = (data / "artifacts" / run_id).rglob("*")
+        assert any(path.is_file() for path in files) is left
 
 
 def test_with_a_sweep_go_the_runs_of_its_trials(tmp_path: Path) -> None:
@@ -186,28 +179,21 @@ COMMANDS = (
 )
 
 
-def begun(data: Path, name: str, *, below: str | None = None, **tags: str) -> str:
-    """The id of a run of a sweep that is over."""
-    marks = {"lab.sweep": "small", **{f"lab.{key}": value for key, value in tags.items()}}
-    parent = {} if below is None else {"mlflow.parentRunId": below}
-    described = RunDescription(name, tags={**marks, **parent})
-    tracker = open_run(DataFolder(data), TrackingSettings(experiment="kept"), described)
-    tracker.finish("FINISHED")
-    return tracker.run_id
-
-
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """A data folder with a sweep of two trials, the second of which has no training."""
     data = tmp_path_factory.mktemp("data")
-    sweep = begun(data, "small")
-    trials = [begun(data, f"small {n}", below=sweep, sweep_trial=str(n)) for n in (0, 1)]
-    training = begun(data, "small 0 seed 0", below=trials[0], sweep_stage="search")
+    mark = {"lab.sweep": "small"}
+    sweep = opened(data, "small", **mark)
+    below = {**mark, PARENT: sweep}
+    trials = [opened(data, f"small {n}", **below, **{"lab.sweep_trial": str(n)}) for n in (0, 1)]
+    stage = {"lab.sweep_stage": "search", PARENT: trials[0]}
+    training = opened(data, "small 0 seed 0", **mark, **stage)
     return data, {"sweep": sweep, "trial": trials[0], "empty": trials[1], "training": training}
 
 
 @pytest.mark.parametrize(
-    ("command", "kind"), [*product(COMMANDS, ["sweep"]), (COMMANDS[0], "trial")]
+    ("command", "kind"), [*((one, "sweep") for one in COMMANDS), (COMMANDS[0], "trial")]
 )
 def test_a_sweep_and_its_trials_name_the_trainings_below_them(
     swept: tuple[Path, dict[str, str]], tmp_path: Path, command: tuple[str, ...], kind: str

@@ -51,10 +51,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_all_shipped_presets_are_listed() -> None:
+def test_all_shipped_presets_are_listed_and_valid() -> None:
     lines = invoke("list").output.splitlines()
     assert lines[0].split() == ["name", "target", "difficulty", "FireBase", "obstacles", "enemies"]
-    assert len(lines) == 1 + len(load_presets())
+    count = len(load_presets())
+    assert len(lines) == 1 + count
+    for files in ((), SHIPPED_FILES):
+        assert invoke("check", *files).output == f"{count} presets are valid\n"
 
 
 def test_the_json_list_holds_what_a_preset_is(folder: Path) -> None:
@@ -71,11 +74,11 @@ def test_the_json_list_holds_what_a_preset_is(folder: Path) -> None:
 
 
 def test_a_folder_stands_for_its_yaml_files_by_name_and_no_file_counts_twice(folder: Path) -> None:
+    (folder / "aa.yml").write_text(GOOD.replace("mine", "third"), encoding="utf-8")
     names = [entry["name"] for entry in json.loads(invoke("list", folder, "--json").output)]
-    assert names == ["mine", "yours"]
-    assert invoke("check", folder, folder / "b.yaml").output == "2 presets are valid\n"
+    assert names == ["mine", "third", "yours"]
+    assert invoke("check", folder, folder / "b.yaml").output == "3 presets are valid\n"
     assert invoke("check", folder / "a.yaml").output == "1 preset is valid\n"
-    assert invoke("check").output == f"{len(load_presets())} presets are valid\n"
 
 
 def test_check_tells_every_fault_of_every_file(folder: Path) -> None:
@@ -102,17 +105,6 @@ def test_check_refuses_the_name_of_a_shipped_preset_as_the_arena_does(tmp_path: 
     with pytest.raises(ConfigurationError) as caught:
         Arena(ArenaSettings(num_envs=1, presets=(str(path),)))
     assert list(caught.value.faults) == [fault]
-
-
-def test_the_shipped_files_themselves_can_be_checked() -> None:
-    count = len(load_presets())
-    assert invoke("check", *SHIPPED_FILES).output == f"{count} presets are valid\n"
-
-
-def test_files_that_end_in_yml_count_as_well(folder: Path) -> None:
-    (folder / "aa.yml").write_text(GOOD.replace("mine", "third"), encoding="utf-8")
-    names = [entry["name"] for entry in json.loads(invoke("list", folder, "--json").output)]
-    assert names == ["mine", "third", "yours"]
 
 
 def test_the_sheet_shows_every_preset(folder: Path) -> None:
