@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +82,17 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_the_first_signal_is_acknowledged_and_asks_to_stop(number: signal.Signals) -> None:
+def test_the_first_signal_is_acknowledged_and_asks_to_stop_and_handlers_are_given_back(
+    number: signal.Signals,
+) -> None:
     notices: list[str] = []
+    before = [signal.getsignal(number) for number in SIGNALS]
     with stop_on_signals(notices.append) as stop:
+        assert [signal.getsignal(number) for number in SIGNALS] != before
         assert not stop()
         signal.raise_signal(number)
         assert stop()
+    assert [signal.getsignal(number) for number in SIGNALS] == before
     (notice,) = notices
     assert "after this minibatch" in notice
     assert "saving" in notice
@@ -139,13 +144,6 @@ def test_a_background_job_of_a_script_hears_sigint() -> None:
         assert stop()
 
 
-def test_the_handlers_are_given_back() -> None:
-    before = [signal.getsignal(number) for number in SIGNALS]
-    with stop_on_signals(lambda _: None):
-        assert [signal.getsignal(number) for number in SIGNALS] != before
-    assert [signal.getsignal(number) for number in SIGNALS] == before
-
-
 BLOCKED = """
 name: tiny
 env: {num_envs: 2}
@@ -153,32 +151,6 @@ lessons:
   - {name: only, targets: {goto: 1}, completion_criteria: {threshold: 0.9}}
 train: {total_steps: 8, n_steps: 2, batch_size: 2, n_epochs: 1, torch_threads: 1}
 """
-
-
-class SlowTracker(MemoryTracker):
-    """A tracker whose store does not take everything in time, or is not waited for."""
-
-    def __init__(self, *, interrupted: bool) -> None:
-        super().__init__()
-        self._interrupted = interrupted
-
-    def finish(
-        self, status: RunStatus, *, wait_seconds: float = 20.0, resumable: bool = False
-    ) -> FinishReport:
-        if self._interrupted:
-            raise KeyboardInterrupt
-        return FinishReport(status, waiting=3)
-
-
-class ImpatientTracker(MemoryTracker):
-    def finish(
-        self, status: RunStatus, *, wait_seconds: float = 20.0, resumable: bool = False
-    ) -> FinishReport:
-        waits = self.status is None
-        report = super().finish(status)
-        if waits:
-            raise KeyboardInterrupt
-        return report
 
 
 class InterruptedAt(SilentObserver):
@@ -208,10 +180,9 @@ def aborted(
     monkeypatch: pytest.MonkeyPatch,
     *,
     stage: str = "",
-    **options: Any,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> str:
     monkeypatch.setattr(experiment_run, "open_run", lambda *_, **__: tracker)
-    should_stop = options.get("should_stop", lambda: False)
     with pytest.raises(AbortedError) as raised:
         run_curriculum(request, InterruptedAt(stage), should_stop=should_stop)
     assert raised.value.exit_code == 130
@@ -222,8 +193,8 @@ def aborted(
 def test_a_training_that_is_aborted_is_closed_as_killed_and_unsaved(
     stage: str, request_: RunRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tracker, options = MemoryTracker(), {"should_stop": interrupt} if stage == "a step" else {}
-    told = aborted(request_, tracker, monkeypatch, stage=stage, **options)
+    tracker, stop = MemoryTracker(), interrupt if stage == "a step" else lambda: False
+    told = aborted(request_, tracker, monkeypatch, stage=stage, should_stop=stop)
     assert told == "aborted: run memory is closed as KILLED, its agent was not saved"
     assert tracker.status == "KILLED"
     assert not any(name.startswith("agent/") for name in tracker.artifacts)
@@ -242,22 +213,35 @@ def test_once_the_agent_is_saved_an_abort_says_so(
 def test_a_run_that_had_ended_keeps_its_status(
     request_: RunRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = aborted(request_, ImpatientTracker(), monkeypatch)
+    tracker = MemoryTracker()
+    close = tracker.finish
+
+    def finish(status: RunStatus, **_: Any) -> FinishReport:
+        waits = tracker.status is None
+        report = close(status)
+        if waits:
+            raise KeyboardInterrupt
+        return report
+
+    monkeypatch.setattr(tracker, "finish", finish)
+    told = aborted(request_, tracker, monkeypatch)
     assert told == "aborted: run memory is closed as FAILED, its agent is saved"
 
 
 @pytest.mark.parametrize(
-    ("interrupted", "wanted"),
+    ("finish", "wanted"),
     [
-        (False, "is closed as KILLED by the next `aimbot-lab runs`"),
-        (True, "is closed by the next `aimbot-lab runs`"),
+        (lambda status, **_: FinishReport(status, waiting=3), "is closed as KILLED by the next"),
+        (interrupt, "is closed by the next"),
     ],
 )
-def test_what_the_store_has_not_taken_is_not_claimed(
-    interrupted: bool, wanted: str, request_: RunRequest, monkeypatch: pytest.MonkeyPatch
+def test_what_the_store_has_not_taken_in_time_or_is_not_waited_for_is_not_claimed(
+    finish: Any, wanted: str, request_: RunRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tracker = SlowTracker(interrupted=interrupted)
-    assert wanted in aborted(request_, tracker, monkeypatch, should_stop=interrupt)
+    tracker = MemoryTracker()
+    monkeypatch.setattr(tracker, "finish", finish)
+    told = aborted(request_, tracker, monkeypatch, should_stop=interrupt)
+    assert f"{wanted} `aimbot-lab runs`" in told
 
 
 def test_before_there_is_a_run_an_interrupt_stays_one(
@@ -360,16 +344,18 @@ def test_closed_streams_are_no_place_for_other_files() -> None:
     assert shell("2>&- >&- 0<&-").returncode == 7  # the command checks it
 
 
-def test_another_broken_pipe_is_told() -> None:
-    done = shell("", "lose-a-connection")
-    assert done.returncode == 1
-    assert done.stderr == "error: a connection was closed by the other side\n"
-
-
-def test_code_that_ends_the_program_is_told_of() -> None:
-    done = shell("", "end-the-program")
-    assert done.returncode == 1
-    assert done.stderr == "error: called code raised SystemExit: 0\n"
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("lose-a-connection", "a connection was closed by the other side"),
+        ("end-the-program", "called code raised SystemExit: 0"),
+    ],
+)
+def test_another_broken_pipe_and_code_that_ends_the_program_are_told(
+    command: str, wanted: str
+) -> None:
+    done = shell("", command)
+    assert (done.returncode, done.stderr) == (1, f"error: {wanted}\n")
 
 
 @pytest.mark.parametrize("words", [["--json"], ["--json", "--together"]])

@@ -89,9 +89,15 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         env.entry_point.taken = env.entry_point.made = env.entry_point.closed = 0  # type: ignore[union-attr]
 
 
-def failed(folder: Path, how: str, algo: str = "ppo", network: str = "layers: [4]") -> str:
-    text = CURRICULUM.replace("HOW", how).replace("ALGO", algo).replace("NETWORK", network)
-    said: str = invoke(folder / "data", "run", write(folder, text=text), wanted=1).said
+def curriculum(
+    folder: Path, how: str, algo: str = "ppo", network: str = "layers: [4]", more: str = ""
+) -> Path:
+    text = CURRICULUM.replace("HOW", f"'{how}'").replace("ALGO", algo)
+    return write(folder, text=text.replace("NETWORK", network) + more)
+
+
+def failed(folder: Path, *how: str) -> str:
+    said: str = invoke(folder / "data", "run", curriculum(folder, *how), wanted=1).said
     assert "Traceback" not in said
     return said.splitlines()[-1]
 
@@ -142,13 +148,8 @@ def test_what_a_step_must_not_return_ends_in_one_line(folder: Path, how: str, wh
 def test_environments_are_closed_however_a_run_ends(
     folder: Path, how: str, wanted: int, status: str
 ) -> None:
-    text = (
-        CURRICULUM.replace("HOW", f"'{how}'")
-        .replace("ALGO", "ppo")
-        .replace("NETWORK", "layers: [4]")
-    )
-    text += "evaluation: {every: 256, episodes: 30}\n"  # in a world of its own
-    invoke(folder / "data", "run", write(folder, text=text), wanted=wanted)
+    more = "evaluation: {every: 256, episodes: 30}\n"  # in a world of its own
+    invoke(folder / "data", "run", curriculum(folder, how, more=more), wanted=wanted)
     env = gymnasium.registry["Steps-v0"].entry_point
     assert env.made == env.closed > 0  # type: ignore[union-attr]
     assert list_runs(DataFolder(folder / "data"))[0].status == status
@@ -158,9 +159,7 @@ def test_an_environment_that_ends_the_program_as_it_closes_is_reported_and_harms
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(PlainLines, "notice", PlainLines._say)  # which the invoked stream keeps
-    text = CURRICULUM.replace("HOW", "close").replace("ALGO", "ppo")
-    path = write(folder, text=text.replace("NETWORK", "layers: [4]"))
-    said = invoke(folder / "data", "run", path).said
+    said = invoke(folder / "data", "run", curriculum(folder, "close")).said
     assert len(re.findall(r"Steps-v0: its close raised SystemExit: never \(raising", said)) == 1
     run = list_runs(DataFolder(folder / "data"))[0]
     assert run.status == "FINISHED"
@@ -195,8 +194,7 @@ def test_a_network_that_can_not_be_asked_is_refused_where_it_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(monkeypatch, "networks", "unruly_net", NETWORK)
-    text = CURRICULUM.replace("HOW", "''").replace("ALGO", "ppo")
-    path = write(folder, text=text.replace("NETWORK", "kind: unruly_net, how: weights"))
+    path = curriculum(folder, "", "ppo", "kind: unruly_net, how: weights")
     with pytest.raises(LabError) as caught:
         load_curriculum(path, may_run=always)
     what = f"the network unruly_net of {NETWORK} raised ZeroDivisionError"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click import BadParameter
 from terminal_session import TerminalSession
+from tiny_runs import begin_in
 
 import aimbot_lab
 from aimbot_lab.cli.commands.judging import _explained
@@ -89,16 +90,9 @@ def test_columns_that_do_not_fit_stand_below_beside_what_tells_rows_apart() -> N
     ]
 
 
-def test_a_table_without_rows_has_its_heads() -> None:
+def test_a_table_may_have_no_rows_a_cut_text_is_marked_and_durations_read_as_clocks() -> None:
     assert table(("a", "b"), []) == "a  b"
-
-
-def test_a_cut_text_is_marked() -> None:
-    assert cut("lesson", 6) == "lesson"
-    assert cut("lessons", 6) == "lesso…"
-
-
-def test_durations_read_as_clocks() -> None:
+    assert (cut("lesson", 6), cut("lessons", 6)) == ("lesson", "lesso…")
     assert (duration(59.6), duration(61), duration(3661)) == ("1:00", "1:01", "1:01:01")
 
 
@@ -109,17 +103,9 @@ def test_every_command_prints_its_tables_by_the_same_function() -> None:
     assert drawing == {"live.py"}
 
 
-def test_a_number_of_any_size_keeps_three_digits() -> None:
-    assert [*map(shortened_number, (-0.0371, 0.93, 12.34, 999.4, 1234.5))] == [
-        "-0.0371",
-        "0.93",
-        "12.3",
-        "999",
-        "1,234",
-    ]
-
-
-def test_a_return_keeps_four_digits_and_all_whole_ones() -> None:
+def test_a_number_keeps_three_digits_and_a_return_four_and_all_whole_ones() -> None:
+    shown = [*map(shortened_number, (-0.0371, 0.93, 12.34, 999.4, 1234.5))]
+    assert shown == ["-0.0371", "0.93", "12.3", "999", "1,234"]
     assert [*map(shown_return, (None, -12.346, 999.94, 999.96, -1308.4, 1234567.0))] == [
         *("-", "-12.35", "999.9", "1,000", "-1,308", "1,234,567")
     ]
@@ -142,7 +128,9 @@ def test_a_tables_cells_are_one_visible_line_each() -> None:
     assert len(text.split("\n")) == 3
 
 
-def test_what_a_replay_says_about_itself_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_replay_a_run_of_the_store_and_its_mailbox_say_is_escaped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     told = EpisodeSummary(
         target="goto", difficulty=1, won=True, outcome="won", seconds=1.0, took="1.0 s",
         decisions=1, events={}, episode_return=0.0, reward_terms={}, trajectory_sha256="0" * 64,
@@ -150,9 +138,6 @@ def test_what_a_replay_says_about_itself_is_escaped(capsys: pytest.CaptureFixtur
     )  # fmt: skip
     _show_summary(told)
     assert is_harmless(capsys.readouterr().err)
-
-
-def test_evaluate_says_the_name_of_the_stores_run_escaped() -> None:
     found: Any = SimpleNamespace(
         agent="best",
         run_id="a" * 32,
@@ -162,12 +147,9 @@ def test_evaluate_says_the_name_of_the_stores_run_escaped() -> None:
         advised=1.0,
         clearly_better=lambda: None,
     )
-    told = _explained(found, ())
-    assert is_harmless(told)
-    assert "owned" in told
-
-
-def test_the_answer_of_a_runs_mailbox_is_shown_escaped() -> None:
+    explained = _explained(found, ())
+    assert is_harmless(explained)
+    assert "owned" in explained
     answer = {"target": HOSTILE, "lesson": 1, "step": 2, "weights": [1.0], "locked": [False]}
     assert is_harmless(_weights_text(answer, changed=False))
 
@@ -187,21 +169,17 @@ def test_lesson_names_are_text_in_a_runs_note() -> None:
         assert dangerous not in text
 
 
-def refused(*arguments: str, folder: Path) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "aimbot_lab", *arguments],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    return done.stderr.splitlines()
-
-
-def test_a_wrong_call_is_refused_in_one_line(tmp_path: Path) -> None:
-    (line,) = refused("run", "--no-such-option", "a.yaml", folder=tmp_path)
-    assert "run: No such option" in line
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [(["--no-such-option", "a.yaml"], "No such option"), ([], "Missing argument 'FILE'")],
+)
+def test_a_wrong_call_is_refused_in_one_line(tmp_path: Path, words: list[str], what: str) -> None:
+    process = begin_in(tmp_path, "run", *words)
+    _, said = process.communicate()
+    (line,) = said.splitlines()
+    assert process.returncode == 2
+    assert f"run: {what}" in line
     assert line.endswith("run --help says more)")
-    (line,) = refused("run", folder=tmp_path)
-    assert "run: Missing argument 'FILE'" in line
 
 
 def test_a_refusal_repeats_no_long_names(tmp_path: Path) -> None:

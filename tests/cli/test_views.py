@@ -38,12 +38,16 @@ def snapshot(name: str = "narrow ways") -> TrainingSnapshot:
     return TrainingSnapshot(123_456_789, 500_000_000, 4321.0, 123_456.0, view)
 
 
-def drawn(width: int, *, name: str = "narrow ways", notices: Sequence[str] = ()) -> list[str]:
+def drawn(
+    width: int, *, name: str = "narrow ways", notices: Sequence[str] = (), stage: str = ""
+) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=24)
     view = LiveView("goto", console)
     view.progress(snapshot(name))
     for notice in notices:
         view.notice(notice)
+    if stage:
+        view.stage(stage)
     with console.capture() as capture:
         console.print(view.draw())
     return [line.rstrip() for line in capture.get().splitlines()]
@@ -120,6 +124,7 @@ def promoted(report: LessonReport, width: int) -> str:
     return line
 
 
+RATE = "win rate 91.2 % [90.2, 100.0]"
 PROVEN = LessonReport(
     *("narrow ways", 1_234_567, 2_000, 500, 0.912, 0.902, 1.0, "win_rate", 0.9),
     evidence=22.14,
@@ -134,36 +139,22 @@ def test_a_promotion_is_one_line_with_its_proof_at_every_width(name: str) -> Non
         line = promoted(report, width)
         assert line.endswith("win rate > 90 %, evidence 22.1 of 20")
         assert "at step 1,234,567" in line
-    wide = promoted(report, 220)
-    assert (
-        wide
-        == f"✓ {promotion_line(report, 1_234_567)}"
-        == (
-            f"✓ passed {name!r} at step 1,234,567 after 2,000 episodes: "
-            "win rate 91.2 % [90.2, 100.0] > 90 %, evidence 22.1 of 20"
-        )
-    )
+    line = promotion_line(report, 1_234_567)
+    proof = f"{RATE} > 90 %, evidence 22.1 of 20"
+    assert line == f"passed {name!r} at step 1,234,567 after 2,000 episodes: {proof}"
+    assert promoted(report, 220) == f"✓ {line}"
 
 
 @pytest.mark.parametrize(
     ("changes", "proof"),
     [
-        (
-            {"evidence": 5.1, "evidence_needed": 5.0},
-            "win rate 91.2 % [90.2, 100.0] at 80 % > 90 %,",
-        ),
-        (
-            {"evidence": 7.4e12, "threshold": 0.5},
-            "win rate 91.2 % [90.2, 100.0] > 50 %, evidence 1,000,000+ of",
-        ),
-        (
-            {"every_cell": True},
-            "win rate 91.2 % [90.2, 100.0] > 90 % (each cell), evidence 22.1 of",
-        ),
+        ({"evidence": 5.1, "evidence_needed": 5.0}, f"{RATE} at 80 % > 90 %,"),
+        ({"evidence": 7.4e12, "threshold": 0.5}, f"{RATE} > 50 %, evidence 1,000,000+ of"),
+        ({"every_cell": True}, f"{RATE} > 90 % (each cell), evidence 22.1 of"),
         ({"measure": "reward", "threshold": 7.5}, "reward > 7.5, evidence 22.1 of 20"),
         ({"evidence": None, "value": 0.95, "rule": "own"}, "win rate 95 % > 90 %, by rule own"),
         ({"evidence": None, "value": 0.52, "measure": "progress"}, "progress 0.52 > 0.9"),
-        ({"measure": None, "evidence": None}, "win rate 91.2 % [90.2, 100.0]"),  # an older run's
+        ({"measure": None, "evidence": None}, RATE),  # an older run's
     ],
 )
 def test_every_lesson_says_by_what_it_was_passed(changes: dict, proof: str) -> None:
@@ -172,14 +163,7 @@ def test_every_lesson_says_by_what_it_was_passed(changes: dict, proof: str) -> N
 
 
 def test_a_stage_takes_the_place_of_the_table_and_a_notice_stays() -> None:
-    console = Console(file=io.StringIO(), width=60)
-    view = LiveView("goto", console)
-    view.progress(snapshot())
-    view.notice(STOPPING)
-    view.stage("saving")
-    with console.capture() as capture:
-        console.print(view.draw())
-    assert capture.get().splitlines() == ["goto: saving ...", STOPPING]
+    assert drawn(60, notices=[STOPPING], stage="saving") == ["goto: saving ...", STOPPING]
 
 
 def test_a_lesson_that_is_not_measured_by_wins_tells_its_measure() -> None:
@@ -191,23 +175,35 @@ def test_a_lesson_that_is_not_measured_by_wins_tells_its_measure() -> None:
     assert "reward" not in lesson_line(seen.view)
 
 
-def trial(number: int, state: str, value: float | None) -> TrialReport:
-    return TrialReport(
-        number=number,
-        state=state,
-        params={"env.rewards.spin_penalty": 0.5, "env.rewards.facing": 2.0 + number},
-        value=value,
-        lower=None if value is None else value - 0.05,
-        upper=None if value is None else value + 0.05,
-        trainings=[],
-        seconds=None if value is None else 61.0,
-        host="here",
-        deaths=0,
-        reason=None,
-        run_id=None,
-    )
+def params(number: int) -> dict[str, object]:
+    return {"env.rewards.spin_penalty": 0.5, "env.rewards.facing": 2.0 + number}
 
 
+DONE = TrialReport(
+    number=0,
+    state="done",
+    params=params(0),
+    value=0.4,
+    lower=0.35,
+    upper=0.45,
+    trainings=[],
+    seconds=61.0,
+    host="here",
+    deaths=0,
+    reason=None,
+    run_id=None,
+)
+BEST = replace(DONE, number=1, params=params(1), value=0.6, lower=0.55, upper=0.65)
+RUNNING = replace(
+    DONE,
+    number=2,
+    state="running",
+    params=params(2),
+    value=None,
+    lower=None,
+    upper=None,
+    seconds=None,
+)
 REPORT = SweepReport(
     name="rewards",
     storage="sqlite:///study.db",
@@ -215,7 +211,7 @@ REPORT = SweepReport(
     total=12,
     ended=2,
     status="running",
-    trials=[trial(0, "done", 0.4), trial(1, "done", 0.6), trial(2, "running", None)],
+    trials=[DONE, BEST, RUNNING],
     confirmed=[],
     best=1,
 )
@@ -223,7 +219,7 @@ SNAPSHOT = SweepSnapshot(REPORT, {("search", 2): 0.5}, 125.0)
 AGAIN = Confirmed(
     number=1,
     is_default=False,
-    params={"env.rewards.spin_penalty": 0.5, "env.rewards.facing": 3.0},
+    params=params(1),
     searched=0.6,
     value=0.52,
     lower=0.5,
