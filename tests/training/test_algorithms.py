@@ -2,24 +2,28 @@
 
 import ast
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch as th
+from gymnasium import spaces
 from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
+from test_library_equality import BOX, CHOICES, FIVE_LINES, ONE_ROW, registered, written
 from tiny_training import ROWS, Sink, learn, plan
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, new_step_buffers
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
-from aimbot_lab.training.checks import HYPER_PARAMETERS
+from aimbot_lab.training.checks import HYPER_PARAMETERS, WORDS, known_options, settings_faults
 from aimbot_lab.training.networks.network import NETWORKS
 from aimbot_lab.training.settings import AIM_BINS, ALGOS, FEW_AIM_BINS, NetworkSettings
 from aimbot_lab.training.settings import TrainSettings as Train
@@ -186,3 +190,119 @@ def test_the_registries_hold_what_the_settings_name_by_default() -> None:
     assert Train().algo in ALGORITHMS
     assert NetworkSettings().kind in NETWORKS
     assert all(one.name == name for name, one in {**ALGORITHMS.own, **NETWORKS.own}.items())
+
+
+OTHERS: dict[Any, Any] = {bool: "yes", int: True, float: False, str: True, tuple: True, dict: 1}
+
+
+@pytest.mark.parametrize("algo", [k for k, one in ALGORITHMS.items() if one.table is None])
+def test_every_argument_of_a_class_is_checked_by_name_and_type(algo: str) -> None:
+    algorithm = ALGORITHMS[algo]
+    known = known_options(algorithm)
+    assert known
+    for name, kinds in known.items():
+        (wrong,) = settings_faults(algorithm.settings(algo=algo, options={f"{name}_": 1}))
+        assert wrong[:2] == (("options", f"{name}_"), f"{algo} has no such option")
+        assert name in wrong.known
+        value = OTHERS[kinds[0]]
+        (wrong,) = settings_faults(algorithm.settings(algo=algo, options={name: value}))
+        assert wrong.what == f"must be {' or '.join(WORDS[kind] for kind in kinds)}"
+    for name in signature(algorithm.classes().model).parameters:
+        if algorithm.one_row and name not in {*known, "_init_setup_model"}:
+            (wrong,) = settings_faults(algorithm.settings(algo=algo, options={name: 1}))
+            way = ("is a setting of its own: train.", " it here)", ": leave it out)")
+            assert any(one in wrong.what for one in way), name
+
+
+@pytest.mark.parametrize("algo", ONE_ROW)
+def test_every_argument_of_a_policy_is_checked_by_name_and_type(algo: str) -> None:
+    algorithm = ALGORITHMS[algo]
+
+    def faults(**given: Any) -> list[tuple[Any, str]]:
+        settings = algorithm.settings(algo=algo, options={"policy_kwargs": given})
+        return [(".".join(map(str, one.key[1:])), one.what) for one in settings_faults(settings)]
+
+    (unknown,) = settings_faults(algorithm.settings(algo=algo, options={"policy_kwargs": {"a": 1}}))
+    usual = {"net_arch", "activation_fn"}
+    if algo != "ars":  # which follows no gradient
+        usual |= {"optimizer", "features_extractor"}
+        told = "policy_kwargs.optimizer_kwargs.momentun", "sgd has no such argument"
+        assert faults(optimizer="sgd", optimizer_kwargs={"momentun": 0.9}) == [told]
+    assert usual < {*unknown.known}
+    for name in unknown.known:
+        told = f"policy_kwargs.{name}_", "the policy has no such argument"
+        assert faults(**{f"{name}_": 1}) == [told]
+        ((place, what),) = faults(**{name: {"a": "b"} if name != "optimizer_kwargs" else 3.5})
+        assert place.startswith(f"policy_kwargs.{name}")
+        assert what.startswith("must be") or name == "net_arch"
+    ((_, what),) = faults(activation_fn="step")
+    assert what.startswith("must be tanh or relu")
+    ((_, what),) = faults(net_arch=(0, 16))
+    assert what == "must hold whole numbers from 1 to 4096"
+
+
+def test_arguments_of_hindsight_experience_replay_are_checked_by_name_and_value() -> None:
+    given = {"n_sample_goal": 4, "n_sampled_goal": 0, "goal_selection_strategy": "last"}
+    options = {"replay_buffer": "her", "replay_buffer_kwargs": given}
+    settings = ALGORITHMS["sac"].settings(algo="sac", options=options)
+    found = [(one.key[-1], one.what) for one in settings_faults(settings)]
+    assert found == [
+        ("n_sample_goal", "her has no such argument"),
+        ("n_sampled_goal", "must be a whole number from 1 on"),
+        ("goal_selection_strategy", "must be future or final or episode"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("space", "train", "what"),
+    [
+        *(
+            (BOX, f"sac, {given}", f"train[^\\n]*{what}")
+            for given, what in (
+                ("options: {taw: 0.1}", "sac has no such option [^\\n]*tau"),
+                ("options: {action_noise: [pink, 1]}", "must be a standard deviation such as 0.1"),
+                ("options: {train_freq: [1, epsiode]}", r"or \[NUMBER, episode\] \(got a list"),
+                ("options: {optimize_memory_usage: true}", "each observation is kept once as it"),
+                ("options: {gradient_steps: 0}", "must be at least 1, or -1 for one a step"),
+                (f"options: {{policy_kwargs: {{net_arch: {[4096] * 4}}}}}", "weights between"),
+                ("options: {buffer_size: 1e12}", "must be smaller: the replay buffer would take"),
+                ("tau: 0.1", r"unknown key \(it is an option: train.options.tau\)"),
+                ("ent_coef: auto", "ent_coef: is an option of sac: write train.options.ent_coef$"),
+                ("n_quantiles: 7", r"\(it is an option of qrdqn and tqc, and sac has no such"),
+                ("n_timesteps: 7", r"unknown key \(train.total_steps says it here\)"),
+                ("normalize: true", "reward_scale: running say it here"),
+                ("net_arch: [8]", "train.options.policy_kwargs.net_arch says it here"),
+                ("options: {policy_kwargs: {features_extractor: small}}", "shows pictures"),
+                (
+                    "options: {policy_kwargs: {activation_fn: LeakyReLU}}",
+                    r"must be one of 10 names, the nearest is leaky_relu \(got 'LeakyReLU'\)$",
+                ),
+                ("options: {replay_buffer: her}", "her needs an environment of goals"),
+                ("options: {replay_buffer_kwargs: {}}", "has no effect without replay_buffer: her"),
+            )
+        ),
+        (CHOICES, "sac", "train[^\\n]*sac needs continuous actions [^\\n]*use ppo or dqn"),
+        (
+            spaces.Box(np.float32([0, -np.inf]), np.float32([1, 5])),
+            "sac",
+            "train[^\\n]*sac needs two bounds[^\\n]*action_1 [^\\n]*ClipAction[^\\n]*RescaleAction",
+        ),
+        (
+            spaces.Box(np.float32([0, 5]), np.float32([1, 5])),
+            "sac",
+            "train[^\\n]*sac scales [^\\n]*both of action_1 are the same[^\\n]*TransformAction",
+        ),
+        (BOX, "crossq, options: {replay_buffer: her}", "crossq learns nothing by hindsight"),
+        (spaces.MultiDiscrete([2, 3]), "ars", "ars needs [^\\n]* one choice [^\\n]*ppo"),
+        (BOX, "PPO", r"must be one of 15 names, the nearest is ppo \(got 'PPO'\)"),
+        (BOX, "ppo, train_freq: 4", "is an option of dqn, qrdqn and others, and ppo has no such"),
+        (BOX, "maskable_ppo", "without choices to mask: use ppo"),
+        (BOX, "hybrid_ppo, masks: true", "without choices to mask: leave this out"),
+    ],
+)
+def test_what_an_algorithm_does_not_take_or_can_not_do_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, space: spaces.Space[Any], train: str, what: str
+) -> None:
+    path = written(tmp_path, FIVE_LINES, NAME=registered(monkeypatch, space), ALGO=train)
+    with pytest.raises(ConfigurationError, match=f"^[^\\n]*{what}[^\\n]*$"):
+        load_curriculum(path)
