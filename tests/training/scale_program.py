@@ -13,12 +13,12 @@ import socket
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tiny_training import Sink
+from tiny_training import Sink, learn
 
 from aimbot_lab.curriculum.progress import EPISODES_NAME
 from aimbot_lab.experiment.config.document import load_curriculum
@@ -27,7 +27,7 @@ from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint import pack, unpack
 from aimbot_lab.training.processes.exchange import rank_from_environment
 from aimbot_lab.training.processes.gloo import connect
-from aimbot_lab.training.run_hooks import Checkpoint, RunLinks, SilentObserver
+from aimbot_lab.training.run_hooks import Checkpoint, RunLinks
 from aimbot_lab.training.settings import TrainingPlan
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import type_of
@@ -83,7 +83,7 @@ def learned(plan: TrainingPlan) -> dict[str, Any]:
         leads = exchange.place.leads
         links = RunLinks(record=record, checkpoints=record) if leads else RunLinks()
         training = Training(plan, exchange=exchange)
-        ended = training.learn(record, SilentObserver(), lambda: False, links=links)
+        ended = learn(training, record, links=links)
     finally:
         exchange.close()
     return {
@@ -128,16 +128,12 @@ def together(plan: TrainingPlan, processes: int) -> list[dict[str, Any]]:
         return [json.loads(answer.read_text()) for answer in answers]
 
 
-def pairs(words: Sequence[str]) -> list[tuple[int, int]]:
-    numbers = list(map(int, words))
-    return list(zip(numbers[::2], numbers[1::2], strict=True))
-
-
 if __name__ == "__main__":
     Training(made(sys.argv[1], 1))  # compiles what every fork needs
     tasks = len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 1
     assert tasks == 1, f"{tasks} threads: a fork would lose them"
-    for count, threads in pairs(sys.argv[2:]):
+    numbers = [*map(int, sys.argv[2:])]
+    for count, threads in zip(numbers[::2], numbers[1::2], strict=True):
         found = together(made(sys.argv[1], threads), count)
         line = {"processes": count, "threads": threads, "ranks": found}
         sys.stdout.write(json.dumps(line) + "\n")
