@@ -86,6 +86,8 @@ def test_a_map_of_the_same_name_is_told_by_its_hash() -> None:
     here = content_of(settings)
     assert here is not None
     assert content_fault(here, settings) is content_fault(None, settings) is None  # an older one's
+    line = f"recorded on another map (gorge 3f2a9c, here {here['sha256'][:6]})"
+    assert content_fault({**here, "sha256": "3f2a9c" + "0" * 58}, settings) == line
     assert "another map" in str(content_fault(["damaged"], settings))
     assert content_of(settings_with()) is None
 
