@@ -1,5 +1,6 @@
 """`aimbot-lab bench`: simulators, networks and self-play; figures are not for a test."""
 
+import json
 import re
 from dataclasses import replace
 from types import ModuleType
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner
 
+import aimbot_lab
 from aimbot_lab.bench import sim, train
 from aimbot_lab.bench.sim import QUICK
 from aimbot_lab.bench.train import FULL as FULL_TRAINING
@@ -16,6 +18,8 @@ from aimbot_lab.bench.train import (
     OPPONENTS,
     PARTS,
     SELF_PLAY,
+    TINY,
+    of_algorithms,
     of_networks,
     of_self_play,
 )
@@ -181,3 +185,40 @@ def test_a_row_without_a_column_of_another_has_a_gap_there(
     assert ["row", "time", "hybrid"] in lines
     assert ["td3", "1.25", "-"] in lines
     assert ["ppo", "1.50", "3.50"] in lines
+
+
+@pytest.fixture(scope="module")
+def trainings() -> dict[str, Any]:
+    result = CliRunner().invoke(bench, ["train", "--quick", "--json"])
+    assert result.exit_code == 0, result.output
+    return dict(json.loads(result.stdout))
+
+
+def test_both_algorithms_are_measured_and_their_shares_make_up_the_whole(trainings: dict) -> None:
+    measured = [(one["name"], one["net"], one["threads"]) for one in trainings["variants"]]
+    assert sorted(measured) == [("hybrid_ppo", "16x16", 1), ("stable-baselines3", "16x16", 1)]
+    for variant in trainings["variants"]:
+        assert list(variant["shares"]) == [*PARTS]
+        assert all(share > 0.0 for share in variant["shares"].values())
+        assert sum(variant["shares"].values()) == pytest.approx(1.0)
+        share = variant["steps_per_second"] / variant["update_steps_per_second"]
+        assert share == pytest.approx(variant["shares"]["update"])
+    ours, theirs = trainings["variants"]
+    assert ours["matrix_products_steps_per_second"] > ours["steps_per_second"]
+    assert theirs["matrix_products_steps_per_second"] is None
+    ratio = pytest.approx(ours["steps_per_second"] / theirs["steps_per_second"])
+    assert trainings["ratio_to_stable_baselines3"] == {"16x16": ratio}
+
+
+def test_the_report_says_what_it_was_measured_on(trainings: dict) -> None:
+    assert trainings["version"] == aimbot_lab.__version__
+    assert set(trainings["machine"]) == {"cpu", "cpu_count", "python", "numba", "numpy"}
+    settings = {"num_envs": 16, "n_steps": 16, "batch_size": 128, "n_epochs": 1}
+    assert trainings["settings"] == settings
+
+
+def test_the_variants_differ_in_the_algorithm_alone() -> None:
+    ours, theirs = (TINY.training(variant) for variant in of_algorithms(TINY))
+    assert [ours.train.algo, theirs.train.algo] == ["hybrid_ppo", "ppo"]
+    assert {**vars(ours.train), "algo": "ppo"} == vars(theirs.train)
+    assert (ours.env, ours.lessons, ours.seed) == (theirs.env, theirs.lessons, theirs.seed)

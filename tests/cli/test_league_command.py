@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -37,6 +38,12 @@ def run_id(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A run by self-play, too short to learn anything."""
     folder = tmp_path_factory.mktemp("curricula")
     return train(data, write(folder, text=DUEL))["run_id"]
+
+
+def refused(data: Path, *words: Any) -> str:
+    """The one line that refuses it."""
+    (line,) = invoke(data, *words, wanted=2).said.strip().splitlines()
+    return str(line)
 
 
 def test_a_league_rates_snapshots_agents_and_scripts_alike_each_time(
@@ -119,9 +126,7 @@ def test_what_can_not_play_together_is_refused_in_one_line(
         ((run_id, "--difficulty", 6), "--difficulty 6: must be 1 to 5"),
         (("nothing",), "no such run"),
     ):
-        said = invoke(data, "league", *words, wanted=2).said
-        assert fault in said
-        assert "\n" not in said.strip()
+        assert fault in refused(data, "league", *words)
 
 
 def test_a_match_is_filmed_against_a_snapshot_a_script_and_another_run(
@@ -161,7 +166,5 @@ def test_an_opponent_that_there_is_not_is_refused_in_one_line(
         (("--against", "first", "--target", "greedy"), "--target and --against: both say"),
         (("--difficulty", 5, "--against", "nobody"), "scripts are still, random, greedy, aimbot"),
     ):
-        said = invoke(data, "record", run_id, *words, "-o", tmp_path / "a.gif", wanted=2).said
-        assert fault in said
-        assert "\n" not in said.strip()
+        assert fault in refused(data, "record", run_id, *words, "-o", tmp_path / "a.gif")
     assert not (tmp_path / "a.gif").exists()
