@@ -90,10 +90,23 @@ def test_the_curve_of_such_a_run_is_its_mean_return_and_its_lesson_is_explained(
     assert "\nno lessons: ends when all steps are taken; " in explained
 
 
-def test_a_lesson_that_is_measured_by_wins_is_refused(tmp_path: Path) -> None:
-    file = write(tmp_path, text=FREE + JUDGED.replace("MEASURE", "measure: score"))
-    told = invoke_plainly("check", file, wanted=2)
-    assert "add env.win, or measure reward or progress" in told.said
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (
+            FREE + JUDGED.replace("MEASURE", "measure: score"),
+            "add env.win, or measure reward or progress",
+        ),
+        (
+            "name: a\n",
+            "lessons: is missing (without env.world the arena is trained, which needs lessons)",
+        ),
+    ],
+)
+def test_a_lesson_that_is_measured_by_wins_and_none_for_several_targets_are_refused(
+    tmp_path: Path, text: str, what: str
+) -> None:
+    assert what in invoke_plainly("check", write(tmp_path, text=text), wanted=2).said
 
 
 def test_a_lesson_that_is_measured_by_rewards_ends(tmp_path: Path) -> None:
@@ -104,20 +117,3 @@ def test_a_lesson_that_is_measured_by_rewards_ends(tmp_path: Path) -> None:
     assert lesson["mean_return"] >= 8
     assert lesson["win_rate"] is None
     assert not told.document["has_wins"]
-
-
-def test_a_sweep_by_win_rate_needs_wins(tmp_path: Path) -> None:
-    write(tmp_path, text=FREE)
-    sweep = write(
-        tmp_path,
-        "sweep.yaml",
-        "name: s\nbase: tiny.yaml\nsearch: {train.gamma: {type: float, low: 0.9, high: 0.99}}\n",
-    )
-    told = invoke_plainly("check", sweep, wanted=2)
-    assert "must not be win_rate: base has no rule for what counts as won" in told.said
-
-
-def test_a_world_of_several_targets_needs_lessons(tmp_path: Path) -> None:
-    told = invoke_plainly("check", write(tmp_path, text="name: a\n"), wanted=2)
-    needs = "is missing (without env.world the arena is trained, which needs lessons)"
-    assert f"lessons: {needs}" in told.said

@@ -10,15 +10,16 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import psutil
 import pytest
 from click.testing import CliRunner, Result
 from tiny_runs import invoke
 
-import aimbot_lab.cli.commands.pages
 import aimbot_lab.tracking.ui
 from aimbot_lab.cli.commands import pages
 from aimbot_lab.cli.commands.pages import _is_loopback, _refuse_taken_port, running_server, ui
@@ -26,27 +27,6 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.ui import UiCommand, page_of
 
 ADDRESS = "http://127.0.0.1:1/sesame/#/runs?a=1&b=%22x%22"
-
-
-BROWSER = """
-import stat, sys
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
-file = Path(unquote(urlsplit(sys.argv[2]).path))
-said = [*sys.argv[2:], oct(stat.S_IMODE(file.stat().st_mode)), file.read_text()]
-Path(sys.argv[1]).write_text(chr(0).join(said))
-"""
-
-
-OPENS = """
-import sys
-from pathlib import Path
-from aimbot_lab.cli.commands.pages import open_privately
-pipe = Path(sys.argv[1])
-open_privately(sys.argv[2], pipe.parent)
-print(pipe.read_text())  # once the browser has written it
-"""
-
 
 # Starts a child as MLflow's server does, and tells the child's number when that is at work.
 PARENT = """
@@ -88,7 +68,7 @@ def test_its_children_end_with_it(
     manner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if manner:
-        monkeypatch.setattr(aimbot_lab.cli.commands.pages, "SECONDS_TO_END", 0.5)
+        monkeypatch.setattr(pages, "SECONDS_TO_END", 0.5)
     told = tmp_path / "child"
     with running_server(python(PARENT, str(told), manner), {}) as server:
         assert server.wait_until(told.exists)
@@ -134,9 +114,7 @@ def test_the_address_is_told_once_the_page_answers_and_its_log_is_not(
 ) -> None:
     opened: list[tuple[str, Path]] = []
     monkeypatch.setenv("BROWSER", "any")
-    monkeypatch.setattr(
-        aimbot_lab.cli.commands.pages, "open_privately", lambda *given: opened.append(given)
-    )
+    monkeypatch.setattr(pages, "open_privately", lambda *given: opened.append(given))
     result = call_ui(ANSWERS_ONCE, port, tmp_path, monkeypatch)
     assert result.return_value == 0
     assert opened == [(f"http://127.0.0.1:{port}{page_of([])}", tmp_path)]
@@ -183,7 +161,7 @@ def test_a_page_that_others_reach_is_told_from_one_of_this_machine(host: str, al
     assert _is_loopback(host) is alone
 
 
-def told(monkeypatch: pytest.MonkeyPatch, folder: Path, host: str) -> str:
+def told(monkeypatch: pytest.MonkeyPatch, folder: Path, host: str, free: int) -> str:
     """What is said where the page is served at `host`, by a server that ends at once."""
 
     @contextmanager
@@ -191,19 +169,18 @@ def told(monkeypatch: pytest.MonkeyPatch, folder: Path, host: str) -> str:
         yield SimpleNamespace(wait_until=lambda _: False, wait=lambda: 0)
 
     monkeypatch.setattr(pages, "running_server", ended)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    given = ["--host", host, "--port", port, "--no-browser", "--data-dir", str(folder)]
+    given = ["--host", host, "--port", str(free), "--no-browser", "--data-dir", str(folder)]
     result = CliRunner().invoke(ui, given)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.output
 
 
-def test_serving_everyone_is_warned_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_serving_everyone_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, port: int
+) -> None:
     warning = "--host 0.0.0.0 lets everyone who reaches this machine and has the address"
-    assert warning in told(monkeypatch, tmp_path, "0.0.0.0").replace("\n", " ")
-    assert "warning" not in told(monkeypatch, tmp_path, "127.0.0.1")
+    assert warning in told(monkeypatch, tmp_path, "0.0.0.0", port).replace("\n", " ")
+    assert "warning" not in told(monkeypatch, tmp_path, "127.0.0.1", port)
 
 
 def test_an_address_of_ipv6_is_probed_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,21 +209,16 @@ file="${1#file://}"
 SECONDS = 300.0  # that anything may take on a busy machine
 
 
-def test_the_token_reaches_the_browser_by_a_private_file_that_ends_with_the_command(
-    tmp_path: Path,
+def test_the_file_by_which_a_browser_opens_an_address_is_found_and_escapes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    opened = Queue[str]()
+    monkeypatch.setattr("webbrowser.open", opened.put)
     folder = tmp_path / "a folder"
     folder.mkdir()
-    (program := tmp_path / "browser.py").write_text(BROWSER)
-    command = f"{sys.executable} {program} '{folder / 'said'}' %s"
-    opens = [sys.executable, "-c", OPENS, str(folder / "said"), ADDRESS]
-    os.mkfifo(folder / "said")
-    env = {**os.environ, "BROWSER": command}
-    argument, mode, page = subprocess.check_output(opens, env=env, text=True).split("\0")
-    assert "sesame" not in argument
-    assert mode == "0o600"
-    assert 'content="0;url=http://127.0.0.1:1/sesame/#/runs?a=1&amp;b=%22x%22"' in page
-    assert [file.name for file in folder.iterdir()] == ["said"]
+    file = pages.open_privately(ADDRESS, folder)
+    assert unquote(urlsplit(opened.get(timeout=SECONDS)).path) == str(file)
+    assert 'content="0;url=http://127.0.0.1:1/sesame/#/runs?a=1&amp;b=%22x%22"' in file.read_text()
 
 
 def test_an_unknown_run_is_refused_in_one_line(tmp_path: Path) -> None:

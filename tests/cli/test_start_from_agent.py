@@ -41,13 +41,12 @@ def begun(data: Path, file: Path, source: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+def steps(total: int) -> tuple[str, str]:
+    return "--set", f"train.total_steps={total}"
+
+
 def agent_of(data: Path, run_id: str) -> Path:
-    folder = DataFolder(data)
-    paths = [
-        download_artifact(folder, run_id, name=f"agent/last/{name}")
-        for name in ("agent.safetensors", "agent.json")
-    ]
-    return paths[0].parent
+    return download_artifact(DataFolder(data), run_id, name="agent/last")
 
 
 def test_the_first_update_begins_with_the_agents_weights_and_scaling(
@@ -91,18 +90,15 @@ def test_the_same_command_ends_in_the_same_bits_and_the_run_says_where_it_began(
     assert kept.read_bytes() == theirs.read_bytes()
 
 
-def test_latest_is_the_newest_run_and_that_is_told(data: Path, file: Path) -> None:
-    newest = train(data, file)["run_id"]
-    told = invoke(data, "run", file, "--init-from", "latest", "--json", wanted=(0, 1))
-    assert find_run(DataFolder(data), told.document["run_id"]).tags["lab.init_from"] == newest
-    assert f"starts with the last agent of run {newest[:12]}" in told.said
-
-
-def test_a_start_at_a_later_lesson_leaves_out_those_before(
-    data: Path, file: Path, source: dict[str, Any]
+def test_latest_is_the_newest_run_and_a_later_lesson_leaves_out_those_before(
+    data: Path, file: Path
 ) -> None:
-    words = ("--init-from", source["run_id"], "--start-lesson", 2)
-    document = train(data, file, *words)
+    newest = train(data, file, *steps(512))["run_id"]
+    words = ("--init-from", "latest", "--start-lesson", 2, "--json")
+    told = invoke(data, "run", file, *words, *steps(512), wanted=(0, 1))
+    document = told.document
+    assert find_run(DataFolder(data), document["run_id"]).tags["lab.init_from"] == newest
+    assert f"starts with the last agent of run {newest[:12]}" in told.said
     assert [lesson["name"] for lesson in document["lessons"]] == ["second"]
     resolved = download_artifact(DataFolder(data), document["run_id"], name="resolved.yaml")
     assert [lesson.name for lesson in load_curriculum(resolved).config.lessons] == ["second"]
@@ -180,12 +176,10 @@ def test_a_start_that_is_not_there_is_told(
 def test_a_run_with_another_start_is_not_the_one_to_go_on_with(
     data: Path, file: Path, source: dict[str, Any]
 ) -> None:
-    plain = invoke(
-        data, "run", file, "--seed", 99, "--set", "train.total_steps=512", "--json", wanted=(0, 1)
-    ).document
-    words = ("run", file, "--seed", 99, "--init-from", source["run_id"], "--resume", "--json")
-    begun = invoke(data, *words, wanted=(0, 1)).document
+    plain = train(data, file, "--seed", 99, *steps(512))
+    words = ("--seed", 99, "--init-from", source["run_id"], "--resume")
+    begun = train(data, file, *words, *steps(512))
     assert begun["run_id"] != plain["run_id"]
     assert begun["init_from"] == source["run_id"]
-    resumed = invoke(data, *words, "--set", "train.total_steps=2560", wanted=(0, 1)).document
+    resumed = train(data, file, *words, *steps(1024))
     assert resumed["run_id"] == begun["run_id"]
