@@ -47,10 +47,12 @@ tracking: {experiment: tests}
 class Project:
     """A folder with the curriculum, and the commands that were begun there."""
 
+    curriculum, wait_s = CURRICULUM, WAIT_S
+
     def __init__(self, path: Path, store: Path | None = None) -> None:
         self.path, self.data = path, DataFolder(path / ".aimbot-lab")
         self.begun: list[subprocess.Popen[str]] = []
-        (path / "tiny.yaml").write_text(CURRICULUM, encoding="utf-8")
+        (path / "tiny.yaml").write_text(self.curriculum, encoding="utf-8")
         (path / ".aimbot-lab").mkdir()
         if store is not None:  # to make one takes longer than a training
             shutil.copy(store, self.data.database)
@@ -62,11 +64,23 @@ class Project:
 
     def ended(self, *words: str, wanted: int = 1, command: list[str] = COMMAND) -> dict[str, Any]:
         """The JSON document of a training; by default one that spends its steps."""
-        return document(self.begin(*words, "--json", command=command), wanted)
+        return self.document(self.begin(*words, "--json", command=command), wanted)
+
+    def document(self, process: "subprocess.Popen[str]", wanted: int) -> dict[str, Any]:
+        """The one JSON document of a command that ends with the exit code `wanted`."""
+        output, messages = self.said(process)
+        assert process.returncode == wanted, messages
+        assert "Traceback" not in messages
+        told: dict[str, Any] = json.loads(output)
+        return {**told, "messages": messages}
+
+    def said(self, process: "subprocess.Popen[str]") -> tuple[str, str]:
+        """Its output and its messages, once it has ended."""
+        return process.communicate(timeout=self.wait_s)
 
     def wait_for_checkpoint(self, after: int = 0) -> tuple[str, int]:
         """The one run that trains, once it has a checkpoint after that step, and which step."""
-        end, process = time.monotonic() + WAIT_S, self.begun[-1]
+        end, process = time.monotonic() + self.wait_s, self.begun[-1]
         while True:
             over = process.poll() is not None or time.monotonic() > end
             for path in self.data.runs.glob("*/checkpoints"):
@@ -74,17 +88,15 @@ class Project:
                     return path.parent.name, step
             if over:
                 process.kill()
-                said = f"exit code {process.poll()}: {process.communicate()}"
+                said = f"exit code {process.poll()}: {self.said(process)}"
                 raise AssertionError(f"no checkpoint after step {after}: {said}")
             time.sleep(0.02)
 
-
-def document(process: "subprocess.Popen[str]", wanted: int) -> dict[str, Any]:
-    output, messages = process.communicate(timeout=WAIT_S)
-    assert process.returncode == wanted, messages
-    assert "Traceback" not in messages
-    told: dict[str, Any] = json.loads(output)
-    return {**told, "messages": messages}
+    def end(self) -> None:
+        """Kill what still runs."""
+        for process in self.begun:
+            process.kill()
+            process.communicate()
 
 
 def worker(process: "subprocess.Popen[str]", rank: int) -> psutil.Process:
@@ -122,9 +134,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(tmp_path: Path, store: Path) -> Iterator[Project]:
     project = Project(tmp_path, store)
     yield project
-    for process in project.begun:
-        process.kill()
-        process.communicate()
+    project.end()
 
 
 @pytest.fixture(scope="module")

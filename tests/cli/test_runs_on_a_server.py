@@ -13,7 +13,6 @@ import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Queue
@@ -221,9 +220,11 @@ def test_files_that_a_server_keeps_on_s3_wait_alone_and_a_reader_is_told_the_pac
 PASSWORD = "password1234567"
 
 
-@contextmanager
-def login_in_front_of(address: str) -> Iterator[str]:
+@pytest.fixture
+def guarded(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a proxy that lets only `admin` with PASSWORD on to the server."""
+    for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
+        monkeypatch.setenv(name, "")
     login = "Basic " + b64encode(f"admin:{PASSWORD}".encode()).decode()
 
     class Proxy(BaseHTTPRequestHandler):
@@ -233,7 +234,7 @@ def login_in_front_of(address: str) -> Iterator[str]:
             names = ("Content-Type", "Accept")
             headers = {name: self.headers[name] for name in names if name in self.headers}
             method = self.command
-            asked = urllib.request.Request(address + self.path, body, headers, method=method)
+            asked = urllib.request.Request(server + self.path, body, headers, method=method)
             status, answer = 401, b"not logged in"
             if self.headers.get("Authorization") == login:
                 try:
@@ -251,10 +252,14 @@ def login_in_front_of(address: str) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        threading.Thread(target=proxy.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{proxy.server_port}"
+        proxy.shutdown()
+
+
+def with_password(address: str) -> str:
+    return address.replace("//", f"//admin:{PASSWORD}@")
 
 
 def files_with_the_password(folder: Path) -> list[Path]:
@@ -264,52 +269,44 @@ def files_with_the_password(folder: Path) -> list[Path]:
 
 
 def test_the_password_of_a_server_is_kept_nowhere_and_asked_for_by_its_names(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    guarded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
-        monkeypatch.setenv(name, "")
-    data = tmp_path / "data"
-    with login_in_front_of(server) as address:
-        uri = address.replace("//", f"//admin:{PASSWORD}@")
-        file = write(tmp_path, text=f"{POLE}tracking: {{uri: '{uri}'}}\n")
-        told = invoke(data, "run", file, "--json", wanted=1)
-        assert PASSWORD not in told.output + told.said
-        run = told.document["run_id"]
-        assert files_with_the_password(data) == []
+    data, folder = tmp_path / "data", DataFolder(tmp_path / "data")
+    file = write(tmp_path, text=f"{POLE}tracking: {{uri: '{with_password(guarded)}'}}\n")
+    told = invoke(data, "run", file, "--json", wanted=1)
+    assert PASSWORD not in told.output + told.said
+    run = told.document["run_id"]
+    assert files_with_the_password(data) == []
 
-        monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
-        more = ("resume", run, "--set", "train.total_steps=2048")
-        said = invoke(data, *more, wanted=1).said
-        assert "(401); set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD" in said
-        monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
-        monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
-        assert invoke(data, *more, "--json", wanted=1).document["steps"] >= 2048
-        assert files_with_the_password(data) == []
-        sink = connect(DataFolder(data), choose_address(DataFolder(data), explicit=address))
-        kept = sink.client.get_run(run)
-        assert PASSWORD not in str(kept)
-        for name in ("resolved.yaml", "curriculum.yaml"):
-            copy = download_artifact(DataFolder(data), run, name=name, tracking_uri=address)
-            assert PASSWORD not in copy.read_text()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
+    more = ("resume", run, "--set", "train.total_steps=2048")
+    said = invoke(data, *more, wanted=1).said
+    assert "(401); set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD" in said
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
+    assert invoke(data, *more, "--json", wanted=1).document["steps"] >= 2048
+    assert files_with_the_password(data) == []
+    sink = connect(folder, choose_address(folder, explicit=guarded))
+    assert PASSWORD not in str(sink.client.get_run(run))
+    for name in ("resolved.yaml", "curriculum.yaml"):
+        copy = download_artifact(folder, run, name=name, tracking_uri=guarded)
+        assert PASSWORD not in copy.read_text()
 
 
 def test_what_waits_for_a_server_with_a_password_is_delivered_by_whoever_knows_it(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    guarded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
-    folder = DataFolder(tmp_path)
-    with login_in_front_of(server) as address:
-        uri = address.replace("//", f"//admin:{PASSWORD}@")
-        tracker = open_run(folder, TrackingSettings(), RunDescription("n"), tracking_uri=uri)
-        tracker.log_metrics(1, {"a": 1.0})
-        monkeypatch.setattr(tracker._sender._sink, "send", refuse_all)  # type: ignore[attr-defined]
-        tracker.finish("FINISHED", wait_seconds=0.1)
-        said = invoke(tmp_path, "runs").said
-        assert f"run {tracker.run_id}: " in said
-        assert "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD" in said
-        said = invoke(tmp_path, "runs", "--tracking-uri", uri).said
-        assert "could not be delivered" not in said
-        assert PASSWORD not in said
+    folder, uri = DataFolder(tmp_path), with_password(guarded)
+    tracker = open_run(folder, TrackingSettings(), RunDescription("n"), tracking_uri=uri)
+    tracker.log_metrics(1, {"a": 1.0})
+    monkeypatch.setattr(tracker._sender._sink, "send", refuse_all)  # type: ignore[attr-defined]
+    tracker.finish("FINISHED", wait_seconds=0.1)
+    said = invoke(tmp_path, "runs").said
+    assert f"run {tracker.run_id}: " in said
+    assert "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD" in said
+    said = invoke(tmp_path, "runs", "--tracking-uri", uri).said
+    assert "could not be delivered" not in said
+    assert PASSWORD not in said
     assert list(folder.runs.iterdir()) == []
 
 
@@ -319,23 +316,19 @@ def refuse_all(_: object) -> None:
 
 @pytest.mark.campaign
 def test_a_sweep_tracks_its_trials_on_a_server_and_keeps_no_password_of_it(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    guarded: str, tmp_path: Path
 ) -> None:
-    for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
-        monkeypatch.setenv(name, "")
     write(tmp_path, "pole.yaml", POLE)
-    with login_in_front_of(server) as address:
-        uri = address.replace("//", f"//admin:{PASSWORD}@")
-        sweep = write(tmp_path, "sweep.yaml", f"{SWEEP}tracking: {{uri: '{uri}'}}\n")
-        data = tmp_path / "data"
-        told = invoke(data, "sweep", "start", sweep, "--json")
-        assert PASSWORD not in told.output + told.said
-        assert Path(told.document["best_file"]).is_file()
-        assert files_with_the_password(data) == []
-        listed = list_runs(DataFolder(data), tracking_uri=uri)
-        below = [run for run in listed if run.tags.get("lab.sweep") == "pole-sweep"]
-        assert {run.status for run in below} == {"FINISHED", "FAILED"}
-        sweep_id = told.document["run_id"]
-        (trial,) = (run for run in below if run.tags.get("mlflow.parentRunId") == sweep_id)
-        assert trial.status == "FINISHED"
-        invoke(data, "delete", sweep_id, "--yes", "--tracking-uri", uri)
+    uri, data = with_password(guarded), tmp_path / "data"
+    sweep = write(tmp_path, "sweep.yaml", f"{SWEEP}tracking: {{uri: '{uri}'}}\n")
+    told = invoke(data, "sweep", "start", sweep, "--json")
+    assert PASSWORD not in told.output + told.said
+    assert Path(told.document["best_file"]).is_file()
+    assert files_with_the_password(data) == []
+    listed = list_runs(DataFolder(data), tracking_uri=uri)
+    below = [run for run in listed if run.tags.get("lab.sweep") == "pole-sweep"]
+    assert {run.status for run in below} == {"FINISHED", "FAILED"}
+    sweep_id = told.document["run_id"]
+    (trial,) = (run for run in below if run.tags.get("mlflow.parentRunId") == sweep_id)
+    assert trial.status == "FINISHED"
+    invoke(data, "delete", sweep_id, "--yes", "--tracking-uri", uri)

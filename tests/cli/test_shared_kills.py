@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import psutil
 import pytest
-from shared_project import WAIT_S, Project, alone, document, kept, project, store
+from shared_project import WAIT_S, Project, alone, kept, project, store
 from struck_program import PLACES, STRIKE, STRUCK
 
 from aimbot_lab.experiment.runs.run_record import CheckpointFolder
@@ -108,7 +108,7 @@ class StruckRun:
 
     def ended(self) -> dict[str, Any]:
         """The document of the training, once it has spent its steps and nobody is left."""
-        told = document(self.process, 1)
+        told = self._project.document(self.process, 1)
         assert left_in(self._project.path) == []
         assert told["run_id"] == self.run_id
         return told

@@ -13,7 +13,6 @@ from shared_project import (
     WAIT_S,
     Project,
     alone,
-    document,
     kept,
     project,
     store,
@@ -91,7 +90,7 @@ def test_a_training_that_is_killed_and_stopped_ends_as_an_undisturbed_one(
     worker(process, 1).kill()
     project.wait_for_checkpoint(after=step + ROLLOUTS)
     process.send_signal(signal.SIGINT)
-    stopped = document(process, 130)
+    stopped = project.document(process, 130)
     assert "rank 1 was ended by SIGKILL; all restart (restart 1 of 3)" in stopped["messages"]
     assert (stopped["run_id"], stopped["status"]) == (run_id, "KILLED")
     assert stopped["resumes_at"] == stopped["steps"] > step

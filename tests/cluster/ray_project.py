@@ -1,6 +1,5 @@
 """A tiny training of 4 shards, and the commands that train it."""
 
-import json
 import os
 import subprocess
 import time
@@ -10,9 +9,7 @@ from typing import Any
 
 import psutil
 
-from aimbot_lab.experiment.runs.run_record import CheckpointFolder
-from aimbot_lab.tracking.data_folder import DataFolder
-from tests.cli.shared_project import CURRICULUM
+from tests.cli.shared_project import CURRICULUM, Project
 from tests.cli.tiny_runs import COMMAND
 
 WAIT_S = 600
@@ -20,16 +17,12 @@ FILE = "tiny.yaml"
 SHORTER = CURRICULUM.replace("163_840", "81_920")
 
 
-class RayProject:
+class RayProject(Project):
     """A folder with the curriculum, and the commands that were begun there."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.data = path, DataFolder(path / ".aimbot-lab")
-        self.begun: list[subprocess.Popen[str]] = []
-        (path / FILE).write_text(SHORTER, encoding="utf-8")
-        (path / ".aimbot-lab").mkdir()
+    curriculum, wait_s = SHORTER, WAIT_S
 
-    def begin(self, *words: str, **environment: str) -> "subprocess.Popen[str]":
+    def begin(self, *words: str, **environment: str) -> "subprocess.Popen[str]":  # type: ignore[override]
         """`aimbot-lab` with `words`; what it says comes to `messages`."""
         with (self.path / "messages").open("w", encoding="utf-8") as messages:
             process = subprocess.Popen(
@@ -54,44 +47,23 @@ class RayProject:
         """What the command begun last has said."""
         return (self.path / "messages").read_text("utf-8")
 
-    def document(self, process: "subprocess.Popen[str]", wanted: int) -> dict[str, Any]:
-        """The one JSON document of a command that ends with the exit code `wanted`."""
-        output, _ = process.communicate(timeout=WAIT_S)
-        assert process.returncode == wanted, self.messages
-        assert not {"Traceback", "raylet", "(pid="} & set(self.messages.replace(",", " ").split())
-        told: dict[str, Any] = json.loads(output)
-        return told
+    def said(self, process: "subprocess.Popen[str]") -> tuple[str, str]:
+        output, _ = process.communicate(timeout=self.wait_s)
+        messages = self.messages
+        assert not {"raylet", "(pid="} & set(messages.replace(",", " ").split())
+        return output, messages
 
-    def ended(self, *words: str, wanted: int = 1, **environment: str) -> dict[str, Any]:
+    def ended(self, *words: str, wanted: int = 1, **environment: str) -> dict[str, Any]:  # type: ignore[override]
         """The document of a training; by default one that spends its steps."""
         return self.document(self.begin(*words, "--json", **environment), wanted)
 
-    def wait_for_checkpoint(self, after: int = 0) -> tuple[str, int]:
-        """The one run that trains, once it has a checkpoint after that step, and which step."""
-        found: list[tuple[str, int]] = []
-
-        def there() -> bool:
-            for path in self.data.runs.glob("*/checkpoints"):
-                if (step := CheckpointFolder(path).newest_step or 0) > after:
-                    found.append((path.parent.name, step))
-            return bool(found)
-
-        self.wait_until(there)
-        return found[0]
-
     def wait_until(self, done: Callable[[], bool]) -> None:
         """Return once `done`, which must come while the command runs."""
-        end = time.monotonic() + WAIT_S
+        end = time.monotonic() + self.wait_s
         while not done():
             assert time.monotonic() < end, self.messages
             assert self.begun[-1].poll() is None, self.messages
             time.sleep(0.05)
-
-    def end(self) -> None:
-        """Kill what still runs."""
-        for process in self.begun:
-            process.kill()
-            process.communicate()
 
 
 def worker(folder: Path, rank: int) -> psutil.Process:

@@ -95,11 +95,9 @@ def refused(folder: Path, *words: str) -> str:
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        (["--processes", "2:4"], "--processes 2:4: MIN:MAX needs --on ray"),
         ([*ON_RAY, "--processes", "2:5"], "--processes 2:5 --on ray: there are only 4 shards"),
         ([*ON_RAY, "--processes", "2", "--set", "train.algo=ppo"], "only hybrid_ppo with its"),
         ([*ON_RAY, "--seeds", "2"], "--seeds can't be used with several processes"),
-        ([*ON_RAY, "--processes", "4:2"], "'4:2' is not MIN:MAX"),
         (["--on", "moon"], "'moon' is not"),
     ],
 )
