@@ -58,13 +58,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
     folder = tmp_path_factory.mktemp("project")
     (folder / ".aimbot-lab").mkdir()
     (folder / "endless.yaml").write_text(CURRICULUM, encoding="utf-8")
-    process = subprocess.Popen(
-        [sys.executable, PACED, "run", "endless.yaml"],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    command = [sys.executable, PACED, "run", "endless.yaml"]
+    process = subprocess.Popen(command, cwd=folder, env=environment(), **quiet)
     try:
         for _ in range(6000):  # ten minutes, where the machine is busy
             if (run_id := in_second_lesson(folder)) is not None:

@@ -3,20 +3,20 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 import pytest
-from tiny_runs import invoke, train, write
+from tiny_runs import begin_in, invoke, train, write
 
 from aimbot_lab.cli.training import side_by_side
 from aimbot_lab.experiment.analysis.learning_curve import interquartile_mean
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
+
+ENDLESS = ("--set", "train.total_steps=500000000", "--data-dir", "data")
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +102,7 @@ def test_a_fault_is_told_once_and_before_any_training(
 
 @pytest.mark.campaign
 def test_trainings_whose_starter_is_killed_stop_and_save(file: Path, tmp_path: Path) -> None:
-    words = ["run", str(file), "--seeds", "1", "--set", "train.total_steps=500000000"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "aimbot_lab", *words, "--data-dir", str(tmp_path)],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = begin_in(tmp_path, "run", str(file), "--seeds", "1", *ENDLESS)
     assert process.stderr is not None
     next(line for line in process.stderr if "steps/s" in line)
     trainings = psutil.Process(process.pid).children()
@@ -118,19 +113,13 @@ def test_trainings_whose_starter_is_killed_stop_and_save(file: Path, tmp_path: P
         training.kill()
     assert trainings
     assert not left
-    (run,) = list_runs(DataFolder(tmp_path))
+    (run,) = list_runs(DataFolder(tmp_path / "data"))
     assert (run.status, run.tags["lab.ended"]) == ("KILLED", "stopped")
 
 
 @pytest.mark.campaign
 def test_ctrl_c_stops_all_and_each_can_be_resumed(file: Path, tmp_path: Path) -> None:
-    words = ["run", str(file), "--seeds", "2", "--set", "train.total_steps=500000000", "--json"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "aimbot_lab", *words, "--data-dir", str(tmp_path / "data")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = begin_in(tmp_path, "run", str(file), "--seeds", "2", *ENDLESS, "--json")
     assert process.stderr is not None
     training = set()
     for line in process.stderr:
