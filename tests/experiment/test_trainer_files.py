@@ -127,6 +127,12 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         ),
     ),
     (
+        "a parameter of the duel is its lessons'",
+        f"{READ['self-play']}{lessons('gun_cooldown', measure='Elo', threshold=1250)}",
+        {"env.world": "duel", "lessons.1.parameters": {"gun_cooldown": 2.0}},
+        ("in world duel is used, because of its self-play", "batch_size", "buffer_size"),
+    ),
+    (
         "Elo is elo and keeps its world and its lessons",
         f"{READ['self-play']}{lessons('room', measure='Elo', threshold=1250)}",
         {
