@@ -34,9 +34,11 @@ $(READY): pyproject.toml constraints.txt
 run: setup
 	$(BIN)/aimbot-lab run curricula/goto.yaml
 
-# Tests start many processes, for which compiled modules are kept even where the environment says not to. Torch's
-# threads sleep while they wait: with more processes than cores they would spin away most of the time.
+# Tests start many processes, for which compiled modules are kept even where the environment says not to. Torch
+# computes on one thread where a test asks for no more, and more of them sleep while they wait: with more processes
+# than cores they would spin away most of the time.
 test: export PYTHONDONTWRITEBYTECODE =
+test: export OMP_NUM_THREADS = 1
 test: export OMP_WAIT_POLICY = passive
 
 # A file's tests share what they set up, so they stay together; files begin in the order of tests/conftest.py.
