@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -162,8 +163,9 @@ def test_an_agent_is_judged_the_same_in_one_copy_beside_the_training(
     for copies in (None, 1):
         env = replace(usual.env, id="Counted-v0", num_envs=1, num_eval_envs=copies)
         made.clear()
-        training, sink = Training(replace(usual, env=env, evaluation=evaluation)), Sink()
-        ended = learn(training, sink)
+        sink = Sink()
+        with closing(Training(replace(usual, env=env, evaluation=evaluation))) as training:
+            ended = learn(training, sink)
         judged = [(step, one) for step, one in sink.logged if "eval/win_rate" in one]
         found.append((ended.state_sha256, judged))
         most.append(max(made))
