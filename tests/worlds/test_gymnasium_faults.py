@@ -19,7 +19,7 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.spec_document import spec_document, spec_from
-from aimbot_lab.foundation.world import Scenario, new_notices
+from aimbot_lab.foundation.world import Scenario, new_notices, step_buffers
 from aimbot_lab.worlds.gymnasium.environments import environment_shape
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
@@ -154,6 +154,17 @@ def test_an_observation_that_is_not_of_its_space_is_told_of_once(
     results(world)
     told = [] if what is None else [f"Wrong-v0: its {what} (reported once)"]
     assert new_notices(world) == told
+
+
+def test_what_was_closed_and_is_played_on_is_refused_in_a_line() -> None:
+    """A callback may close the environments that it is shown."""
+    world = corridors()
+    results(world, 3)
+    world.close()
+    actions, buffers = np.zeros((2, 2), np.float32), step_buffers(world)
+    for play in (lambda: results(world), lambda: world.step(actions, buffers)):
+        with pytest.raises(RunFailedError, match=r"^Corridor-v0: it was closed while it was play"):
+            play()
 
 
 def test_a_reward_may_be_an_array_of_one() -> None:

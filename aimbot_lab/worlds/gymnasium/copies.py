@@ -147,6 +147,7 @@ class Copies:
         self._start_rows(beginnings, observations)
 
     def _start_rows(self, beginnings: Beginnings, observations: Observations) -> None:
+        self._require_open()
         columns = columns_of(observations)
         for row, episode in beginnings.items():
             self._start(row, episode, observations)
@@ -511,8 +512,14 @@ class Copies:
         if isinstance(error, MisfitError):
             raise ForeignCodeError(f"{self.settings.id}: its {call} {error}") from error
         if not isinstance(error, NEVER_BLAMED):
+            self._require_open()
             words = raised_words(self._envs[0], call, error)
             raise ForeignCodeError(f"{self.settings.id}: its {call} raised {words}") from error
+
+    def _require_open(self) -> None:
+        """Raise ForeignCodeError where all are closed, as a callback may do that sees them."""
+        if not self._envs:
+            raise ForeignCodeError(f"{self.settings.id}: it was closed while it was played")
 
     def _set_ends(self, *, bounded: bool) -> None:
         """Bounds of the columns of all rows; `bounded`: none once a number lay beyond its own."""
