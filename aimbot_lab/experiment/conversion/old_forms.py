@@ -133,7 +133,7 @@ def _brain(name: str, brains: Mapping[str, Any], moved: dict[KeyPath, KeyPath]) 
     behavior: dict[str, Any] = {"network_settings": {"memory": {}}} if remembers else {}
     for key, value in sorted(given.items(), key=lambda one: one[0] in FLAT):  # sections first
         source: KeyPath = (name if key in own else "default", key)
-        today: str = RENAMED.get(key, key)
+        today = RENAMED.get(key, key)
         *sections, last = FLAT.get(today, today).split(".")
         if last == "use_recurrent" and type(value) is not bool:
             what = f"must be true or false (got {shown_value(value)})"
@@ -146,8 +146,8 @@ def _brain(name: str, brains: Mapping[str, Any], moved: dict[KeyPath, KeyPath]) 
         moved[BEHAVIORS, name, *sections, last] = source
         if last == "self_play" and isinstance(value, dict):
             behavior[last] = {RENAMED.get(one, one): inner for one, inner in value.items()}
-            for one in value:
-                moved[BEHAVIORS, name, last, RENAMED.get(one, one)] = (*source, one)
+            for inner in map(str, value):
+                moved[BEHAVIORS, name, last, RENAMED.get(inner, inner)] = (*source, inner)
     moved[BEHAVIORS, name] = (name,)
     return behavior
 

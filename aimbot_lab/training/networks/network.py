@@ -208,4 +208,5 @@ def resolved_network(settings: KindOfNetwork, spec: WorldSpec) -> KindOfNetwork:
         found = network.resolved(settings, spec)
         if not isinstance(found, network.settings):
             raise TypeError(f"resolved must be its settings (got {found!r:.60})")
-    return found
+    whole: KindOfNetwork = found
+    return whole
