@@ -345,9 +345,9 @@ def recorded_numbers(recorded: Mapping[str, Any]) -> dict[str, float]:
     """Those of a logger's values that are numbers: callbacks record texts and pictures, too."""
     found = {}
     for key, value in recorded.items():
-        with suppress(TypeError, ValueError, RuntimeError):  # of an array or a tensor
+        with suppress(Exception):  # of an array, a number too large, or a class of one's own
             if hasattr(value, "__float__"):
-                found[key] = float(value)
+                found[str(key)] = float(value)
     return found
 
 

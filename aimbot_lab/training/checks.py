@@ -525,7 +525,8 @@ def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[SettingF
     if isinstance(network, NetworkSettings) and network.scaling == "ranges":
         # As earlier versions wrote the default.
         settings = replace(settings, network=replace(network, scaling=None))
-    beside = set(FREQUENCY) if "train_freq" in settings.options else set()
+    by_class = algorithm.replay_buffer and "train_freq" in settings.options
+    beside = set(FREQUENCY) if by_class else set()
     for key in sorted((HYPER_PARAMETERS | of_networks) - (algorithm.takes - beside)):
         if getattr(settings, key) != getattr(usual, key):
             other = "options.train_freq" if key in beside & algorithm.takes else settings.algo

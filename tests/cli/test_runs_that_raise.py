@@ -190,12 +190,32 @@ def test_a_network_or_algorithm_that_raises_while_it_learns_is_named(
     assert re.search(f"{what}$", line), line
 
 
+@pytest.mark.parametrize(
+    ("how", "what"),
+    [
+        ("weights", r"ZeroDivisionError \(.*\)"),
+        ("layers", r"TypeError: layers must be whole numbers above 0 \(got \(0,\)\)"),
+        ("activation", r"TypeError: activation must be tanh or relu \(got 'step'\)"),
+        ("fault", r"TypeError: fault must be a text or None \(got 5\)"),
+    ],
+)
 def test_a_network_that_can_not_be_asked_is_refused_where_it_is_named(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: str, what: str
 ) -> None:
     install(monkeypatch, "networks", "unruly_net", NETWORK)
-    path = curriculum(folder, "", "ppo", "kind: unruly_net, how: weights")
+    path = curriculum(folder, "", "ppo", f"kind: unruly_net, how: {how}")
     with pytest.raises(LabError) as caught:
         load_curriculum(path, may_run=always)
-    what = f"the network unruly_net of {NETWORK} raised ZeroDivisionError"
-    assert re.search(rf"tiny\.yaml:11:\d+: train\.network: {what} \(.*\)$", str(caught.value))
+    raised = f"the network unruly_net of {NETWORK} raised {what}"
+    assert re.search(rf"tiny\.yaml:11:\d+: train\.network: {raised}$", str(caught.value))
+
+
+@pytest.mark.parametrize("how", ["resolved", "arguments"])
+def test_a_network_that_answers_otherwise_begins_no_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    install(monkeypatch, "networks", "unruly_net", NETWORK)
+    path = curriculum(folder, "", "ppo", f"kind: unruly_net, how: {how}")
+    said = invoke(folder / "none", "run", path, wanted=2).said
+    assert f"the network unruly_net of {NETWORK} raised TypeError: " in said.splitlines()[-1]
+    assert not list(folder.glob("none/runs/*"))

@@ -131,6 +131,8 @@ def test_scaling_that_learns_otherwise_and_sizes_that_do_not_fit_are_told(tmp_pa
         "[x for x in (1,)]",
         "dict(a={[1]})",
         "(" * 300,
+        "-" * 9000 + "1",
+        "dict(net_arch=[8], net_arch=[9])",
     ],
 )
 def test_a_text_of_python_is_never_evaluated(here: Path, text: str) -> None:
@@ -159,8 +161,14 @@ def test_the_entry_and_the_algorithm_must_be_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "what"),
     [
-        ("n_timesteps: abc", "n_timesteps: must be a number (got 'abc')"),
+        ("n_timesteps: abc", "n_timesteps: must be a whole number (got 'abc')"),
         ("env_wrapper: {a.B: 3}", "env_wrapper: must be a class with arguments"),
+        ("env_wrapper: {a.B: {}, a.C: {}}", "several are a list (got a mapping)"),
+        ("env_wrapper: TimeLimit", "must be a class with arguments, as module.Class;"),
+        ("n_envs: 2.5", "n_envs: must be a whole number (got 2.5)"),
+        ("n_envs: true", "n_envs: must be a whole number (got true)"),
+        ("normalize: 5", "normalize: must be true, false or a mapping (got 5)"),
+        ("policy_kwargs: 'dict(net_arch=[64] * 2)'", "must be plain values (got [64] * 2)"),
         ("env_kwargs: 5", "env_kwargs: must be a mapping (got 5)"),
         ("tau: '${seed}'", "holds ${, which refers to a key"),
     ],

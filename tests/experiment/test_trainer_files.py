@@ -287,6 +287,19 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
         (OWN, "env.win", "env_path", "curriculum.1.completion_criteria: is ignored: no lesson"),
     ),
     (
+        "a dotted key is none of a section, and no plug-in names what needs numbered states",
+        f"{HEAD.replace('ppo', 'q_learning')}    hyperparameters.num_epoch: 9\n"
+        "environment_parameters: {target.goto: 0, target.free: 2}\n",
+        {"train.algo": "ppo", "train.n_epochs": None, "lessons.0.targets": {"free": 2.0}},
+        ("names no targets", "ppo replaces q_learning", "hyperparameters.num_epoch: is not a key"),
+    ),
+    (
+        "a brain with keys of today's sections beside those of old",
+        "Runner: {trainer: ppo, hidden_units: 3, network_settings: {normalize: true}}\n",
+        {"train.network": {"layers": [3, 3], "scaling": "running"}},
+        ("names no targets", "before 0.17"),
+    ),
+    (
         "spaces, exponents, numbers as text, other alphabets",
         READ["spaced"],
         {
@@ -347,9 +360,29 @@ REFUSED = [
         "    network_settings: {num_layers: 33}\n",
         "4:36: behaviors.Runner.network_settings.num_layers: must be a whole number from 1",
     ),
+    (
+        "    network_settings: {num_layers: 32, hidden_units: 4096}\n",
+        "4:23: behaviors.Runner.network_settings: must have at most 33,554,432 weights",
+    ),
+    (
+        "environment_parameters: {target.goto: -1}\n",
+        "4:39: environment_parameters.target.goto: must be at least 0",
+    ),
+    (
+        "environment_parameters: {target.goto: 0}\n",
+        "4:39: environment_parameters.target.goto: must leave a target with a weight above 0",
+    ),
     ("env_settings: {env_path: 5}\n", "4:26: env_settings.env_path: must be a text"),
 ]
 REFUSED_WHOLE = [
+    (
+        "Runner: {trainer: ppo, use_recurrent: true, network_settings: 5, hidden_units: 3}\n",
+        "1:63: Runner.network_settings: must be a mapping (got 5)",
+    ),
+    (
+        lessons("room").replace("behavior: Runner", "behavior: [Runner]") + HEAD,
+        "5:58: environment_parameters.room.curriculum.0.completion_criteria.behavior: must be",
+    ),
     (
         "Runner: {measure: reward, thresholds: [1], parameters: {a: [1]}}\n",
         "1:60: Runner.parameters.a: must hold 2 values, one more than there are thresholds",

@@ -296,6 +296,7 @@ def test_arguments_of_hindsight_experience_replay_are_checked_by_name_and_value(
         (spaces.MultiDiscrete([2, 3]), "ars", "ars needs [^\\n]* one choice [^\\n]*ppo"),
         (BOX, "PPO", r"must be one of 15 names, the nearest is ppo \(got 'PPO'\)"),
         (BOX, "ppo, train_freq: 4", "is an option of dqn, qrdqn and others, and ppo has no such"),
+        (BOX, "trpo, options: {train_freq: [1, episode]}", "train_freq: trpo has no such option"),
         (BOX, "maskable_ppo", "without choices to mask: use ppo"),
         (BOX, "hybrid_ppo, masks: true", "without choices to mask: leave this out"),
     ],

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch as th
 from click.testing import CliRunner, Result
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from tiny_training import Keeper, Sink, learn, plan
@@ -19,6 +20,7 @@ from aimbot_lab.foundation.named_code import TRUST
 from aimbot_lab.tracking.data_folder import locate_data_folder
 from aimbot_lab.tracking.history import find_run
 from aimbot_lab.training.callbacks import lesson_callback
+from aimbot_lab.training.checkpoint import recorded_numbers
 from aimbot_lab.training.training import Training
 
 MODULE = """
@@ -103,6 +105,25 @@ class Seen(BaseCallback):
 
     def _on_training_end(self) -> None:
         self.noted.append("end")
+
+
+class Bare(Seen):
+    """Does not do what the library's class does when it is made."""
+
+    def __init__(self) -> None:
+        self.noted = []
+
+
+class NoNumber:
+    """Raises where it is taken for a number."""
+
+    def __float__(self) -> float:
+        raise KeyError("nothing")
+
+
+def test_what_is_recorded_and_no_number_is_left_out() -> None:
+    given = {"one": 1, 2: th.tensor(2.0), "text": "3", "far": 10**400, "own": NoNumber()}
+    assert recorded_numbers(given) == {"one": 1.0, "2": 2.0}  # type: ignore[arg-type]
 
 
 def learned(algo: str, *callbacks: BaseCallback, **how: Any) -> Any:
@@ -205,6 +226,8 @@ def test_callbacks_of_python_are_checked_before_anything_is_created(tmp_path: Pa
         aimbot_lab.train("goto", callbacks=Seen(), data_dir=tmp_path / "d")  # type: ignore[arg-type]
     with pytest.raises(LabError, match=r"^callbacks.0: must be a BaseCallback of [^\n]*got 'x'"):
         aimbot_lab.train("goto", callbacks=["x"], data_dir=tmp_path / "d")  # type: ignore[list-item]
+    with pytest.raises(LabError, match=r"^callbacks.0: Bare: its __init__ must call super"):
+        aimbot_lab.train("goto", callbacks=[Bare()], data_dir=tmp_path / "d")
     assert not list(tmp_path.glob("d/runs/*"))
 
 

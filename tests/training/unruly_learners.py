@@ -43,10 +43,19 @@ class UnrulyNet(NetworkType):
         return Features(observations.shape[0], settings.how)
 
     def layers(self, settings: Any) -> tuple[int, ...]:
-        return (4,)
+        return (0 if settings.how == "layers" else 4,)
 
     def activation(self, settings: Any) -> Any:
-        return "tanh"
+        return "step" if settings.how == "activation" else "tanh"
+
+    def resolved(self, settings: Any, spec: Any) -> Any:
+        return None if settings.how == "resolved" else settings
+
+    def policy_arguments(self, settings: Any, spec: Any) -> Any:
+        return None if settings.how == "arguments" else {}
+
+    def fault(self, settings: Any, spec: Any, *, algo: str) -> Any:
+        return 5 if settings.how == "fault" else None
 
     def weights(self, settings: Any, inputs: int, outputs: int) -> int:
         if settings.how == "weights":

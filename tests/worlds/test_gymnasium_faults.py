@@ -19,7 +19,7 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.spec_document import spec_document, spec_from
-from aimbot_lab.foundation.world import Scenario, new_notices
+from aimbot_lab.foundation.world import Scenario, new_notices, step_buffers
 from aimbot_lab.worlds.gymnasium.environments import environment_shape
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
@@ -84,18 +84,18 @@ def test_a_world_with_several_targets_asks_for_targets(tmp_path: Path) -> None:
 
 
 class Wrong(Corridor):
-    """Sees `wrong` from place `at` on, and rewards with `reward`."""
+    """Sees `wrong` from place `at` on, rewards with `reward`, and may be `over` otherwise."""
 
-    def __init__(self, wrong: Any = None, at: int = 1, reward: Any = 0.0) -> None:
+    def __init__(self, wrong: Any = None, at: int = 1, reward: Any = 0.0, over: Any = None) -> None:
         super().__init__()
-        self.wrong, self.at, self.reward = wrong, at, reward
+        self.wrong, self.at, self.reward, self.over = wrong, at, reward, over
 
     def seen(self):
         return super().seen() if self.wrong is None or self.place < self.at else self.wrong
 
     def step(self, action):
         seen, _, over, cut, info = super().step(action)
-        return seen, self.reward, over, cut, info
+        return seen, self.reward, over if self.over is None else self.over, cut, info
 
 
 KIND, PLACE = np.int64(2), np.zeros(1, np.float32)
@@ -122,6 +122,12 @@ UNFIT = "an observation that does not fit its observation_space:"
         ({"wrong": {"place": PLACE}}, f"step gave {UNFIT} KeyError: 'kind'"),
         ({"wrong": at_place(PLACE * np.nan)}, "step gave place_0 as nan"),
         ({"wrong": at_place(PLACE + np.inf)}, "step gave place_0 as inf"),
+        (
+            {"wrong": at_place(PLACE + 1j)},
+            f"step gave {UNFIT} place has no real numbers (complex64)",
+        ),
+        ({"over": [False]}, "step gave terminated as [False], which must be true or false"),
+        ({"over": "no"}, "step gave terminated as no, which must be true or false"),
         ({"reward": np.nan}, "step gave a reward of nan"),
         ({"reward": np.zeros(2)}, "step gave a reward that is not a number: [0. 0.]"),
     ],
@@ -148,6 +154,17 @@ def test_an_observation_that_is_not_of_its_space_is_told_of_once(
     results(world)
     told = [] if what is None else [f"Wrong-v0: its {what} (reported once)"]
     assert new_notices(world) == told
+
+
+def test_what_was_closed_and_is_played_on_is_refused_in_a_line() -> None:
+    """A callback may close the environments that it is shown."""
+    world = corridors()
+    results(world, 3)
+    world.close()
+    actions, buffers = np.zeros((2, 2), np.float32), step_buffers(world)
+    for play in (lambda: results(world), lambda: world.step(actions, buffers)):
+        with pytest.raises(RunFailedError, match=r"^Corridor-v0: it was closed while it was play"):
+            play()
 
 
 def test_a_reward_may_be_an_array_of_one() -> None:
@@ -229,6 +246,7 @@ WRONG_MASKS = (
     (lambda _: [np.array([True])], "gave 1 masks; its actions have 5 choices"),
     (lambda _: [[False, False], [True] * 3], "gave no choice for action_0"),
     (lambda _: [0.0, -np.inf, 0.0, 0.0, 0.0], "gave -inf in a mask, which must be true or "),
+    (lambda _: ["a\nb"] * 5, "gave a\\nb in a mask, which must be true or "),
 )
 
 
@@ -324,6 +342,20 @@ def test_what_could_not_be_read_again_is_refused_before_it_trains(
 ) -> None:
     with pytest.raises(ConfigurationError, match=f"^env.id: agents of Spaced-v0 .*: {what}"):
         spec_of(settings)
+
+
+@pytest.mark.parametrize(
+    ("seen", "what"),
+    [
+        (spaces.Discrete(10**13), "of more than 100,000 numbers beside pictures is too large"),
+        (spaces.Box(0, 255, (0, 36, 3), np.uint8), "has no numbers, so nothing could be learned"),
+    ],
+)
+def test_an_observation_of_too_many_or_no_numbers_is_refused_at_once(
+    seen: spaces.Space[Any], what: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"^env.id: an observation {what}"):
+        spec_of(spaced(observation_space=seen))
 
 
 @pytest.mark.parametrize(

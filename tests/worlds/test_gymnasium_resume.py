@@ -382,9 +382,10 @@ SHADED = np.stack([SHADES] * 3, axis=2)
         (th.from_numpy(SHADED), None),
         (SHADED / 255.0, r"an array \[8, 6, 3\] of float64"),
         ([SHADED, SHADED], r"an array \[2, 8, 6, 3\]"),
+        (SHADED[:0], r"an array \[0, 6, 3\]"),
         (None, "None"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_frames_are_shown_as_pictures_or_refused_with_what_is_wanted(
     monkeypatch: pytest.MonkeyPatch, given: Any, fault: str | None

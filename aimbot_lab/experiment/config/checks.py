@@ -48,7 +48,7 @@ from aimbot_lab.training.checks import (
     update_cost,
     with_defaults,
 )
-from aimbot_lab.training.networks.network import NETWORKS, network_of
+from aimbot_lab.training.networks.network import NETWORKS, network_fault, network_of, stack_of
 from aimbot_lab.training.networks.network_parts import divisors, nearest, part_faults
 from aimbot_lab.training.processes.exchange import ShardCountError
 from aimbot_lab.training.settings import (
@@ -289,9 +289,10 @@ def learner_diagnostics(train: TrainSettings | None) -> Iterator[Diagnostic]:
 
     def ask_network() -> None:
         with NETWORKS.blamed(train.network.kind, "raised"):
-            network.layers(train.network)
-            network.activation(train.network)
-            network.weights(train.network, 1, 1)
+            stack_of(train.network)
+            weights: Any = network.weights(train.network, 1, 1)
+            if not isinstance(weights, int | float):
+                raise TypeError(f"weights must be a number (got {weights!r:.60})")
 
     yield from _refusals(("train", "algo"), ask_algorithm)
     yield from _refusals(("train", "network"), ask_network)
@@ -510,7 +511,7 @@ def network_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Di
     ):
         there = f" (there are {', '.join(known)})" if known else ""
         yield Diagnostic(("train", *path), f"{what}{there}")
-    fault = network_of(train.network).fault(train.network, spec, algo=train.algo)
+    fault = network_fault(train.network, spec, algo=train.algo)
     if fault is not None:
         key, colon, rest = fault.partition(": ")
         if colon and hasattr(train.network, key):

@@ -41,7 +41,7 @@ from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.algorithms.algorithm import with_named_encoder
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.checks import callback_code, with_picture_layers, with_scaling
-from aimbot_lab.training.networks.network import network_of
+from aimbot_lab.training.networks.network import resolved_network
 from aimbot_lab.training.settings import (
     EvaluationSettings,
     SelfPlaySettings,
@@ -408,7 +408,7 @@ class CurriculumFile:
             train = with_picture_layers(train, spec_of(env))
         if algorithm_of(train).table is None:  # else it has no network
             train = with_named_encoder(train)
-            network = network_of(train.network).resolved(train.network, spec_of(env))
+            network = resolved_network(train.network, spec_of(env))
             train = replace(train, network=network)
         return replace(self, env=env, lessons=lessons, environment_parameters={}, train=train)
 

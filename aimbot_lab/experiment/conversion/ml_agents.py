@@ -33,6 +33,7 @@ from aimbot_lab.experiment.conversion.trainer_file import KEYS, ConversionError,
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.foundation.yaml_files import dump
+from aimbot_lab.training.algorithms.algorithm import Algorithm
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.network_parts import divisors, nearest
 from aimbot_lab.training.settings import TrainSettings
@@ -57,11 +58,22 @@ LIKE_PPO = ("ppo", "poca")
 OFF_POLICY: Mapping[str, int] = {"batch_size": 128, "buffer_size": 50_000}
 """ML-Agents' own where another trainer learns than PPO."""
 ELO = ("Elo", "elo")
+SOURCES: Mapping[str, str] = {
+    "env.num_envs": f"{HYPER}.buffer_size",
+    "train.algo": "trainer_type",
+    "train.n_steps": "time_horizon",
+    "train.batch_size": f"{HYPER}.batch_size",
+    "train.network": NETWORK,
+    "train.options.buffer_size": f"{HYPER}.buffer_size",
+    "train.options.gradient_steps": f"{HYPER}.steps_per_update",
+}
+"""What we compute, and the key that it comes from most."""
 CRITERIA = ("measure", "rule", "threshold", "min_lesson_length", "signal_smoothing")
 NO_WIN = (
     "env.win is none, so that mean returns count: leave it out for a build that sends result "
     "lines, or say by return_above or stat what is won"
 )
+WEIGHTS = "targets", "difficulty"  # in a lesson
 LAST = (
     "is ignored: no lesson follows the last one (ML-Agents' means are over the largest "
     "min_lesson_length, this one's included)"
@@ -229,8 +241,8 @@ class _Converter:
         kind = file.value("trainer_type")
         self._like_ppo = kind in LIKE_PPO
         self._plugin = None if self._like_ppo else ALGORITHMS.own.get(kind)
-        if self._plugin is not None and self._plugin.numbers_only and not self._own:
-            self._plugin = None  # our worlds have choices
+        if self._plugin is not None and _is_unfit(self._plugin, self._world):
+            self._plugin = None
         self._replays = self._plugin is not None and self._plugin.replay_buffer
         self._remembers = MEMORY in file.sections and self._plugin is None
         own = "hybrid_ppo" if self._remembers or self._own else "ppo"
@@ -379,6 +391,8 @@ class _Converter:
     def _learn(self, env: dict[str, Any], train: dict[str, Any]) -> None:
         """Put in the world, what learns, and in how many environments."""
         file = self._file
+        for ours, theirs in SOURCES.items():
+            self._came_from[tuple(ours.split("."))] = file.path(theirs)
         if self._own:
             env |= {"file_name": self._program, "behavior": file.behavior, "win": self._win}
             for key in [key for key, value in env.items() if value is None]:
@@ -528,6 +542,8 @@ class _Converter:
             for name, value in kept.items():
                 inner = ("curriculum", number, "value") if _is_chain(value) else ()
                 here: KeyPath = ("lessons", number, "parameters", name)
+                if (weighed := _weighed(self._levels, name)) is not None:
+                    here = ("lessons", number, WEIGHTS[weighed[1] > 0], weighed[0])
                 self._came_from[here] = (SECTION, name, *inner)
             if chains:
                 end = (SECTION, chains[0], "curriculum", number)
@@ -539,7 +555,7 @@ class _Converter:
     def _lesson(self, lesson: Lesson, lacking: Mapping[str, Any]) -> dict[str, Any]:
         """The lesson with its mix, and without what the world lacks and what it leaves open."""
         document = _without_none(asdict(lesson))
-        targets, parameters = {**self._targets}, {}
+        targets, parameters, emptied = {**self._targets}, {}, None
         difficulty = {target: list(weights) for target, weights in self._difficulty.items()}
         for name, value in document["parameters"].items():
             weighed = _weighed(self._levels, name)
@@ -553,11 +569,14 @@ class _Converter:
                 what = "must be a number: it is the weight of a target"
                 raise ConversionError(Diagnostic((SECTION, name), what))
             if level == 0:
-                targets[target] = value
+                targets[target], emptied = value, name
             else:
                 even = [1.0] * self._levels[target]
                 difficulty.setdefault(target, even)[level - 1] = value
         targets = {target: weight for target, weight in targets.items() if weight}
+        if emptied is not None and not targets:
+            what = "must leave a target with a weight above 0"
+            raise ConversionError(Diagnostic((SECTION, emptied), what))
         document |= {
             "targets": targets,
             "difficulty": {name: one for name, one in difficulty.items() if name in targets},
@@ -569,14 +588,20 @@ class _Converter:
         return {key: value for key, value in document.items() if value != {}}
 
 
+def _is_unfit(algorithm: Algorithm, world: WorldType) -> bool:
+    """Whether it needs a single row, numbered states, or numbers alone where there are choices."""
+    choices = algorithm.numbers_only and world.name != UNITY
+    return choices or algorithm.candidates or algorithm.table is not None
+
+
 def _held(file: TrainerFile) -> dict[str, Any]:
     """Parameters whose lessons end by behaviors that are not trained, with their first values.
 
     None where no lessons end by the trained one.
     """
-    ends: dict[str, set[Any]] = {}
+    ends: dict[str, list[Any]] = {}
     for (_, name, *_), criteria in _criteria(file):
-        ends.setdefault(str(name), set()).add(criteria.get("behavior"))
+        ends.setdefault(str(name), []).append(criteria.get("behavior"))
     if not any(file.behavior in one for one in ends.values()):
         return {}
     firsts = {name: file.parameters[name]["curriculum"][0] for name in ends}

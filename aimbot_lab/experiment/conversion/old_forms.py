@@ -4,7 +4,7 @@ What its `upgrade_config` (version 1.1.0) makes of them is the model, which itse
 that ML-Agents 1.1.0 refuses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aimbot_lab.experiment.config.schema import advice
@@ -131,7 +131,7 @@ def _brain(name: str, brains: Mapping[str, Any], moved: dict[KeyPath, KeyPath]) 
     given = {**shared, **own}
     remembers = given.get("use_recurrent", False)
     behavior: dict[str, Any] = {"network_settings": {"memory": {}}} if remembers else {}
-    for key, value in given.items():
+    for key, value in sorted(given.items(), key=lambda one: one[0] in FLAT):  # sections first
         source: KeyPath = (name if key in own else "default", key)
         today = RENAMED.get(key, key)
         *sections, last = FLAT.get(today, today).split(".")
@@ -142,17 +142,29 @@ def _brain(name: str, brains: Mapping[str, Any], moved: dict[KeyPath, KeyPath]) 
             continue
         if last == "gamma" and "reward_signals" not in given:  # as before 0.6
             sections = ["reward_signals", "extrinsic"]
-        section = behavior
-        for one in sections:
-            section = section.setdefault(one, {})
-        section[last] = value
+        _put(behavior, (*sections, last), value)
         moved[BEHAVIORS, name, *sections, last] = source
         if last == "self_play" and isinstance(value, dict):
-            section[last] = {RENAMED.get(one, one): inner for one, inner in value.items()}
-            for one in value:
-                moved[BEHAVIORS, name, last, RENAMED.get(one, one)] = (*source, one)
+            behavior[last] = {RENAMED.get(one, one): inner for one, inner in value.items()}
+            for inner in map(str, value):
+                moved[BEHAVIORS, name, last, RENAMED.get(inner, inner)] = (*source, inner)
     moved[BEHAVIORS, name] = (name,)
     return behavior
+
+
+def _put(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Set the value at `path`; what is no mapping on the way there stays, to be refused."""
+    *sections, last = path
+    for one in sections:
+        inner = values.get(one)
+        if inner is not None and not isinstance(inner, dict):
+            return
+        values[one] = inner = {**(inner or {})}
+        values = inner
+    known = values.get(last)
+    if isinstance(known, dict) and isinstance(value, dict):
+        value = {**known, **value}
+    values[last] = value
 
 
 def _add_lessons(

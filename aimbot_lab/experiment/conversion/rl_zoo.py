@@ -8,6 +8,7 @@ evaluated, and no class that the file names is imported.
 import ast
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
@@ -261,15 +262,13 @@ class _Entry:
         given = self._take("env_wrapper")
         found: list[Any] = []
         for one in given if isinstance(given, list) else [given] * (given is not None):
-            name, kwargs = (
-                next(iter(one.items())) if isinstance(one, Mapping) and one else (one, None)
-            )
-            if not isinstance(name, str) or not isinstance(kwargs, Mapping | None):
-                self._fault(
-                    "env_wrapper", f"must be a class with arguments (got {shown_value(one)})"
-                )
+            named = isinstance(one, Mapping) and len(one) == 1
+            name, kwargs = next(iter(one.items())) if named else (one, None)
+            module, _, kind = name.rpartition(".") if isinstance(name, str) else ("", "", "")
+            if not (module and kind.isidentifier() and isinstance(kwargs, Mapping | None)):
+                what = "must be a class with arguments, as module.Class; several are a list"
+                self._fault("env_wrapper", f"{what} (got {shown_value(one)})")
                 continue
-            module, _, kind = name.rpartition(".")
             if kind == "AtariWrapper":
                 found.append(ATARI)
                 if kwargs:
@@ -288,6 +287,9 @@ class _Entry:
         given = self._take("normalize")
         if given in (None, False):
             return
+        if not isinstance(given, Mapping | bool):
+            self._fault("normalize", f"must be true, false or a mapping (got {shown_value(given)})")
+            return
         kwargs = given if isinstance(given, Mapping) else {}
         lost = []
         if kwargs.get("norm_obs", True):
@@ -300,8 +302,9 @@ class _Entry:
                 lost.append("rewards are not scaled, which other goals' are not either")
             else:
                 train["reward_scale"] = "running"
-        usual = "becomes running statistics of ours: numbers differ from the zoo's"
-        self._note("normalize", "; ".join(lost) or usual)
+        if lost or {"network", "reward_scale"} & train.keys():
+            usual = "becomes running statistics of ours: numbers differ from the zoo's"
+            self._note("normalize", "; ".join(lost) or usual)
 
     def _options(self, algo: str) -> dict[str, Any]:
         """Options of the class, and arguments of its policy."""
@@ -350,11 +353,12 @@ class _Entry:
         return value
 
     def _number(self, key: str, value: Any, kind: Callable[[float], Any]) -> Any:
-        try:
-            return kind(float(value))
-        except (TypeError, ValueError, OverflowError):
-            self._fault(key, f"must be a number (got {shown_value(value)})")
-            return kind(1)
+        with suppress(TypeError, ValueError, OverflowError):
+            if type(value) is not bool and kind(float(value)) == float(value):
+                return kind(float(value))
+        what = "a whole number" if kind is int else "a number"
+        self._fault(key, f"must be {what} (got {shown_value(value)})")
+        return kind(1)
 
     def _parsed(self, key: str, text: str) -> Any:
         """What a text of Python means, by its syntax alone."""
@@ -362,9 +366,11 @@ class _Entry:
             return text
         try:
             return _literal(ast.parse(text.strip(), mode="eval").body)
-        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
-            self._fault(key, f"can't be read: {str(error).splitlines()[0]:.100}")
-            return None
+        except (RecursionError, MemoryError):
+            self._fault(key, "can't be read: it is nested too deeply")
+        except (SyntaxError, ValueError, TypeError) as error:
+            self._fault(key, f"can't be read: {getattr(error, 'msg', error)}")
+        return None
 
     def _take(self, key: str, usual: Any = None) -> Any:
         return self._given.pop(key, usual)
@@ -385,6 +391,8 @@ def _literal(node: ast.expr) -> Any:
         case ast.Call(func=ast.Name(id="dict"), args=[], keywords=pairs):
             if any(pair.arg is None for pair in pairs):
                 raise ValueError("** has no place here")
+            if len({pair.arg for pair in pairs}) < len(pairs):
+                raise ValueError("an argument is given twice")
             return {str(pair.arg): _literal(pair.value) for pair in pairs}
         case ast.Dict(keys=keys, values=values):
             if None in keys:
@@ -397,7 +405,8 @@ def _literal(node: ast.expr) -> Any:
             return next((ours for ours, kind in ACTIVATIONS.items() if kind == name), name)
         case ast.Name(id=name):
             return name
-    value = ast.literal_eval(node)
-    if not isinstance(value, bool | int | float | str | None):
-        raise ValueError(f"must be plain values (got a {type(value).__name__})")
-    return value
+    with suppress(ValueError, TypeError):
+        value = ast.literal_eval(node)
+        if isinstance(value, bool | int | float | str | None):
+            return value
+    raise ValueError(f"must be plain values (got {shortened(one_line(ast.unparse(node)), 60)})")

@@ -264,7 +264,7 @@ class TrainerFile:
         for name, value in values.items():
             place, here = f"{section}.{name}".lstrip("."), (*path, name)
             misplaced = place in WHOLE_FILE and path
-            if misplaced or (place not in KEYS and place not in _SECTIONS):
+            if misplaced or "." in name or (place not in KEYS and place not in _SECTIONS):
                 self.unknown.append(_unknown(here, section))
             elif value is None:
                 for old in [key for key in self.given if f"{key}.".startswith(f"{place}.")]:

@@ -152,7 +152,7 @@ class Algorithm:
     def rollout_steps(self, settings: TrainSettings) -> int:
         """Steps of every environment between two updates; 1 where episodes are counted instead."""
         usual = settings.n_steps if "n_steps" in self.takes else 1
-        frequency = settings.options.get("train_freq", usual)
+        frequency = settings.options.get("train_freq", usual) if self.replay_buffer else usual
         return frequency if isinstance(frequency, int) else 1
 
     @property

@@ -44,7 +44,7 @@ from aimbot_lab.training.algorithms.algorithm import (
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
 from aimbot_lab.training.algorithms.replay import keep_once
 from aimbot_lab.training.networks.encoders import Moments, ScaledFeatures, together
-from aimbot_lab.training.networks.network import NETWORKS, network_of
+from aimbot_lab.training.networks.network import NETWORKS, network_of, stack_of
 from aimbot_lab.training.networks.network_parts import with_keys
 from aimbot_lab.training.networks.settings import KindOfNetwork
 from aimbot_lab.training.processes.exchange import Alone, of_all_shards, one_shard
@@ -171,12 +171,14 @@ def network_arguments(
 ) -> dict[str, Any]:
     """Arguments of a policy with one network to act and one to value; or with `one_stack`."""
     network = network_of(settings)
-    layers = list(network.layers(settings))
+    layers, activation = stack_of(settings)
+    with NETWORKS.blamed(network.name, "raised"):
+        more = {**network.policy_arguments(settings, spec)}
     return {
-        "net_arch": layers if one_stack else {"pi": layers, "vf": list(layers)},
-        "activation_fn": ACTIVATIONS[network.activation(settings)],
+        "net_arch": [*layers] if one_stack else {"pi": [*layers], "vf": [*layers]},
+        "activation_fn": ACTIVATIONS[activation],
         "features_extractor_class": functools.partial(features_of, settings, spec),
-        **network.policy_arguments(settings, spec),
+        **more,
     }
 
 

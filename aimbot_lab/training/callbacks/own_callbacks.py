@@ -42,6 +42,9 @@ class OwnCallbacks(BaseCallback):
                 what = f"must be a BaseCallback of stable-baselines3 (got {callback!r:.80})"
                 raise ConfigurationError(f"callbacks.{number}: {what}")
             self.named[f"callbacks.{number}: {type(callback).__name__}"] = callback
+        for where, callback in self.named.items():
+            if not hasattr(callback, "n_calls"):
+                raise ConfigurationError(f"{where}: its __init__ must call super().__init__()")
 
     def join(self, stop: Callable[[], None], observer: Observer, sink: MetricSink) -> None:
         """Call `stop` where a callback stops the training, which `observer` hears of.

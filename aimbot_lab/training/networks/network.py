@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.registry import Registry, SettingsByName
 from aimbot_lab.foundation.world import COLUMNS, WorldSpec
 from aimbot_lab.training.networks.settings import (
@@ -166,3 +167,46 @@ AnyNetwork = Annotated[KindOfNetwork, SettingsByName(NETWORKS, default=MLP.name)
 def network_of(settings: KindOfNetwork) -> NetworkType:
     """The kind of network that `settings` describe."""
     return NETWORKS[settings.kind]
+
+
+def stack_of(settings: KindOfNetwork) -> tuple[tuple[int, ...], Activation]:
+    """Units of the layers of actor and critic, and what stands between them.
+
+    Raises ConfigurationError, in one line, where a stranger's network gives neither.
+    """
+    network = network_of(settings)
+    with NETWORKS.blamed(network.name, "raised"):
+        layers, activation = tuple(network.layers(settings)), network.activation(settings)
+        if not all(type(units) is int and units > 0 for units in layers):
+            raise TypeError(f"layers must be whole numbers above 0 (got {layers!r:.60})")
+        if activation not in get_args(Activation):
+            wanted = " or ".join(get_args(Activation))
+            raise TypeError(f"activation must be {wanted} (got {activation!r:.60})")
+    return layers, activation
+
+
+def network_fault(settings: KindOfNetwork, spec: WorldSpec, *, algo: str) -> str | None:
+    """Why the network can't be trained in the world of `spec` by `algo`; None: it can."""
+    network = network_of(settings)
+    try:
+        with NETWORKS.blamed(network.name, "raised"):
+            found = network.fault(settings, spec, algo=algo)
+            if not isinstance(found, str | None):
+                raise TypeError(f"fault must be a text or None (got {found!r:.60})")
+    except ConfigurationError as error:
+        return str(error)
+    return found
+
+
+def resolved_network(settings: KindOfNetwork, spec: WorldSpec) -> KindOfNetwork:
+    """`settings` with what they leave to the world of `spec`.
+
+    Raises ConfigurationError, in one line, where a stranger's network gives no settings.
+    """
+    network = network_of(settings)
+    with NETWORKS.blamed(network.name, "raised"):
+        found = network.resolved(settings, spec)
+        if not isinstance(found, network.settings):
+            raise TypeError(f"resolved must be its settings (got {found!r:.60})")
+    whole: KindOfNetwork = found
+    return whole

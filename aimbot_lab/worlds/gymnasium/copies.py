@@ -45,7 +45,7 @@ from aimbot_lab.worlds.gymnasium.environments import (
 from aimbot_lab.worlds.gymnasium.observations import ObservationReader, column_ends
 from aimbot_lab.worlds.gymnasium.process_state import NOTHING, ProcessGuard, keeps_process
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
-from aimbot_lab.worlds.gymnasium.spaces import MisfitError, flat_masks, reward_of
+from aimbot_lab.worlds.gymnasium.spaces import MisfitError, check_end, flat_masks, reward_of
 from aimbot_lab.worlds.gymnasium.win_judge import SHOWN, WinJudge, info_entry, info_keys
 from aimbot_lab.worlds.gymnasium.wrapping import Env, game_of, new_environment, seen_parts, space_of
 
@@ -147,6 +147,7 @@ class Copies:
         self._start_rows(beginnings, observations)
 
     def _start_rows(self, beginnings: Beginnings, observations: Observations) -> None:
+        self._require_open()
         columns = columns_of(observations)
         for row, episode in beginnings.items():
             self._start(row, episode, observations)
@@ -206,6 +207,8 @@ class Copies:
                 if not -LARGEST_REWARD < gained < LARGEST_REWARD:
                     all_finite = False
                 if terminated or truncated:
+                    check_end("terminated", terminated)
+                    check_end("truncated", truncated)
                     buffers.finished[row] = True
                     buffers.truncated[row] = not terminated
                     buffers.final_observations[row] = observations[row]
@@ -366,7 +369,8 @@ class Copies:
             frame = np.asarray(given)
         if frame.ndim == 2:
             frame = frame[:, :, None]
-        if frame.ndim != 3 or frame.shape[2] not in (1, 3, 4) or frame.dtype.kind not in "iu":
+        is_picture = frame.ndim == 3 and frame.shape[2] in (1, 3, 4) and frame.size > 0
+        if not is_picture or frame.dtype.kind not in "iu":
             shown = "None" if given is None else f"an array {list(frame.shape)} of {frame.dtype}"
             raise LabError(
                 f"{self.settings.id}: its render gave {shown}; it must be [height, width, 3] of "
@@ -508,8 +512,14 @@ class Copies:
         if isinstance(error, MisfitError):
             raise ForeignCodeError(f"{self.settings.id}: its {call} {error}") from error
         if not isinstance(error, NEVER_BLAMED):
+            self._require_open()
             words = raised_words(self._envs[0], call, error)
             raise ForeignCodeError(f"{self.settings.id}: its {call} raised {words}") from error
+
+    def _require_open(self) -> None:
+        """Raise ForeignCodeError where all are closed, as a callback may do that sees them."""
+        if not self._envs:
+            raise ForeignCodeError(f"{self.settings.id}: it was closed while it was played")
 
     def _set_ends(self, *, bounded: bool) -> None:
         """Bounds of the columns of all rows; `bounded`: none once a number lay beyond its own."""

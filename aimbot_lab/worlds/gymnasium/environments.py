@@ -175,7 +175,7 @@ def set_attributes(env: Env, values: Mapping[str, float]) -> None:
         what = f"parameters.{name}: {type(env.unwrapped).__name__} refuses {value:g}:"
         with blamed(what, ForeignCodeError):
             before = env.get_wrapper_attr(name)
-            whole = isinstance(before, int) and not isinstance(before, bool)
+            whole = isinstance(before, int | np.integer) and not isinstance(before, bool)
             if not env.set_wrapper_attr(name, round(value) if whole else value, force=False):
                 raise AttributeError(f"nothing has {name}")
 

@@ -30,6 +30,7 @@ from aimbot_lab.worlds.gymnasium.spaces import FARTHEST, MisfitError
 MAX_COLUMNS = 100_000  # of an observation
 OBSERVATION = "obs"  # the name of a whole one
 ROUNDING = 1e-5  # share of a bound by which a number may lie beyond it without a word
+NUMBERS = "biufO"  # kinds of arrays that are read as numbers
 UNFIT = ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 
 
@@ -71,6 +72,8 @@ class ObservationReader:
             taken.add(unique)
             if layout is None:
                 names += islice(_names(leaf, name), MAX_COLUMNS + 1)
+                if len(names) > MAX_COLUMNS:
+                    break  # without the memory that its bounds would take
                 bounds.append(_bounds(leaf))
                 block = ObservationBlock(unique, "vector", (len(names) - first,))
             else:
@@ -146,6 +149,8 @@ class ObservationReader:
             _mark_choices(entry, given, columns)
             return
         flat = np.asarray(given)
+        if flat.dtype.kind not in NUMBERS:
+            raise MisfitError(f"{NO_FIT}: {entry.name} has no real numbers ({flat.dtype})")
         if flat.dtype != entry.space.dtype:
             kind = np.dtype(entry.space.dtype)
             cast = flat.astype(kind)
@@ -287,7 +292,8 @@ def _layout(name: str, space: spaces.Space[Any], told: ObservationParts) -> str 
     shape = space.shape or ()
     if (said := told.pictures.get(name)) is not None:
         where = f"env.observation.pictures.{name}"
-        if not isinstance(space, spaces.Box | spaces.MultiBinary) or len(shape) != len(said):
+        can_be = isinstance(space, spaces.Box | spaces.MultiBinary) and 0 not in shape
+        if not can_be or len(shape) != len(said):
             raise ConfigurationError(
                 f"{where}: {said} needs {len(said)} axes of numbers (its space is {space})"
             )
@@ -298,7 +304,9 @@ def _layout(name: str, space: spaces.Space[Any], told: ObservationParts) -> str 
                 f"env.observation: {{flatten: [{name}]}}"
             )
         return said
-    if not isinstance(space, spaces.Box) or space.dtype != np.uint8 or len(shape) < 2:
+    if not isinstance(space, spaces.Box) or space.dtype != np.uint8:
+        return None
+    if len(shape) < 2 or 0 in shape:
         return None
     if (space.low != 0).any() or (space.high != 255).any():
         return None

@@ -43,7 +43,7 @@ def flat_masks(given: Any, spec: WorldSpec) -> BoolArray:
     if len(masks) != sum(spec.branches):
         raise MisfitError(f"gave {len(masks)} masks; its actions have {sum(spec.branches)} choices")
     if not (masks == values).all():
-        shown = values[np.flatnonzero(masks != values)[0]]
+        shown = one_line(str(values[np.flatnonzero(masks != values)[0]]))[:80]
         raise MisfitError(f"gave {shown} in a mask, which must be true or false, 1 or 0")
     ends = np.cumsum(spec.branches)[:-1]
     for name, part in zip(spec.action_names, np.split(masks, ends), strict=False):
@@ -68,6 +68,13 @@ def reward_of(given: Any) -> float:
     except (TypeError, ValueError):
         shown = one_line(str(given))[:80]
         raise MisfitError(f"gave a reward that is not a number: {shown}") from None
+
+
+def check_end(name: str, given: Any) -> None:
+    """Raise MisfitError for what is true to Python and no truth value, such as [False]."""
+    if isinstance(given, str | bytes | Sequence | Mapping) or given != given:  # noqa: PLR0124, NaN
+        shown = one_line(str(given))[:80]
+        raise MisfitError(f"gave {name} as {shown}, which must be true or false")
 
 
 def action_columns(space: spaces.Space[Any]) -> ActionColumns:
