@@ -36,7 +36,12 @@ from aimbot_lab.foundation.episodes import (
     parse_line,
     result_line,
 )
-from aimbot_lab.foundation.errors import ActionError, LabError
+from aimbot_lab.foundation.errors import (
+    ActionError,
+    ConfigurationError,
+    ForeignCodeError,
+    LabError,
+)
 from aimbot_lab.foundation.files import read_bounded
 from aimbot_lab.foundation.named_code import MayRun, allow, never
 from aimbot_lab.foundation.world import (
@@ -79,6 +84,10 @@ class ReplayFileError(ReplayError):
 
 class OtherContentError(ReplayError):
     """What the replay's world was made of is another now."""
+
+
+HERE = OtherContentError, ConfigurationError, ForeignCodeError
+"""Why a replay may not play here in whatever version: its world, or the code that it names."""
 
 
 @dataclass(frozen=True)
@@ -531,7 +540,7 @@ def load_replay(path: Path, *, may_run: MayRun = never) -> Replay:
         replay = Replay(episode, document["about"], str(document["trajectory_sha256"]), mind)
         verify(replay)
     except (LabError, *FAULTS) as error:
-        if version and not isinstance(error, OtherContentError):
+        if version and not isinstance(error, HERE):
             raise ReplayFileError(
                 f"{path}: recorded by aimbot-lab {version}, and this is {full_version()}, "
                 "in which it does not play as recorded: replay it with that version"
