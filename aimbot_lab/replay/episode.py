@@ -36,8 +36,14 @@ from aimbot_lab.foundation.episodes import (
     parse_line,
     result_line,
 )
-from aimbot_lab.foundation.errors import ActionError, LabError
+from aimbot_lab.foundation.errors import (
+    ActionError,
+    ConfigurationError,
+    ForeignCodeError,
+    LabError,
+)
 from aimbot_lab.foundation.files import read_bounded
+from aimbot_lab.foundation.named_code import MayRun, allow, never
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,
@@ -55,6 +61,7 @@ from aimbot_lab.worlds.registry import (
     DEFAULT,
     WORLDS,
     as_dict,
+    code_of,
     content_fault,
     content_of,
     make_world,
@@ -77,6 +84,10 @@ class ReplayFileError(ReplayError):
 
 class OtherContentError(ReplayError):
     """What the replay's world was made of is another now."""
+
+
+HERE = OtherContentError, ConfigurationError, ForeignCodeError
+"""Why a replay may not play here in whatever version: its world, or the code that it names."""
 
 
 @dataclass(frozen=True)
@@ -494,11 +505,12 @@ def replay_text(replay: Replay) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def load_replay(path: Path) -> Replay:
+def load_replay(path: Path, *, may_run: MayRun = never) -> Replay:
     """The replay in the file at `path`, which was played once and is what was recorded.
 
-    Raises ReplayFileError, which says why, for a file that is not a replay, that was altered, or
-    that plays otherwise here; OSError where it can't be read.
+    Code that its world names runs where `may_run` says so. Raises ReplayFileError, which says why,
+    for a file that is not a replay, that was altered, or that plays otherwise here; OSError where
+    it can't be read.
     """
     data = read_bounded(path, MAX_BYTES)
     version = ""
@@ -512,6 +524,8 @@ def load_replay(path: Path) -> Replay:
         if document.keys() - {CONTENT, MIND} != KEYS or document.pop(SEAL) != _seal(document):
             raise ReplayError("the replay was altered after it was recorded")
         settings = _settings(document["settings"])
+        if (code := code_of(settings)) is not None and may_run(code):
+            allow(code)
         if fault := content_fault(document.get(CONTENT), settings):
             raise OtherContentError(fault)
         if settings.num_envs != 1 or not isinstance(document["about"], dict):
@@ -526,7 +540,7 @@ def load_replay(path: Path) -> Replay:
         replay = Replay(episode, document["about"], str(document["trajectory_sha256"]), mind)
         verify(replay)
     except (LabError, *FAULTS) as error:
-        if version and not isinstance(error, OtherContentError):
+        if version and not isinstance(error, HERE):
             raise ReplayFileError(
                 f"{path}: recorded by aimbot-lab {version}, and this is {full_version()}, "
                 "in which it does not play as recorded: replay it with that version"

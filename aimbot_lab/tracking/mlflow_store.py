@@ -254,9 +254,20 @@ class MlflowStore:
         with _translated(self.address):
             place = self.client.get_run(run_id).info.artifact_uri
         try:
-            yield get_artifact_repository(place, tracking_uri=self.address.uri)
+            repository = get_artifact_repository(place, tracking_uri=self.address.uri)
+            if (moved := self._moved_to(run_id, repository)) is not None:
+                repository = LocalArtifactRepository(moved.as_uri())
+            yield repository
         except Exception as error:
             raise file_error(error, self.address, place) from error
+
+    def _moved_to(self, run_id: str, noted: ArtifactRepository) -> Path | None:
+        """Where a run's files lie in a data folder that was moved since the store noted where."""
+        if not (self.address.embedded and isinstance(noted, LocalArtifactRepository)):
+            return None
+        here, there = self._data_folder.artifacts / run_id, Path(noted.artifact_dir).parent
+        is_moved = not there.exists() and (here.exists() or not there.parent.exists())
+        return here / "artifacts" if is_moved else None
 
     def add_file(self, run_id: str, path: Path, folder: str) -> None:
         """Store the file at `path` with a run, in a folder of its files."""

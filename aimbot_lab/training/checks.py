@@ -578,6 +578,7 @@ class UpdateCost(NamedTuple):
     weights: int  # of one network's layers
     multiply_adds: float  # of an update
     of_minibatch: float  # of one of its gradient steps
+    pictures: bool = False  # whether convolutions, which are left out too, take most of its time
 
     @property
     def seconds(self) -> float:
@@ -596,6 +597,7 @@ class UpdateCost(NamedTuple):
             f"an update takes some {self.multiply_adds:.2g} multiply-adds, about "
             f"{_duration(self.seconds)} on a core that makes {PER_SECOND:.0e} a second; Ctrl-C "
             f"takes effect between minibatches, of about {_duration(minibatch)} each"
+            + ("; the convolutions of pictures come on top" if self.pictures else "")
         )
 
 

@@ -16,7 +16,6 @@ import yaml
 from tiny_runs import invoke, invoke_plainly, write
 
 from aimbot_lab.cli.commands import files
-from aimbot_lab.cli.commands.record import replay
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.named_code import TRUST, UntrustedCodeError
 from aimbot_lab.panel.server import trainings
@@ -162,7 +161,7 @@ def rewritten(path: Path, text: str) -> Iterator[None]:
 def test_other_arguments_of_an_environment_are_other_code(project: Project) -> None:
     resolved = project.artifacts() / "resolved.yaml"
     settings = yaml.safe_load(resolved.read_text())
-    settings["env"]["kwargs"] = {"render_mode": "rgb_array"}
+    settings["env"]["kwargs"] = {"sutton_barto_reward": True}
     with rewritten(resolved, yaml.safe_dump(settings)):
         assert not project.marked_by(lambda: invoke(project.data, *PLAYED[0], wanted=2))
 
@@ -357,6 +356,18 @@ def test_the_start_page_reads_curricula_and_names_their_code(
     assert (own.code, own.faults) == ("module marking", [])
 
 
-def test_a_replay_is_played_where_its_code_is_trusted() -> None:
-    """The refusal names --trust."""
-    assert "trust" in {option.name for option in replay.params}
+def test_a_replay_is_played_where_a_training_began_with_its_code(
+    foreign: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replay = tmp_path / "episode.json"
+    invoke(foreign.data, "record", "latest", "-o", replay, "--trust")
+    monkeypatch.delenv(TRUST)
+
+    def played(data: Path, wanted: int = 0) -> bool:
+        monkeypatch.delitem(sys.modules, "marking", raising=False)
+        gymnasium.registry.pop("Marked-v0", None)
+        return foreign.marked_by(lambda: invoke(data, "replay", replay, wanted=wanted))
+
+    assert not played(foreign.data, wanted=2)
+    shutil.copytree(foreign.data / "elsewhere", tmp_path / "code")
+    assert played(tmp_path)

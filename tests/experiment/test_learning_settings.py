@@ -267,5 +267,8 @@ def test_the_plan_says_what_an_update_costs() -> None:
     assert [cost.costly for cost in costs] == [False, True]
     text = " ".join("\n".join(plan_text(plan_curriculum(dear), 80)).split())
     assert "an update takes some 2.1e+13 multiply-adds, about" in text
+    seen = load_curriculum("c.yaml", ["env.observation.camera={width: 20, height: 10}"])
+    drawn = [str(plan_curriculum(one).cost) for one in (cheap, seen)]
+    assert ["convolutions" in one for one in drawn] == [False, True]
     counted = plan_curriculum(cheap).as_json()["update_multiply_adds"]
     assert counted == costs[0].multiply_adds

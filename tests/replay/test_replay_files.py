@@ -168,6 +168,9 @@ def test_a_replay_of_another_version_is_taken_or_told_by_its_version_where_it_pl
     with pytest.raises(ReplayError, match=r"by aimbot-lab 9\.1, and this is .*: replay it"):
         load_replay(file_of(tmp_path, altered))
     assert altered.count('"9.1"') == 1
+    foreign = {"world": "gymnasium", "module": "elsewhere", "id": "Walk-v0", "num_envs": 1}
+    with pytest.raises(ReplayError, match="module elsewhere is not run"):
+        load_replay(file_of(tmp_path, resealed(text, simulator="9.1", settings=foreign)))
     with pytest.raises(ReplayError, match="altered"):  # without its seal made anew
         load_replay(file_of(tmp_path, altered.replace('"9.1"', '"9.2"')))
 

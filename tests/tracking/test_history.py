@@ -290,6 +290,23 @@ def test_deletion_reaches_no_files_but_those_of_its_run_and_data_folder(
     assert not (data_folder.artifacts / run_id / "artifacts").exists()
 
 
+def test_a_data_folder_that_was_moved_has_its_files_and_takes_new_ones(
+    data_folder, run_id, tmp_path
+):
+    add_to_run(data_folder, run_id, Addition(texts={"a.txt": "x"}))
+    moved = DataFolder(tmp_path / "moved ü")
+    data_folder.root.rename(moved.root)
+    assert download_artifact(moved, run_id, name="a.txt").read_text() == "x"
+    add_to_run(moved, run_id, Addition(texts={"b.txt": "y"}))
+    tracker = open_run(moved, TrackingSettings(), RunDescription("after"))
+    tracker.log_text("z", "c.txt")
+    tracker.finish("FINISHED")
+    found = {path.name for path in moved.artifacts.rglob("*.txt")}
+    assert (found, data_folder.root.exists()) == ({"a.txt", "b.txt", "c.txt"}, False)
+    delete_run(find_run(moved, run_id), moved)
+    assert {path.name for path in moved.artifacts.rglob("*.txt")} == {"c.txt"}
+
+
 def test_a_run_or_artifact_that_is_not_there_is_one_line(data_folder, run_id):
     with pytest.raises(StoreError, match="0123"):
         add_to_run(data_folder, "0123", Addition(tags={"a": "b"}))

@@ -257,7 +257,7 @@ PARTS = spaces.Dict(
     {
         "bag": spaces.Tuple([spaces.MultiDiscrete([3, 2]), spaces.Box(-1, 1, (2, 2))]),
         "image": spaces.Box(0, 255, (3, 20, 24), np.uint8),
-        "map": spaces.Box(0, 255, (20, 20), np.uint8),
+        "view": spaces.Box(0, 255, (20, 20), np.uint8),  # as torch calls a step of the network
         "": spaces.Discrete(4, start=-1),
     }
 )

@@ -19,6 +19,7 @@ from aimbot_lab.cli.text import check_output, print_json, table, write_output
 from aimbot_lab.cli.view import progress
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import MAX_LINE, one_line, shortened
+from aimbot_lab.tracking.data_folder import locate_data_folder
 from aimbot_lab.tracking.tracker import NOTE_TAG
 
 if TYPE_CHECKING:
@@ -174,11 +175,12 @@ def _replays(
     """The agent, where a run's is filmed, and the episodes to show."""
     files = [Path(source) for source in sources if Path(source).is_file()]
     if len(files) == len(sources):
+        from aimbot_lab.experiment.runs.run_record import noted_in
         from aimbot_lab.replay.episode import load_replay
 
         if chosen["against"] is not None:
             raise ConfigurationError("--against: a replay has its players; it is for a RUN")
-        return None, [load_replay(file) for file in files]
+        return None, [load_replay(file, may_run=noted_in(place.folder)) for file in files]
     if len(sources) != 1 or sources[0].lower().endswith(REPLAY_SUFFIX):
         missing = next(source for source in sources if not Path(source).is_file())
         raise ConfigurationError(f"{missing}: no such replay; of runs, one can be filmed at a time")
@@ -276,8 +278,16 @@ SECONDS_AT_THE_END = 1.5
 @options.size
 @options.speed
 @options.trust
+@options.data_dir
 @options.as_json
-def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_json: bool) -> None:
+def replay(
+    file: Path,
+    folder: Path | None,
+    size: int | None,
+    speed: float,
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
     """Play the episode in FILE again, and print how it went.
 
     A file that was altered, or whose trajectory differs on this machine, is refused. A training
@@ -289,11 +299,12 @@ def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_j
       aimbot-lab replay episode.json
       aimbot-lab replay episode.json --frames pictures
     """
+    from aimbot_lab.experiment.runs.run_record import noted_in
     from aimbot_lab.replay.episode import load_replay, summarize
 
     if not file.is_file():
         raise ConfigurationError(f"{file}: no such replay; aimbot-lab record makes one")
-    found = load_replay(file)
+    found = load_replay(file, may_run=noted_in(locate_data_folder(data_dir)))
     if folder is not None:
         _write_frames(found, folder, size or 480)
     elif sys.stdout.isatty() and not (as_json or os.environ.get("NO_COLOR")):

@@ -262,9 +262,10 @@ def plan_curriculum(
     forecaster = forecaster or Forecaster()
     targets = type_of(config.env).targets(config.learned_env)
     lessons = tuple(_planned(lesson, targets, forecaster) for lesson in config.lessons)
-    longest = spec_of(config.env).max_steps
+    spec = spec_of(config.env)
+    longest = spec.max_steps
     warnings = tuple(_warnings(config, lessons, longest))
-    cost = update_cost(config.train, config.learned_env)
+    cost = update_cost(config.train, config.learned_env)._replace(pictures=bool(spec.pictures))
     return CurriculumPlan(curriculum, longest, lessons, warnings, cost, sharing)
 
 

@@ -78,10 +78,10 @@ def check_resume(
         refuse_unless_free(run.folder)
     _refuse_if_altered(run)
     changes = configuration_changes(run.curriculum().config, curriculum.config)
-    if not _may_be_made(changes, curriculum.config):
+    if refused := _refused(changes, curriculum.config):
         raise ConfigurationError(
             f"run {run.run_id} can't be resumed with another configuration than its own:",
-            *(f"  {change}" for change in changes),
+            *(f"  {change}" for change in refused),
         )
     _refuse_if_spent(run, curriculum, changes)
     request = RunRequest(
@@ -128,11 +128,11 @@ def _refuse_if_altered(run: ResumableRun) -> None:
         )
 
 
-def _may_be_made(changes: Sequence[Change], config: CurriculumFile) -> bool:
-    """Whether `changes`, which led to `config`, are harmless, or such as a run is resumed for."""
+def _refused(changes: Sequence[Change], config: CurriculumFile) -> list[Change]:
+    """Those of `changes`, which led to `config`, that are neither harmless nor resumed for."""
     allowed = harmless_settings(config.train) | {BUDGET, RATE, DEVICE}
     others = CALLBACKS, f"{RATE}."
-    return all(change.key in allowed or change.key.startswith(others) for change in changes)
+    return [one for one in changes if one.key not in allowed and not one.key.startswith(others)]
 
 
 def find_resumable(
@@ -187,7 +187,7 @@ def _match(run: ResumableRun, config: CurriculumFile) -> tuple[bool, bool] | Non
     has_steps = (run.record.spent_steps or 0) < config.train.total_steps
     if not has_steps and stored_ending(run.folder.path) == "FINISHED":
         return None  # it is over, as one that passed its last lesson
-    return _may_be_made(changes, config), has_steps
+    return not _refused(changes, config), has_steps
 
 
 def configuration_changes(before: CurriculumFile, after: CurriculumFile) -> tuple[Change, ...]:

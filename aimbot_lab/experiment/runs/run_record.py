@@ -32,7 +32,7 @@ from aimbot_lab.tracking.run_folder import RunFolder, run_folders
 from aimbot_lab.tracking.tracker import Notify, Outage, RunStatus, silent
 from aimbot_lab.training.run_hooks import Checkpoint
 from aimbot_lab.version import code_hash
-from aimbot_lab.worlds.registry import kept_spec, knows_spec, stored_spec
+from aimbot_lab.worlds.registry import code_of, kept_spec, knows_spec, stored_spec, type_of
 
 if TYPE_CHECKING:
     from aimbot_lab.training.agents.agent_files import SavedAgent
@@ -216,8 +216,14 @@ def spec_text(env: WorldSettings) -> str | None:
 
 
 def note_code(data_folder: DataFolder, config: CurriculumFile) -> None:
-    """Note the code that a training of `config` begins with, which this process runs."""
-    for code in filter(is_allowed, config.codes):
+    """Note the code that a training of `config` begins with, which this process runs.
+
+    An environment that draws itself, for its films, counts as the same.
+    """
+    codes = list(filter(is_allowed, config.codes))
+    if code_of(config.env) in codes:
+        codes += filter(None, [code_of(type_of(config.env).filmed(config.env))])
+    for code in codes:
         with suppress(OSError):  # a full disk: it will have to be trusted anew
             data_folder.code.mkdir(mode=0o700, parents=True, exist_ok=True)
             (data_folder.code / code.sha256).write_text(f"{code.shown}\n", encoding="utf-8")

@@ -564,6 +564,10 @@ def _write(deployed: DeployedPolicy, saved: SavedAgent, path: Path) -> None:
             dynamic_shapes=(({0: rows},) * len(given),),
         )
     assert program is not None
+    graph, ends = program.model.graph, {*policy.inputs, *policy.outputs}
+    for value in (one for node in graph.all_nodes() for one in node.outputs):
+        if value.name in ends and value not in graph.outputs:  # an entry has the name of a step
+            value.name = f"{value.name} within"
     model = program.model_proto
     strip(model)
     onnx.helper.set_model_props(model, _about(policy, saved))
