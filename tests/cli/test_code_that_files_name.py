@@ -21,6 +21,7 @@ from aimbot_lab.foundation.named_code import TRUST, UntrustedCodeError
 from aimbot_lab.panel.server import trainings
 from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.parts.watch import _Theatre
+from aimbot_lab.panel.server.replays import PlayedReplay
 from aimbot_lab.panel.server.trainings import Curricula
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.agents.agent_files import load_agent
@@ -371,3 +372,8 @@ def test_a_replay_is_played_where_a_training_began_with_its_code(
     assert not played(foreign.data, wanted=2)
     shutil.copytree(foreign.data / "elsewhere", tmp_path / "code")
     assert played(tmp_path)
+    monkeypatch.delitem(sys.modules, "marking")
+    gymnasium.registry.pop("Marked-v0")
+    monkeypatch.delenv(TRUST, raising=False)
+    with pytest.raises(LabError, match=r"the panel does not load; aimbot-lab replay plays it$"):
+        PlayedReplay(replay)

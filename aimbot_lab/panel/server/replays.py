@@ -17,6 +17,7 @@ from aimbot_lab.foundation.display import Scene, SceneView, Thought
 from aimbot_lab.foundation.episodes import PREFIX
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.files import read_start
+from aimbot_lab.foundation.named_code import UntrustedCodeError
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.panel.server.messages import STORE, Loader
 from aimbot_lab.replay.episode import (
@@ -234,6 +235,9 @@ class PlayedReplay:
         try:
             self.replay: Replay = load_replay(path)
         except LabError as error:
+            if isinstance(error.__cause__, UntrustedCodeError):
+                what = "it plays code of your own, which the panel does not load"
+                raise LabError(f"{path.name}: {what}; aimbot-lab replay plays it") from error
             raise LabError(str(error).replace(str(path), path.name)) from error
         except OSError as error:
             raise LabError(f"{path.name}: {error.strerror or error}") from error
