@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -71,6 +72,7 @@ def test_workers_on_ray_that_are_killed_change_nothing(tmp_path: Path, server: s
     )
     killed: set[int] = set()
     while coordinator.poll() is None and len(killed) < KILLED:
+        time.sleep(0.5)  # Ray's workers yield to whoever computes
         runs = len(list_runs(folder)) if folder.root.exists() else 0
         fresh = [one for one in tasks_of(coordinator) if one.pid not in killed]
         if runs > 4 * (len(killed) + 1) and fresh:
@@ -99,7 +101,7 @@ def test_a_stop_leaves_the_trials_for_later(tmp_path: Path, server: str) -> None
     folder = DataFolder(tmp_path / "data")
     first = begun(tmp_path, "--workers", "2", *options)
     while first.poll() is None and (not folder.root.exists() or len(list_runs(folder)) < 4):
-        pass
+        time.sleep(0.5)
     first.send_signal(signal.SIGINT)
     _, err = first.communicate(timeout=300)
     assert (first.returncode, "--resume continues" in err) == (130, True), err
