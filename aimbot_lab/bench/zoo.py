@@ -100,7 +100,7 @@ def training_plan(row: Row, side: str, seed: int) -> TrainingPlan:
         raise ConfigurationError(
             *(f"{row.name}: {shown_path(fault.path)}: {fault.what}" for fault in faults)
         )
-    config = config.resolved()
+    config = config.resolved(own_layers="layers" in data["train"].get("network", {}))
     return TrainingPlan(seed, config.env, config.lessons, config.train)
 
 

@@ -71,3 +71,5 @@ def test_what_a_row_leaves_out_is_the_librarys_and_hybrid_ppo_scales_what_it_see
     assert hybrid.reward_scale == "running"
     assert (ours.learning_rate, hybrid.learning_rate) == (3e-4, 3e-4)
     assert (ours.ent_coef, hybrid.ent_coef) == (0.0, 0.0)
+    pong = zoo.training_plan(zoo.known_rows()["pong ppo"], "ours", 1).train
+    assert pong.network.layers == ()  # as the library's class has them behind a picture alone
