@@ -266,8 +266,9 @@ class MlflowStore:
         if not (self.address.embedded and isinstance(noted, LocalArtifactRepository)):
             return None
         here, there = self._data_folder.artifacts / run_id, Path(noted.artifact_dir).parent
-        is_moved = not there.exists() and (here.exists() or not there.parent.exists())
-        return here / "artifacts" if is_moved else None
+        if there.parent.name != here.parent.name or there.exists():  # of no data folder, or its own
+            return None
+        return here / "artifacts" if here.exists() or not there.parent.exists() else None
 
     def add_file(self, run_id: str, path: Path, folder: str) -> None:
         """Store the file at `path` with a run, in a folder of its files."""
