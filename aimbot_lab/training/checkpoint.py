@@ -341,7 +341,7 @@ def model_state(model: BaseAlgorithm) -> dict[str, Any]:
     }
 
 
-def recorded_numbers(recorded: Mapping[str, Any]) -> dict[str, float]:
+def recorded_numbers(recorded: Mapping[Any, Any]) -> dict[str, float]:
     """Those of a logger's values that are numbers: callbacks record texts and pictures, too."""
     found = {}
     for key, value in recorded.items():

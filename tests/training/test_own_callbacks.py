@@ -123,7 +123,7 @@ class NoNumber:
 
 def test_what_is_recorded_and_no_number_is_left_out() -> None:
     given = {"one": 1, 2: th.tensor(2.0), "text": "3", "far": 10**400, "own": NoNumber()}
-    assert recorded_numbers(given) == {"one": 1.0, "2": 2.0}  # type: ignore[arg-type]
+    assert recorded_numbers(given) == {"one": 1.0, "2": 2.0}
 
 
 def learned(algo: str, *callbacks: BaseCallback, **how: Any) -> Any:

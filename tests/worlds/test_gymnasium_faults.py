@@ -127,6 +127,7 @@ UNFIT = "an observation that does not fit its observation_space:"
             f"step gave {UNFIT} place has no real numbers (complex64)",
         ),
         ({"over": [False]}, "step gave terminated as [False], which must be true or false"),
+        ({"over": np.nan}, "step gave terminated as nan, which must be true or false"),
         ({"over": "no"}, "step gave terminated as no, which must be true or false"),
         ({"reward": np.nan}, "step gave a reward of nan"),
         ({"reward": np.zeros(2)}, "step gave a reward that is not a number: [0. 0.]"),

@@ -72,7 +72,8 @@ def reward_of(given: Any) -> float:
 
 def check_end(name: str, given: Any) -> None:
     """Raise MisfitError for what is true to Python and no truth value, such as [False]."""
-    if isinstance(given, str | bytes | Sequence | Mapping) or given != given:  # noqa: PLR0124, NaN
+    is_nan = isinstance(given, float | np.floating) and np.isnan(given)
+    if is_nan or isinstance(given, Sequence | Mapping):
         shown = one_line(str(given))[:80]
         raise MisfitError(f"gave {name} as {shown}, which must be true or false")
 
