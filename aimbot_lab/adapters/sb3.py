@@ -97,12 +97,15 @@ class RunningRewardScale:
 
     def scaled(self, rewards: Float32Array, finished: BoolArray) -> Float32Array:
         """Fresh rewards [B]."""
-        self._returns = self._returns * self._gamma + rewards
-        self._count_in(float(np.mean(self._returns)), float(np.var(self._returns)))
-        self._returns[finished] = 0.0
-        spread = np.sqrt(self._variance + EPSILON)
-        scaled: Float32Array = np.clip(rewards / spread, -LARGEST, LARGEST).astype(np.float32)
-        return scaled
+        self._returns = returns = self._returns * self._gamma + rewards
+        if len(returns) == 1:  # which is faster without NumPy
+            self._count_in(float(returns[0]), 0.0)
+        else:
+            self._count_in(float(np.mean(returns)), float(np.var(returns)))
+        returns[finished] = 0.0
+        scaled = rewards / np.sqrt(self._variance + EPSILON)
+        cut: Float32Array = np.minimum(np.maximum(scaled, -LARGEST), LARGEST).astype(np.float32)
+        return cut
 
     def _count_in(self, mean: float, variance: float) -> None:
         """One more batch (Chan, Golub & LeVeque 1979)."""

@@ -317,6 +317,16 @@ class SelfPlayCallback(BaseCallback):
             self._sink.log_metrics(step, metrics)
 
 
+class Callbacks(CallbackList):
+    """All of a training; they share one dict of the library's loop, in which it is kept up."""
+
+    def update_child_locals(self, locals_: dict[str, Any]) -> None:
+        """Tell a user's own, which may have callbacks of their own."""
+        for one in self.callbacks:
+            if isinstance(one, OwnCallbacks):
+                one.update_locals(locals_)
+
+
 KEPT: Mapping[type[BaseCallback], str] = MappingProxyType(
     {
         ReportCallback: "report",
@@ -404,7 +414,7 @@ class TrainingCallbacks:
         # Adjustments first: what is reported or kept where a rollout begins includes them.
         first = adjustments(plan.train, model.policy)
         last = [self.report, self.evaluation, best, checkpoints]
-        self.all = CallbackList([*first, self.lessons, *between, *last])
+        self.all = Callbacks([*first, self.lessons, *between, *last])
 
     @property
     def _kept(self) -> dict[str, Any]:

@@ -128,6 +128,7 @@ class ScaledFeatures(BaseFeaturesExtractor):
         high = th.as_tensor(observation_space.high)
         bounded = (high - low < WIDEST) & (high > low)  # others are left as they are
         bounded &= scaling != "none"
+        self._is_bounded = bool(bounded.any())
         span = th.where(bounded, high - low, th.ones_like(low))
         scale, shift = 2.0 / span, -(high + low) / span
         self.register_buffer("scale", th.where(bounded, scale, 1.0), persistent=False)
@@ -135,7 +136,9 @@ class ScaledFeatures(BaseFeaturesExtractor):
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, D] of raw observations [N, D]."""
-        scaled = th.addcmul(self.shift, observations, self.scale)
+        scaled = observations
+        if self._is_bounded:
+            scaled = th.addcmul(self.shift, observations, self.scale)
         return scaled if self.statistics is None else self.statistics(scaled)
 
     def moments(self, observations: Float32Array) -> Moments:
