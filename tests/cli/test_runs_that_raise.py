@@ -110,15 +110,19 @@ def failed(folder: Path, *how: str) -> str:
     ],
 )
 def test_a_step_that_raises_names_the_line_and_the_run_keeps_its_traceback_and_checkpoint(
-    folder: Path, how: str, code: str, what: str
+    folder: Path, how: str, code: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {run.run_id for run in list_runs(DataFolder(folder / "data"))}
-    line = failed(folder, how)
+    monkeypatch.setattr(PlainLines, "notice", PlainLines._say)  # which the invoked stream keeps
+    said = invoke(folder / "data", "run", curriculum(folder, how), wanted=1).said
+    line = said.splitlines()[-1]
     number = 1 + ENV[: ENV.index(code)].count("\n")
     assert line.endswith(f"Steps-v0: its step raised {what} (raising_env.py:{number})")
     data = DataFolder(folder / "data")
     (run,) = (run for run in list_runs(data) if run.run_id not in before)
     assert run.status == "FAILED"
+    assert f"run {run.run_id} failed; to resume it: aimbot-lab resume {run.run_id}\n" in said
+    assert "Traceback" not in said
     assert list((data.run_folder(run.run_id) / "checkpoints").glob("step-*"))
     (kept,) = (path for path in (folder / "data").rglob(TRACEBACK_NAME) if run.run_id in path.parts)
     assert "Traceback (most recent call last)" in kept.read_text("utf-8")

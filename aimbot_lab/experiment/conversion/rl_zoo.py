@@ -278,7 +278,8 @@ class _Entry:
             shown = place or f"{module}:{kind}"
             package = module.partition(".")[0]
             if place is None and package not in ("stable_baselines3", "sb3_contrib"):
-                self._note("env_wrapper", f"{shown} must be there: pip install {package}")
+                where = f"pip install {package}, or keep your own in the working folder"
+                self._note("env_wrapper", f"{shown} must be there: {where}")
             found.append({"wrapper": shown, "kwargs": dict(kwargs)} if kwargs else shown)
         return found
 

@@ -94,12 +94,11 @@ def run_curriculum(
         result = _result(request, training, tracker, ended)
         return _conclude(result, tracker, checkpoints, rescued=rescued)
     except KeyboardInterrupt as abort:
-        what = f"aborted: {_close(tracker)}, its agent {agent}"
-        if _resumes_at(checkpoints) is not None:
-            what += f"; to resume it: aimbot-lab resume {tracker.run_id}"
+        what = f"aborted: {_close(tracker)}, its agent {agent}{_advice(tracker, checkpoints)}"
         raise AbortedError(what) from abort
     except BaseException as error:
-        _end_by(error, tracker)
+        if _end_by(error, tracker) and request.key is None:  # others are found again by theirs
+            observer.notice(f"run {tracker.run_id} failed{_advice(tracker, checkpoints)}")
         raise
     finally:
         with suppress(LabError):
@@ -114,16 +113,18 @@ def _close_worlds(training: Training, agent: str) -> None:
         raise ForeignCodeError(f"{error}; the training was over, its agent {agent}") from error
 
 
-def _end_by(error: BaseException, tracker: Tracker) -> None:
-    """End a run that can't go on here; one that lost a process is like one that was killed."""
+def _end_by(error: BaseException, tracker: Tracker) -> bool:
+    """End a run that can't go on here; whether it failed: one that lost a process was killed."""
     if isinstance(error, LostError):
         tracker.finish("KILLED", wait_seconds=ABORT_SECONDS)
-        return
-    if isinstance(error, Exception) and not isinstance(error, RunLostError):
+        return False
+    is_own = isinstance(error, Exception) and not isinstance(error, RunLostError)
+    if is_own:
         text = "".join(traceback.format_exception(error))
         with suppress(RuntimeError, RunLostError, OSError):  # ended, taken over, no room
             tracker.log_text(without_password(text), TRACEBACK_NAME)
     tracker.finish("FAILED")
+    return is_own
 
 
 def _opened(
@@ -240,6 +241,13 @@ def _resumes_at(checkpoints: CheckpointFolder) -> int | None:
     if read_record(checkpoints.path) is None:
         return None
     return checkpoints.newest_step or 0
+
+
+def _advice(tracker: Tracker, checkpoints: CheckpointFolder) -> str:
+    """How a run that did not finish is resumed, if it can be; the end of a sentence."""
+    if _resumes_at(checkpoints) is None:
+        return ""
+    return f"; to resume it: aimbot-lab resume {tracker.run_id}"
 
 
 def _conclude(
