@@ -25,7 +25,7 @@ from aimbot_lab.training.settings import ActorSettings, TrainingPlan, TrainSetti
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 
-pytestmark = pytest.mark.campaign
+pytestmark = [pytest.mark.campaign, pytest.mark.usefixtures("trusted")]
 CURRICULA = Path(__file__).parents[2] / "curricula"
 SEEDS = range(1, 5)
 KILL_SECONDS = 10.0  # between two deaths of actors

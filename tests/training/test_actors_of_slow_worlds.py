@@ -130,6 +130,7 @@ def test_a_lost_actor_comes_back_and_its_unfinished_episodes_are_dropped(
 ) -> None:
     monkeypatch.setattr(supply, "LEAST_SECONDS", 2.0)  # of those that are stopped
     monkeypatch.setattr(supply, "TIMES_THE_SLOWEST", 2.0)
+    monkeypatch.setattr(supply, "TIMES_A_PROGRAM", 0.0)  # which may take five minutes
     group, killed = LocalActors(), list[int]()
 
     def should_stop() -> bool:
