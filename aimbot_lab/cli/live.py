@@ -191,9 +191,10 @@ def _win_bar(share: float, threshold: float | None, width: int, console: Console
 
 
 def _cell_row(cell: "CellReport") -> tuple[str, float | None, str, str]:
-    name = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
+    from aimbot_lab.foundation.episodes import Cell
+
     won = shown_rate(cell.win_rate, cell.lower, cell.upper)
-    return name, cell.win_rate, won, str(cell.episodes)
+    return Cell(cell.target, cell.difficulty).shown, cell.win_rate, won, str(cell.episodes)
 
 
 class LiveSweepView(Drawing):

@@ -11,7 +11,7 @@ from aimbot_lab.curriculum.rules import WIN_RATE, CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import UNKNOWN, Cell, WinRate
 from aimbot_lab.foundation.ratings import points_of
-from aimbot_lab.foundation.shown_text import odds, odds_text, shown_measure
+from aimbot_lab.foundation.shown_text import odds, shown_evidence, shown_measure
 
 Decision = Literal["stay", "promote", "finish", "demote"]
 
@@ -93,8 +93,7 @@ class LessonReport:
     def found(self) -> str:
         """What is known of that, as `22.1 of 20`, which is evidence; empty: nothing."""
         if self.evidence is not None and self.evidence_needed is not None:
-            found = odds_text(self.evidence) if self.evidence < 1e6 else "1,000,000+"
-            return f"{found} of {odds_text(self.evidence_needed)}"
+            return shown_evidence(self.evidence, self.evidence_needed)
         return f"{self._shown_value} (no test)" if self._shown_value else ""
 
     @property

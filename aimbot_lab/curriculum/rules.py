@@ -29,7 +29,7 @@ from aimbot_lab.curriculum.evidence import (
 from aimbot_lab.foundation.episodes import Cell, WinRate
 from aimbot_lab.foundation.ratings import expected_score
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
-from aimbot_lab.foundation.shown_text import odds, odds_text, shown_measure
+from aimbot_lab.foundation.shown_text import odds, shown_evidence, shown_measure
 
 MeasureName = Literal["win_rate", "reward", "progress", "score", "elo"]
 RuleName = Literal["evidence", "ml-agents"]
@@ -329,9 +329,9 @@ class EvidenceRule(Rule):
             return ""
         criteria, measure = self._criteria, self._criteria.measure
         cell = f" in {self.weakest.shown}" if criteria.every_cell else ""
-        found, needed = odds_text(odds(self.statistic)), odds_text(odds(self.bound))
+        evidence = shown_evidence(odds(self.statistic), odds(self.bound))
         claim = f"{measure.replace('_', ' ')} exceeds {shown_measure(measure, criteria.threshold)}"
-        return f"evidence that {claim}{cell} ({found} of {needed})"
+        return f"evidence that {claim}{cell} ({evidence})"
 
     def proven(self) -> dict[Cell, RateWindow]:
         """Of each cell, or of ALL_CELLS, the episodes that prove a win rate, and its interval."""

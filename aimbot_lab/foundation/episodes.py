@@ -150,22 +150,26 @@ def mean_interval(values: Sequence[float]) -> MeanInterval:
 SYMMETRIC = 1e-6  # skewness over sqrt(n) below which it makes no difference
 
 
-def student_errors(count: int, *, confidence: float = 0.95) -> float:
+def student_errors(count: int, *, comparisons: int = 1) -> float:
     """Half the width of Student's interval of the mean of `count` values, two at least.
 
-    In their sample standard deviations: t(1/2 + confidence/2, count - 1) / sqrt(count).
+    In their sample standard deviations: t(1 - 0.025 / comparisons, count - 1) / sqrt(count). At
+    95 %, of `comparisons` such intervals for all together (Bonferroni).
     """
     from scipy.special import stdtrit  # takes most of a second to load
 
-    return float(stdtrit(count - 1, 0.5 + confidence / 2)) / sqrt(count)
+    return float(stdtrit(count - 1, 1.0 - (1.0 - UPPER) / max(comparisons, 1))) / sqrt(count)
 
 
-def student_interval(values: Sequence[float]) -> MeanInterval:
-    """The mean of `values` with Student's interval at 95 %; none where all are alike."""
+def student_interval(values: Sequence[float], *, comparisons: int = 1) -> MeanInterval:
+    """The mean of `values` with Student's interval; none of a single one, or where all are alike.
+
+    Values that happen to be equal say nothing about how much they vary.
+    """
     mean = fmean(values)
     if are_alike(values):
         return MeanInterval(mean, None, None)
-    half = student_errors(len(values)) * stdev(values)
+    half = student_errors(len(values), comparisons=comparisons) * stdev(values)
     return MeanInterval(mean, mean - half, mean + half)
 
 

@@ -151,16 +151,16 @@ def odds(log_evidence: float) -> float:
     return math.exp(min(log_evidence, MAX_LOG))
 
 
-def odds_text(value: float) -> str:
-    """Odds in few digits."""
+def shown_odds(value: float, needed: float = math.inf) -> str:
+    """Odds in few digits; from a million on only that, where no more are `needed`."""
+    if value >= max(1e6, needed):
+        return "1,000,000+"
     return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
 
 
-def log_odds_text(log_evidence: float) -> str:
-    """Evidence as odds in few digits, however large."""
-    if log_evidence < MAX_LOG:
-        return odds_text(odds(log_evidence))
-    return f"1e+{log_evidence / math.log(10):.0f}"
+def shown_evidence(found: float, needed: float) -> str:
+    """Evidence as odds, as 22.1 of 20."""
+    return f"{shown_odds(found, needed)} of {shown_odds(needed)}"
 
 
 def finite_numbers(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
-from aimbot_lab.foundation.episodes import MeanInterval, are_alike, student_errors, wilson
+from aimbot_lab.foundation.episodes import MeanInterval, student_errors, student_interval, wilson
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import SweepRecord, Unconfirmed, counted, ranked
 from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate
@@ -216,7 +216,7 @@ def _interval(scores: Sequence[Mapping[str, Any]]) -> tuple[float | None, float 
     """
     episodes = sum(score["episodes"] for score in scores)
     if len(scores) > 1 and not _censored(scores):
-        lower, upper = mean_interval([score["value"] for score in scores])
+        _, lower, upper = student_interval([score["value"] for score in scores])
         if any(score["wins"] is None for score in scores):
             return lower, upper
         if lower is not None and upper is not None:
@@ -392,34 +392,13 @@ def power(record: SweepRecord) -> Mapping[float, float]:
     }
 
 
-CONFIDENCE = 0.95
-
-
-def mean_interval(
-    values: Sequence[float], *, comparisons: int = 1
-) -> tuple[float, float] | tuple[None, None]:
-    """Student's t interval of the mean; (None, None) of a single value, or of equal ones.
-
-    Values that happen to be equal say nothing about how much they vary. At 95 %, or of
-    `comparisons` such intervals at 95 % for all together (Bonferroni). The trainings are what is
-    drawn at random, so they are what is counted, not their episodes.
-    """
-    if len(values) < 2 or are_alike(values):
-        return None, None
-    half = _errors(len(values), comparisons) * statistics.stdev(values)
-    mean = statistics.fmean(values)
-    return mean - half, mean + half
-
-
-def _errors(count: int, comparisons: int) -> float:
-    """Half the width of the interval of `count` values, in their standard deviations."""
-    return student_errors(count, confidence=1.0 - (1.0 - CONFIDENCE) / max(comparisons, 1))
-
-
 def gain_over(own: Sequence[float], others: Sequence[float], *, comparisons: int) -> MeanInterval:
-    """What `own` trainings gain over `others` on the same seeds, one of `comparisons`."""
+    """What `own` trainings gain over `others` on the same seeds, one of `comparisons`.
+
+    The trainings are what is drawn at random, so they are what is counted, not their episodes.
+    """
     pairs = [a - b for a, b in zip(own, others, strict=True)]
-    return MeanInterval(statistics.fmean(pairs), *mean_interval(pairs, comparisons=comparisons))
+    return student_interval(pairs, comparisons=comparisons)
 
 
 def found_share(
@@ -441,6 +420,6 @@ def found_share(
     rng = np.random.default_rng(1)
     drawn = rng.choice(np.asarray(measured, np.float64), size=(2, rounds, seeds))
     pairs = np.minimum(drawn[0] * factor, limit) - np.minimum(drawn[1], limit)
-    half = _errors(seeds, comparisons) * pairs.std(axis=1, ddof=1)
+    half = student_errors(seeds, comparisons=comparisons) * pairs.std(axis=1, ddof=1)
     varied = np.ptp(pairs, axis=1) > 0
     return float(np.mean(varied & (np.abs(pairs.mean(axis=1)) > half)))

@@ -8,7 +8,7 @@ from aimbot_lab.curriculum.reports import CurriculumView
 from aimbot_lab.evaluation.episodes import CellScore, score_cell
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
 from aimbot_lab.experiment.analysis.evaluation import last_lesson, play_task, player_at
-from aimbot_lab.experiment.runs.result import RunResult, cell_name
+from aimbot_lab.experiment.runs.result import RunResult
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.experiment.runs.run_record import ResumableRun, RunRequest, resumable_runs
 from aimbot_lab.foundation import metric_names as names
@@ -63,7 +63,7 @@ def score_by_episodes(trial_training: TrialTraining, monitor: TrainingMonitor) -
         episodes=sum(cell.episodes for cell in cells),
         wins=None if by_return else sum(cell.wins for cell in cells),
         cells={
-            cell_name(cell.target, cell.difficulty).replace(" ", "/"): worth(cell) for cell in cells
+            Cell(one.target, one.difficulty).shown.replace(" ", "/"): worth(one) for one in cells
         },
     )
 

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import subprocess
 import sys
 import termios
@@ -33,7 +34,7 @@ from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, draw_cu
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.result import RunResult, note
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.shown_text import shown_number, shown_return
+from aimbot_lab.foundation.shown_text import shown_evidence, shown_number, shown_return
 from aimbot_lab.replay.episode import EpisodeSummary
 
 HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
@@ -296,3 +297,19 @@ def test_a_disk_that_fills_leaves_the_output_as_it_was(
         assert [*tmp_path.iterdir()] == before
         write_output("whole", output)
     assert output.read_text() == "whole"
+
+
+@pytest.mark.parametrize(
+    ("found", "needed", "words"),
+    [
+        (22.14, 20.0, "22.1 of 20"),
+        (1234.5, 20.0, "1,234 of 20"),
+        (2e6, 20.0, "1,000,000+ of 20"),
+        (2e6, 1e8, "2e+06 of 1e+08"),
+        (math.inf, 1e8, "1,000,000+ of 1e+08"),
+    ],
+)
+def test_evidence_is_odds_that_are_cut_where_no_more_are_needed(
+    found: float, needed: float, words: str
+) -> None:
+    assert shown_evidence(found, needed) == words

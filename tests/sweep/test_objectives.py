@@ -9,7 +9,8 @@ import pytest
 import yaml
 from sweep_files import MEASURED_STEPS
 
-from aimbot_lab.sweep.report import Pace, found_share, gain_over, mean_interval
+from aimbot_lab.foundation.episodes import student_interval
+from aimbot_lab.sweep.report import Pace, found_share, gain_over
 from aimbot_lab.sweep.settings import OBJECTIVES, ObjectiveSettings, PrunerSettings, pruner_faults
 
 
@@ -51,7 +52,9 @@ SHIPPED = {
 
 def test_the_interval_of_two_values_is_cauchys() -> None:
     # t with one degree of freedom: its 97.5 % quantile is tan(0.475 pi).
-    lower, upper = mean_interval([1.0, 2.0])
+    _, lower, upper = student_interval([1.0, 2.0])
+    assert lower is not None
+    assert upper is not None
     assert (lower + upper) / 2 == pytest.approx(1.5)
     assert upper - lower == pytest.approx(tan(0.475 * pi))
 
@@ -60,14 +63,14 @@ def test_a_gain_is_that_of_pairs() -> None:
     """What both trainings on a seed have in common falls out."""
     gain = gain_over([10.0, 110.0, 1010.0], [9.0, 109.0, 1009.3], comparisons=3)
     assert gain.mean == pytest.approx(0.9)
-    whole = mean_interval([1.0, 1.0, 0.7], comparisons=3)
-    assert (gain.lower, gain.upper) == pytest.approx(whole)
+    whole = student_interval([1.0, 1.0, 0.7], comparisons=3)
+    assert gain == pytest.approx(whole)
     assert gain_over([2.0], [5.0], comparisons=1).lower is None
 
 
 @pytest.mark.parametrize("count", [1, 8])
 def test_values_that_are_all_alike_have_no_interval(count: int) -> None:
-    assert mean_interval([0.1 + 0.2, 0.3] * count) == (None, None)
+    assert student_interval([0.1 + 0.2, 0.3] * count)[1:] == (None, None)
     assert gain_over([0.9] * count, [0.2] * count, comparisons=1).lower is None
     assert found_share([1e5], 2.0, seeds=max(count, 2), comparisons=1, rounds=9) == 0.0
 

@@ -11,8 +11,10 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.options import complete_runs
 from aimbot_lab.cli.text import print_json, table, wrapped
 from aimbot_lab.foundation.shown_text import (
-    log_odds_text,
+    odds,
+    shown_evidence,
     shown_measure,
+    shown_odds,
     shown_rate,
     terminal_lines,
 )
@@ -124,6 +126,7 @@ def _proof(replay: "RuleReplay | None") -> str:
 def _lacking(replay: "RuleReplay | None") -> str:
     """The cell that holds a lesson back, or what is missing of a measure that asks no cell."""
     from aimbot_lab.curriculum.reports import held_back, missing
+    from aimbot_lab.foundation.episodes import Cell
 
     if replay is None or replay.passed is not None:
         return ""
@@ -133,7 +136,7 @@ def _lacking(replay: "RuleReplay | None") -> str:
     if not cells:
         return ""
     cell = cells[0]
-    name = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
+    name = Cell(cell.target, cell.difficulty).shown
     if not cell.episodes:
         return f"held back by {name}: no episode of it has counted"
     won = shown_rate(cell.win_rate, cell.lower, cell.upper)
@@ -155,8 +158,8 @@ def _event(event: dict[str, Any]) -> str:
         weights = " ".join(f"{target} {weight:.3g}" for target, weight in pairs)
         return f"{where}: weights of the targets moved to {weights}"
     regression = Regression(**event["regression"])
-    found = f"{log_odds_text(regression.log_evidence)} of {log_odds_text(regression.log_bound)}"
-    return f"{where}: {regression.line} (evidence {found})"
+    evidence = shown_evidence(odds(regression.log_evidence), odds(regression.log_bound))
+    return f"{where}: {regression.line} (evidence {evidence})"
 
 
 def _what_if(other: "RuleReplay") -> str:
@@ -180,7 +183,8 @@ def _row(check: "Check", replay: "RuleReplay") -> tuple[str, ...]:
 
 def _found(check: "Check", replay: "RuleReplay") -> tuple[str, str]:
     if replay.criteria.by_evidence:
-        return log_odds_text(check.statistic), log_odds_text(check.bound)
+        needed = odds(check.bound)
+        return shown_odds(odds(check.statistic), needed), shown_odds(needed)
     judged, is_known = replay.criteria.judged, not math.isnan(check.statistic)
     found = shown_measure(judged, check.statistic, digits=4) if is_known else "-"
     return found, f"{replay.criteria.rule_type.relation} {shown_measure(judged, check.bound)}"

@@ -136,7 +136,7 @@ def _scores(found: "Evaluated", measures: "Sequence[Measure]") -> str:
 def _matrix(found: "Evaluated") -> str:
     """The win rate, or the return, of each player in each cell; with intervals if they fit."""
     from aimbot_lab.experiment.analysis.evaluation import shown_score
-    from aimbot_lab.experiment.runs.result import cell_name
+    from aimbot_lab.foundation.episodes import Cell
 
     def without_interval(score: "Score", *, has_wins: bool) -> str:
         return percent(score.win_rate) if has_wins else shown_return(score.mean_return)
@@ -147,7 +147,7 @@ def _matrix(found: "Evaluated") -> str:
     for head, shown in ((f"{what} [95 %]", shown_score), (what, without_interval)):
         rows = [
             (
-                cell_name(scores[0].target, scores[0].difficulty),
+                Cell(scores[0].target, scores[0].difficulty).shown,
                 *(shown(score, has_wins=found.has_wins) for score in scores),
             )
             for scores in cells

@@ -449,9 +449,9 @@ def _lesson_lines(planned: "PlannedLesson") -> Iterator[tuple[str, str]]:
 
 
 def _cell(cell: "PlannedCell") -> str:
-    from aimbot_lab.experiment.runs.result import cell_name
+    from aimbot_lab.foundation.episodes import Cell
 
-    return f"{cell_name(cell.target, cell.difficulty)} {100 * cell.share:.3g} %"
+    return f"{Cell(cell.target, cell.difficulty).shown} {100 * cell.share:.3g} %"
 
 
 def _parameter(value: Any) -> str:

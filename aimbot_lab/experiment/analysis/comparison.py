@@ -29,7 +29,7 @@ from aimbot_lab.experiment.analysis.matches import (
     unlike_settings,
 )
 from aimbot_lab.experiment.runs.agents import TrackedAgent
-from aimbot_lab.experiment.runs.result import cell_name, settings_that_differ
+from aimbot_lab.experiment.runs.result import settings_that_differ
 from aimbot_lab.foundation.episodes import Cell, difference_of_means, mean_interval
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BoolArray
@@ -559,7 +559,7 @@ def why_unpaired(
 def _left_out(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> tuple[str, ...]:
     """Cells that not all of `agents` ended on."""
     every: list[set[str]] = [
-        {cell_name(*cell) for cell in _own_task(agent, request).cells} for agent in agents
+        {cell.shown for cell in _own_task(agent, request).cells} for agent in agents
     ]
     return tuple(sorted(set[str]().union(*every) - every[0].intersection(*every)))
 
@@ -600,7 +600,7 @@ def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> E
     cells = tuple(cell for cell in tasks[0].cells if all(cell in task.cells for task in tasks))
     if not cells:
         ends = "; ".join(
-            f"{agent.run.run_id[:8]} on {', '.join(cell_name(*cell) for cell in task.cells)}"
+            f"{agent.run.run_id[:8]} on {', '.join(cell.shown for cell in task.cells)}"
             for agent, task in zip(agents, tasks, strict=True)
         )
         raise ConfigurationError(
@@ -626,5 +626,5 @@ def play_run(
     return play_task(
         replace(task, env=seen),
         player_at(agent.saved.agent, temperature),
-        on_cell=lambda cell: on_cell(agent.run.run_id[:8], cell_name(*cell)),
+        on_cell=lambda cell: on_cell(agent.run.run_id[:8], cell.shown),
     )

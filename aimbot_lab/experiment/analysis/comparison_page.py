@@ -21,7 +21,6 @@ from aimbot_lab.experiment.analysis.learning_curve import (
 )
 from aimbot_lab.experiment.analysis.matches import HEAD as MATCH_HEAD
 from aimbot_lab.experiment.analysis.matches import match_rows
-from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.shown_text import (
     one_line,
@@ -79,7 +78,7 @@ def label(run: ComparedRun) -> str:
 
 def cell_of(row: Difference) -> str:
     """What a row is about."""
-    return ALL if row.cell is None else cell_name(*row.cell)
+    return ALL if row.cell is None else row.cell.shown
 
 
 def run_rows(found: Comparison) -> Rows:

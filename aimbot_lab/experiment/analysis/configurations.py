@@ -33,7 +33,7 @@ from aimbot_lab.experiment.analysis.learning_curve import (
     probability_of_improvement,
 )
 from aimbot_lab.experiment.runs.agents import TrackedAgent
-from aimbot_lab.experiment.runs.result import cell_name, config_hash, settings_that_differ
+from aimbot_lab.experiment.runs.result import config_hash, settings_that_differ
 from aimbot_lab.foundation.episodes import welch, wilson
 from aimbot_lab.foundation.shown_text import percent, shown_difference, shown_rate, shown_return
 from aimbot_lab.worlds.registry import spec_of
@@ -172,7 +172,7 @@ def compare_configurations(
         for number, (key, of_key) in enumerate(runs.items())
     )
     firsts = [(group[0].run, replace(group[0].config, seed=0)) for group in groups.values()]
-    cells = tuple(cell_name(*cell) for cell in task.cells)
+    cells = tuple(cell.shown for cell in task.cells)
     settings = settings_that_differ(firsts)
     return ComparedConfigurations(request, cells, found, settings, unpaired, has_wins)
 

@@ -26,7 +26,7 @@ from aimbot_lab.experiment.analysis.matches import (
 )
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.agents import TrackedAgent
-from aimbot_lab.experiment.runs.result import cell_name, markdown_table, with_section
+from aimbot_lab.experiment.runs.result import markdown_table, with_section
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.seeds import derive_seed
@@ -279,7 +279,7 @@ def _task(agent: TrackedAgent, request: EvaluationRequest) -> EvaluationTask:
 def _scores(
     player: str, task: EvaluationTask, make: MakePlayer, *, on_cell: OnCell
 ) -> PlayerScores:
-    played = play_task(task, make, on_cell=lambda cell: on_cell(player, cell_name(*cell)))
+    played = play_task(task, make, on_cell=lambda cell: on_cell(player, cell.shown))
     return PlayerScores(score_all(played), tuple(map(score_cell, played)))
 
 
@@ -333,7 +333,7 @@ def _section(evaluated: Evaluated) -> str:
     columns = list(evaluated.players.values())
     rows = [
         (
-            cell_name(cell.target, cell.difficulty),
+            Cell(cell.target, cell.difficulty).shown,
             *(_shown(player.cells[i], evaluated) for player in columns),
         )
         for i, cell in enumerate(columns[0].cells)

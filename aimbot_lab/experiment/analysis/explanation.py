@@ -79,7 +79,7 @@ def _record(run: RunSummary, run_folder: Path, fetch: Callable[[str], Path]) -> 
         )
     raise LabError(
         f"{subject} ended before an episode was counted: no evidence why a lesson ended "
-        "or did not; a lesson counts the episodes that begin and end in it"
+        "or did not; one that begins in a lesson counts once all that began before it have ended"
     )
 
 

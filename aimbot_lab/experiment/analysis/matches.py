@@ -9,7 +9,6 @@ from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
 from aimbot_lab.evaluation.matches import MatchPlayer, play_pairs, script_player
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
-from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.episodes import Cell, wilson
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.shown_text import shown_rate
@@ -190,7 +189,7 @@ def play_matches(
             ((wins, draws, losses),) = play_pairs([(player, opponent)], [world], seed=seed)
             games = wins + draws + losses
             own.append(_score(opponent.name, cell.difficulty, games=games, wins=wins, draws=draws))
-            on_cell(f"against {opponent.name}", cell_name(*cell))
+            on_cell(f"against {opponent.name}", cell.shown)
         found += own
         if len(own) > 1:
             games, wins, draws = (

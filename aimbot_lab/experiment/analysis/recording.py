@@ -19,7 +19,7 @@ from aimbot_lab.evaluation.episodes import (
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.evaluation import last_lesson, max_steps_of
 from aimbot_lab.experiment.runs.agents import TrackedAgent
-from aimbot_lab.experiment.runs.result import cell_name, section_of, with_section
+from aimbot_lab.experiment.runs.result import section_of, with_section
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch, UnparsedLineError
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import allow, is_allowed
@@ -94,7 +94,7 @@ def record_agent(
             first = recorded_episodes(world, steps, buffers.observations, episodes=count)
             for rank, episode in first:
                 found[rank] = episode
-                on_episode(cell_name(*cell))
+                on_episode(cell.shown)
         # Only now, since each is played again in a copy of the environment of its own.
         judge = agent.saved.agent.mind
         replays = [
@@ -148,7 +148,7 @@ def demonstrate(agent: TrackedAgent, request: RecordingRequest, *, on_episode: O
         with closing(make_world(env, rows_for(env, count))) as world:
             for one in _demonstrated(agent, request, cell, world, episodes=count):
                 episodes.append(one)
-                on_episode(cell_name(*cell))
+                on_episode(cell.shown)
     return demonstration(episodes, spec)
 
 
@@ -231,7 +231,7 @@ def wanted_cells(agent: TrackedAgent, target: str | None, difficulty: int | None
         if target in (None, cell.target) and difficulty in (None, cell.difficulty)
     ]
     if not wanted:
-        there = ", ".join(cell_name(*cell) for cell in cells)
+        there = ", ".join(cell.shown for cell in cells)
         raise ConfigurationError(f"the run's last lesson has no such cell; it has {there}")
     return wanted
 

@@ -20,7 +20,7 @@ from aimbot_lab.curriculum.settings import Lesson, cell_shares, lesson_scenario
 from aimbot_lab.experiment.config.checks import rollout_product
 from aimbot_lab.experiment.config.document import LoadedCurriculum, plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.checks import (
     Shareable,
@@ -387,7 +387,7 @@ def _lesson_warnings(planned: PlannedLesson) -> Iterator[str]:
     if criteria.every_cell:
         for cell in planned.cells:
             if cell.share < RARE:
-                name = cell_name(cell.target, cell.difficulty)
+                name = Cell(cell.target, cell.difficulty).shown
                 yield (
                     f"{name} must pass by itself and gets {100 * cell.share:.2f} % of the "
                     "episodes: "

@@ -15,7 +15,14 @@ from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.experiment.config.document import LoadedCurriculum, plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef
-from aimbot_lab.foundation.shown_text import markdown_text, percent, percent_interval, shown_return
+from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.shown_text import (
+    markdown_text,
+    percent,
+    percent_interval,
+    shown_return,
+    shown_speed,
+)
 from aimbot_lab.tracking.journal_tracker import RunDescription
 from aimbot_lab.tracking.tracker import (
     CURRICULUM_TAG,
@@ -102,11 +109,6 @@ class RunResult:
         return {key: value for key, value in self.as_json().items() if key not in NOT_KEPT}
 
 
-def cell_name(target: str, difficulty: int) -> str:
-    """A cell as a person reads it."""
-    return f"{target} {difficulty}" if difficulty else target
-
-
 def outcome(result: RunResult) -> str:
     """One sentence on how the run ended."""
     passed = sum(lesson.ended_at_step is not None for lesson in result.lessons)
@@ -118,7 +120,7 @@ def outcome(result: RunResult) -> str:
     if result.status == "FINISHED":
         return "All steps taken."
     held = ", ".join(
-        f"{cell_name(cell.target, cell.difficulty)} "
+        f"{Cell(cell.target, cell.difficulty).shown} "
         + (f"at {percent(cell.win_rate)}" if cell.episodes else "(no episode counted yet)")
         for cell in result.held_back_by
     )
@@ -140,7 +142,7 @@ def note(result: RunResult) -> str:
     return "\n\n".join(
         [
             f"**{markdown_text(outcome(result))}** {result.steps:,} steps in "
-            f"{result.seconds:.0f} s of training ({result.steps_per_second:,.0f} a second), "
+            f"{result.seconds:.0f} s of training ({shown_speed(result.steps_per_second)}), "
             f"seed {result.seed}.",
             *began,
             *resumes,
@@ -161,7 +163,7 @@ def _of_wins(result: RunResult) -> Iterator[str]:
     yield "### Last lesson by target and difficulty"
     cells = [
         (
-            cell_name(cell.target, cell.difficulty),
+            Cell(cell.target, cell.difficulty).shown,
             f"{cell.episodes:,}",
             percent(cell.win_rate),
             percent_interval(cell.lower, cell.upper) if cell.episodes else "-",
