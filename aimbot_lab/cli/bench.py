@@ -371,7 +371,7 @@ def self_play(place: options.StorePlace, **given: Any) -> "Report":
       aimbot-lab bench self-play --steps 2000000 --seeds 2
     """
     from aimbot_lab.bench.self_play import planned_trainings, samplings_report, trained_run
-    from aimbot_lab.league.league import LeagueRequest, plan_league, play_league
+    from aimbot_lab.league import LeagueRequest, plan_league, play_league
 
     store: Any = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
     games = given["games"]

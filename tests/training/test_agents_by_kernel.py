@@ -20,7 +20,7 @@ from aimbot_lab.evaluation.temperature import SAMPLED, Temperature
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.kernels.jit import COMPILED
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario, WorldSpec, step_buffers
-from aimbot_lab.league.league import play_all
+from aimbot_lab.league import play_all
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.fused.actor import ActorStack, Past
@@ -117,7 +117,7 @@ def test_neither_others_nor_the_size_of_batches_change_what_comes_of_a_pair(
     players: Sequence[MatchPlayer], counts: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some = [0, 1, 3, 5, 7]
-    monkeypatch.setattr("aimbot_lab.league.league.MOST", 3 * GAMES)
+    monkeypatch.setattr("aimbot_lab.league.MOST", 3 * GAMES)
     found = league([players[k] for k in some])
     np.testing.assert_array_equal(found, counts[np.ix_(some, some)])
 

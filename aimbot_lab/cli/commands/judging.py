@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
     from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.foundation.episodes import Measure
-    from aimbot_lab.league.league import League
+    from aimbot_lab.league import League
 
 WIN_HEAD = ("win rate [95 %]", "wins")
 DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return [95 %]"
@@ -417,7 +417,7 @@ def league(
       aimbot-lab league latest
       aimbot-lab league 3f2a 9c01 --games 400 -o league.html
     """
-    from aimbot_lab.league.league import LeagueRequest, league_page, plan_league, play_league
+    from aimbot_lab.league import LeagueRequest, league_page, plan_league, play_league
     from aimbot_lab.tracking.history import Addition, add_to_run
 
     if output is not None:
@@ -440,7 +440,7 @@ def league(
 
 
 def _show_league(found: "League") -> None:
-    from aimbot_lab.league.league import HEAD, rating_rows, score_rows
+    from aimbot_lab.league import HEAD, rating_rows, score_rows
 
     print_table(HEAD, rating_rows(found), cut="player")
     click.echo()

@@ -227,7 +227,7 @@ def _matches(
 ) -> "Sequence[Replay]":
     """One match, and as many as a grid has room for."""
     from aimbot_lab.experiment.analysis.recording import RecordingRequest
-    from aimbot_lab.league.league import Store, check_worlds, find_opponent, record_matches
+    from aimbot_lab.league import Store, check_worlds, find_opponent, record_matches
 
     check_worlds([agent])
     store, heat = Store(place.folder, place.tracking_uri), chosen["temperature"]

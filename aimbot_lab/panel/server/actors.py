@@ -272,7 +272,7 @@ def set_up(lab: "Lab", key: str) -> MatchSetup:
 def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, MatchPlayer]:
     """The world of a run, and the player that `which` of `WORDS` means."""
     from aimbot_lab.experiment.runs.agents import fetch_agent
-    from aimbot_lab.league.league import Store, check_worlds, find_opponent
+    from aimbot_lab.league import Store, check_worlds, find_opponent
 
     folder = lab.run_list.find(run)
     if folder is not None and not folder.is_free:

@@ -32,7 +32,7 @@ from aimbot_lab.foundation.world import (
     step_buffers,
 )
 from aimbot_lab.foundation.world_type import Act
-from aimbot_lab.league.league import Store, pool_of, snapshots_of
+from aimbot_lab.league import Store, pool_of, snapshots_of
 from aimbot_lab.panel.server.replays import ResultLine, Show, readable, shower, thought_document
 from aimbot_lab.tracking.control_channel import LiveFolder
 from aimbot_lab.tracking.data_folder import DataFolder
