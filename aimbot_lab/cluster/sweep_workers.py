@@ -12,7 +12,7 @@ from aimbot_lab.version import code_hash
 
 LISTEN_SECONDS = 1.0  # between two words of a worker
 
-Shares = Mapping[tuple[str, int], float]
+TrialProgress = Mapping[tuple[str, int], float]
 """Shares of the trials in hand that are done, by stage and number."""
 
 
@@ -21,16 +21,16 @@ class Board:
 
     def __init__(self) -> None:
         self._stopped = False
-        self._at_work: dict[int, Shares] = {}
+        self._at_work: dict[int, TrialProgress] = {}
         self._notices: list[str] = []
 
-    def say(self, worker: int, at_work: Shares, notices: list[str]) -> bool:
+    def say(self, worker: int, at_work: TrialProgress, notices: list[str]) -> bool:
         """Whether the worker of this number is to stop."""
         self._at_work[worker] = at_work
         self._notices += notices
         return self._stopped
 
-    def hear(self, *, stop: bool) -> tuple[Shares, list[str]]:
+    def hear(self, *, stop: bool) -> tuple[TrialProgress, list[str]]:
         """What is done, and the notices since the last call; from now on `stop` is the answer."""
         self._stopped = self._stopped or stop
         shares = {trial: share for one in self._at_work.values() for trial, share in one.items()}
@@ -77,7 +77,7 @@ class RayWorkers:
         task = ray.remote(num_cpus=1, max_retries=-1)(work_on_machine)
         self._tasks = [task.remote(self._board, number, arguments) for number in range(size)]
         self._stopping = False
-        self.at_work: Shares = {}
+        self.at_work: TrialProgress = {}
 
     @property
     def is_done(self) -> bool:

@@ -38,7 +38,7 @@ from aimbot_lab.replay.episode import (
     replay_steps,
 )
 
-Place = tuple[float, float]
+Point = tuple[float, float]
 
 PAPER: Colour = (252, 252, 250)
 INK: Colour = (20, 24, 32)
@@ -131,7 +131,7 @@ class Panel:
 
     def _text(
         self,
-        at: Place,
+        at: Point,
         text: str,
         *,
         size: float = 0.78,
@@ -152,13 +152,13 @@ class Panel:
         self._text((self._left, 3.0), content.goal, fill=FAINT)
         self._text((self._left, 3.9), content.player, fill=FAINT)
 
-    def _keys(self, keys: ArrowKeys, middle: Place) -> None:
+    def _keys(self, keys: ArrowKeys, middle: Point) -> None:
         self._key(middle, (0, -1), pressed=keys.up)
         self._key(middle, (0, 1), pressed=keys.down)
         self._key(middle, (-1, 0), pressed=keys.left)
         self._key(middle, (1, 0), pressed=keys.right)
 
-    def _key(self, middle: Place, way: tuple[int, int], *, pressed: bool) -> None:
+    def _key(self, middle: Point, way: tuple[int, int], *, pressed: bool) -> None:
         line, (right, down) = self._line, way
         x, y = middle[0] + 1.3 * right * line, (middle[1] + 1.3 * down) * line
         tip = x + 0.6 * right * line, y + 0.6 * down * line
@@ -171,7 +171,7 @@ class Panel:
         ]
         self._draw.polygon(corners, fill=PRESSED if pressed else RULE)
 
-    def _gauge(self, gauge: Gauge, at: Place, *, beside: bool) -> None:
+    def _gauge(self, gauge: Gauge, at: Point, *, beside: bool) -> None:
         (left, top), right = at, self._right
         self._text((left, top), gauge.name, fill=FAINT, share=NAME_SHARE if beside else 1.0)
         if beside:
@@ -184,7 +184,7 @@ class Panel:
         share = max(-1.0, min(1.0, gauge.share))
         self._bar((middle, top), share * reach, colour=PRESSED)
 
-    def _indicator(self, indicator: Indicator, at: Place) -> None:
+    def _indicator(self, indicator: Indicator, at: Point) -> None:
         left, y = at[0], at[1] * self._line
         radius = 0.45 * self._line
         box = (left, y - radius, left + 2 * radius, y + radius)
@@ -235,7 +235,7 @@ class Panel:
         share = max(-1.0, min(1.0, value / float(content.scale[term])))
         self._bar((middle, top + BAR_BELOW * per_term), share * reach, colour=colour)
 
-    def _bar(self, start: Place, length: float, *, colour: Colour) -> None:
+    def _bar(self, start: Point, length: float, *, colour: Colour) -> None:
         x, y, half = start[0], start[1] * self._line, BAR_HALF * self._line
         low, high, tick = *sorted((x, x + length)), BAR_TICK * self._line
         if high - low >= 0.5:

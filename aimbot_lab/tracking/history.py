@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore
 
 MAX_RUNS = 50_000
-_Place = tuple[float, float, str]
+_RankKey = tuple[float, float, str]
 
 
 def list_runs(
@@ -159,26 +159,26 @@ def _best_runs(store: "MlflowStore", wanted: RunFilter, count: int) -> list[RunS
         )
         for measure in WIN_RATES
     }
-    found: dict[str, tuple[_Place, RunSummary]] = {}
-    last: dict[str, _Place] = {}  # of each list that goes on
+    found: dict[str, tuple[_RankKey, RunSummary]] = {}
+    last: dict[str, _RankKey] = {}  # of each list that goes on
     while True:
         for measure, pages in [*lists.items()]:
             page = next(pages, [])
             valued = [run for run in page if isfinite(run.metrics.get(measure, nan))]
             if page and len(valued) == len(page):
-                last[measure] = _place(page[-1], page[-1].metrics[measure])
+                last[measure] = _rank_key(page[-1], page[-1].metrics[measure])
             else:
                 lists.pop(measure)
                 last.pop(measure, None)
             for run in filter(wanted.takes, valued):
                 if rate := run.win_rate:
-                    found[run.run_id] = _place(run, rate.value), run
+                    found[run.run_id] = _rank_key(run, rate.value), run
         ranked = sorted(found.values(), key=itemgetter(0))[:count]
         if not lists or (len(ranked) == count and ranked[-1][0] <= min(last.values())):
             return [run for _, run in ranked]
 
 
-def _place(run: RunSummary, win_rate: float) -> _Place:
+def _rank_key(run: RunSummary, win_rate: float) -> _RankKey:
     """What runs are ranked by, as the store does: the highest first, the newest of equal ones."""
     return -win_rate, -run.started.timestamp(), run.run_id
 

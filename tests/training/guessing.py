@@ -173,7 +173,7 @@ def fused_gradient_of(model: HybridPPO) -> dict[str, np.ndarray]:
     shape, (flat, _) = engine.shape, whole_rollout(model)
     names = {id(weight): name for name, weight in model.policy.named_parameters()}
     found = {name: np.zeros(w.shape, np.float32) for name, w in model.policy.named_parameters()}
-    tensors = list(dict.fromkeys(place.tensor for place in engine._weights.places))
+    tensors = list(dict.fromkeys(copied.tensor for copied in engine._weights.copies))
     for tensor, views in zip(tensors, tensor_views(shape, net_views(shape, flat)), strict=True):
         for view in views:
             found[names[id(tensor)]][view.part] = view.weights

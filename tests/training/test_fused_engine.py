@@ -93,8 +93,8 @@ def test_several_updates_end_where_torchs_do_and_what_pads_layers_stays_0(
     )
     assert recorded == pytest.approx(wanted, rel=1e-3, abs=1e-5)
     weights = ours.engine._weights
-    for place in weights.places:
-        place.weights[...] = 0.0
+    for copied in weights.copies:
+        copied.weights[...] = 0.0
     assert not weights.weights.any()
 
 

@@ -253,7 +253,7 @@ def _joined(buffer: RolloutBuffer, rollouts: Sequence[KeptRollout]) -> Any:
     return joined
 
 
-class Ranges(NamedTuple):
+class ClipRanges(NamedTuple):
     """How far an update may go."""
 
     clip: float
@@ -316,14 +316,14 @@ def update(model: PPO, *, dual_clip: float | None) -> None:
     record(model, ranges, tally, fit=fit)
 
 
-def ranges_of(model: PPO, dual_clip: float | None) -> Ranges:
+def ranges_of(model: PPO, dual_clip: float | None) -> ClipRanges:
     """How far the update that `model` makes now may go."""
     progress = model._current_progress_remaining
     clip_value = None if model.clip_range_vf is None else model.clip_range_vf(progress)  # type: ignore[operator]
-    return Ranges(model.clip_range(progress), clip_value, dual_clip)  # type: ignore[operator]
+    return ClipRanges(model.clip_range(progress), clip_value, dual_clip)  # type: ignore[operator]
 
 
-def _epoch(model: PPO, ranges: Ranges, tally: Tally) -> bool:
+def _epoch(model: PPO, ranges: ClipRanges, tally: Tally) -> bool:
     """Take the gradient steps of one pass; False where the divergence stopped it."""
     tally.last_kl.clear()
     for data in model.rollout_buffer.get(model.batch_size):
@@ -353,7 +353,7 @@ def evaluated(
     return model.policy.evaluate_actions(data.observations, actions)
 
 
-def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.Tensor, Losses]:
+def _losses(model: PPO, data: RolloutBufferSamples, ranges: ClipRanges) -> tuple[th.Tensor, Losses]:
     """(loss to differentiate, what it is made of)."""
     values, log_prob, entropy = evaluated(model, data)
     advantages = normalized(data.advantages) if model.normalize_advantage else data.advantages
@@ -380,7 +380,7 @@ def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.
     )
 
 
-def record(model: PPO, ranges: Ranges, tally: Tally, *, fit: float) -> None:
+def record(model: PPO, ranges: ClipRanges, tally: Tally, *, fit: float) -> None:
     """Record what PPO of stable-baselines3 records; `fit` is the explained variance."""
     record = model.logger.record
     for name, losses in tally.losses.items():

@@ -18,19 +18,19 @@ from aimbot_lab.training.fused.core.act import (
     SEES,
     ActorPieces,
     Actors,
+    ActorStep,
     ActorThread,
-    Step,
     act_packed,
     fill_noise,
 )
 from aimbot_lab.training.fused.core.arrays import (
     Floats,
     Noise,
+    PieceQueue,
     PolicyInput,
     Sampled,
     States,
     Whole,
-    WorkQueue,
 )
 from aimbot_lab.training.fused.layout import (
     MAX_THREADS,
@@ -56,9 +56,9 @@ CPU = th.device("cpu")
 class ActTask(NamedTuple):
     """Draws an action for each of B rows that has an actor."""
 
-    step: Step
+    step: ActorStep
     pieces: ActorPieces
-    queue: WorkQueue
+    queue: PieceQueue
     calls: tuple[PackedCall, ...]  # `act` as each thread calls it
     tables: tuple[PackedTable, ...]  # of the threads' workspaces, which must live as long
 
@@ -112,7 +112,7 @@ def new_act_task(
     if eyes is not None and eyes.statistics is not None:
         own = zeros(sight.sight.columns.size)
     before, after = np.zeros((2, count, shape.states, shape.lanes), np.float32)
-    step = Step(
+    step = ActorStep(
         PolicyInput(seen, own, rows),
         States(np.ones(count, np.float32), before, after),
         Noise(zeros(len(heads.choices)), zeros(heads.gaussians)),

@@ -15,7 +15,14 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from aimbot_lab.foundation.kernels.jit import Packed, PackedCall
 from aimbot_lab.foundation.kernels.threads import ThreadPool
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.training.algorithms.ppo_update import Loop, Losses, Ranges, Tally, ranges_of, record
+from aimbot_lab.training.algorithms.ppo_update import (
+    ClipRanges,
+    Loop,
+    Losses,
+    Tally,
+    ranges_of,
+    record,
+)
 from aimbot_lab.training.fused.actor import FusedActor
 from aimbot_lab.training.fused.core.arrays import (
     CLIPPED,
@@ -28,20 +35,20 @@ from aimbot_lab.training.fused.core.arrays import (
     Batch,
     Doubles,
     Floats,
-    Lanes,
+    LaneSums,
+    LearnThread,
     Loss,
     Networks,
-    ThreadWorkspace,
+    PieceQueue,
     Whole,
-    WorkQueue,
 )
 from aimbot_lab.training.fused.core.learn import PIECES, USED_LANES, learn_packed
 from aimbot_lab.training.fused.layout import (
     MAX_THREADS,
     NetworkShape,
     net_size,
+    new_learn_threads,
     new_queue,
-    new_thread_workspaces,
 )
 from aimbot_lab.training.fused.policy import fused_weights, shown_to
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
@@ -93,7 +100,7 @@ def _largest_power(limit: int) -> int:
     return 1 << max(limit.bit_length() - 1, 0)
 
 
-def _of_shards(full: Lanes | None, rest: Lanes | None, shards: int) -> tuple[Floats, Doubles]:
+def _of_shards(full: LaneSums | None, rest: LaneSums | None, shards: int) -> tuple[Floats, Doubles]:
     """(gradients [S, P], sums of the losses [S, 6]) of `shards` from the lanes that they have."""
     # Of a policy that diverges its weights will tell, after the update.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -125,9 +132,9 @@ class LearnTask(NamedTuple):
 
     rollout: Sequences  # whose chunks they are
     batch: Batch
-    lanes: Lanes
-    queue: WorkQueue
-    threads: tuple[ThreadWorkspace, ...]
+    lanes: LaneSums
+    queue: PieceQueue
+    threads: tuple[LearnThread, ...]
     calls: tuple[PackedCall, ...]  # `learn_packed` as each thread calls it
 
     @property
@@ -207,7 +214,7 @@ class FusedGradient:
             rest = self._done(task, cut.left(asked), loss)
         return _of_shards(full, rest, here)
 
-    def _done(self, task: LearnTask, chunks: Whole, loss: Loss) -> Lanes:
+    def _done(self, task: LearnTask, chunks: Whole, loss: Loss) -> LaneSums:
         task.begin_minibatch(chunks, loss)
         self._workers.run(task)
         return task.lanes
@@ -230,9 +237,9 @@ class FusedGradient:
             warm_up=self._shape.warm_up,
         )
         size = lanes, net_size(self._shape)
-        own = Lanes(np.zeros(size, np.float32), np.zeros((lanes, SUMS)))
+        own = LaneSums(np.zeros(size, np.float32), np.zeros((lanes, SUMS)))
         queue = new_queue(sync_flags)
-        threads = new_thread_workspaces(self._shape, piece, sync_flags, length=length)
+        threads = new_learn_threads(self._shape, piece, sync_flags, length=length)
         shared = self._networks, batch, own, queue
         calls = tuple(self._kernel.call_with(*shared, thread) for thread in threads)
         return LearnTask(sequences, batch, own, queue, threads, calls)
@@ -399,7 +406,7 @@ class FusedEngine:
         rows: Sequences,
         minibatches: Sequence[Minibatch],
         *,
-        ranges: Ranges,
+        ranges: ClipRanges,
         tally: Tally,
     ) -> bool:
         """Take the gradient steps of one pass; False where the divergence stopped it."""
@@ -436,7 +443,7 @@ class FusedEngine:
         )
 
 
-def _loss(model: PPO, minibatch: Minibatch, ranges: Ranges) -> Loss:
+def _loss(model: PPO, minibatch: Minibatch, ranges: ClipRanges) -> Loss:
     """The loss of `minibatch`."""
     mean, deviation, count, moments = 0.0, 1.0, minibatch.samples, minibatch.advantages
     if model.normalize_advantage and count > 1:

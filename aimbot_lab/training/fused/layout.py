@@ -16,18 +16,18 @@ from aimbot_lab.training.fused.core.arrays import (
     KindArrays,
     KindLayout,
     Layout,
+    LearnThread,
     LstmWeights,
     Net,
     Networks,
+    PieceQueue,
     Samples,
     SequenceArrays,
-    ThreadWorkspace,
     Turned,
     TurnedMemory,
     TurnedUnits,
     UnitWeights,
     Whole,
-    WorkQueue,
     Workspace,
 )
 
@@ -431,14 +431,14 @@ def action_rows(shape: NetworkShape) -> Iterator[list[Block]]:
 MAX_THREADS = 8
 
 
-def new_thread_workspaces(
+def new_learn_threads(
     shape: NetworkShape, rows: int, sync_flags: SyncFlags, *, length: int
-) -> tuple[ThreadWorkspace, ...]:
+) -> tuple[LearnThread, ...]:
     """Of the caller and its workers, for pieces of `rows` sequences of `length` steps."""
 
-    def new_thread_workspace(number: int) -> ThreadWorkspace:
+    def new_learn_thread(number: int) -> LearnThread:
         gradient = np.zeros(net_size(shape), np.float32)
-        return ThreadWorkspace(
+        return LearnThread(
             thread_id=number,
             spin_limit=SPIN_LIMIT,
             workspace=new_workspace(shape, rows, length=length),
@@ -446,13 +446,13 @@ def new_thread_workspaces(
             of=net_views(shape, gradient),
         )
 
-    return tuple(map(new_thread_workspace, range(1 + sync_flags.size // STRIDE)))
+    return tuple(map(new_learn_thread, range(1 + sync_flags.size // STRIDE)))
 
 
-def new_queue(sync_flags: SyncFlags) -> WorkQueue:
+def new_queue(sync_flags: SyncFlags) -> PieceQueue:
     """What the caller and the workers with these `sync_flags` tell each other, before any work."""
     taken, numbers = np.zeros((2, 2 * STRIDE), np.int64)  # in cache lines of their own
-    return WorkQueue(sync_flags, taken, numbers)
+    return PieceQueue(sync_flags, taken, numbers)
 
 
 def new_workspace(

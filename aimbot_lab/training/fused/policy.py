@@ -204,7 +204,7 @@ def _floats(array: np.ndarray) -> Floats:
     return np.array(array, np.float32, order="C")
 
 
-class Place(NamedTuple):
+class TensorCopy(NamedTuple):
     """Where a part of a tensor of a policy and of its optimiser's means has its copies."""
 
     tensor: th.Tensor
@@ -241,12 +241,12 @@ class FusedWeights:
         self.weights, self.means, self.squares = np.zeros((3, net_size(shape)), np.float32)
         nets = [net_views(shape, flat) for flat in (self.weights, self.means, self.squares)]
         views = zip(*(tensor_views(shape, net) for net in nets), strict=True)
-        self.places = [
-            Place(tensor, one.weights, mean.weights, square.weights, one.part)
+        self.copies = [
+            TensorCopy(tensor, one.weights, mean.weights, square.weights, one.part)
             for tensor, of_tensor in zip(tensors, views, strict=True)
             for one, mean, square in zip(*of_tensor, strict=True)
         ]
-        assert all(place.own(place.tensor).shape == place.weights.shape for place in self.places)
+        assert all(one.own(one.tensor).shape == one.weights.shape for one in self.copies)
         self.networks = new_networks(shape, nets[0])
         self._turn = Packed(turn_weights).call_with(self.networks)
         self.steps = 0  # of the optimiser so far
@@ -254,8 +254,8 @@ class FusedWeights:
     def load(self) -> None:
         """Fetch the weights."""
         self.weights.fill(0.0)
-        for place in self.places:
-            place.weights[...] = place.own(place.tensor)
+        for copied in self.copies:
+            copied.weights[...] = copied.own(copied.tensor)
         self._turn()
 
     def load_optimizer(self, optimizer: th.optim.Optimizer) -> None:
@@ -263,22 +263,22 @@ class FusedWeights:
         self.steps = 0
         self.means.fill(0.0)
         self.squares.fill(0.0)
-        for place in self.places:
-            if optimizer.state.get(place.tensor):
-                state = place.state(optimizer)
+        for copied in self.copies:
+            if optimizer.state.get(copied.tensor):
+                state = copied.state(optimizer)
                 self.steps = int(state["step"].item())
-                place.means[...] = place.own(state["exp_avg"])
-                place.squares[...] = place.own(state["exp_avg_sq"])
+                copied.means[...] = copied.own(state["exp_avg"])
+                copied.squares[...] = copied.own(state["exp_avg_sq"])
 
     def store(self, optimizer: th.optim.Optimizer) -> None:
         """Bring weights and optimiser's state back."""
-        for place in self.places:
-            place.own(place.tensor)[...] = place.weights
+        for copied in self.copies:
+            copied.own(copied.tensor)[...] = copied.weights
             if self.steps:
-                state = place.state(optimizer)
+                state = copied.state(optimizer)
                 state["step"].fill_(self.steps)
-                place.own(state["exp_avg"])[...] = place.means
-                place.own(state["exp_avg_sq"])[...] = place.squares
+                copied.own(state["exp_avg"])[...] = copied.means
+                copied.own(state["exp_avg_sq"])[...] = copied.squares
 
     def descend(self, gradient: Floats, optimizer: th.optim.Optimizer, *, max_norm: float) -> None:
         """Take Adam's step against `gradient` [P], whose norm is cut down to `max_norm`."""

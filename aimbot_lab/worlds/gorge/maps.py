@@ -36,7 +36,7 @@ SIZE = 64  # cells each way
 MAX_SITES = 10
 MIN_STEPS = 8  # from start to end
 
-Cell = tuple[int, int]  # (x, z)
+GridCell = tuple[int, int]  # (x, z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,9 @@ class GorgeMap:
         return hash((self.name, self.content_hash))
 
 
-def distances(grid: GorgeMap, target: Cell, *, through_end: bool = False) -> npt.NDArray[np.int32]:
+def distances(
+    grid: GorgeMap, target: GridCell, *, through_end: bool = False
+) -> npt.NDArray[np.int32]:
     """Steps [64, 64] by [x, z] of the shortest way from each cell to `target`; -1: no way.
 
     The game is over at the end, so that no way leads through it, unless `through_end`.
@@ -87,7 +89,7 @@ def distances(grid: GorgeMap, target: Cell, *, through_end: bool = False) -> npt
 
 
 def steps_to(
-    target: Cell, walls: npt.NDArray[np.bool_], *, closed: Cell | None
+    target: GridCell, walls: npt.NDArray[np.bool_], *, closed: GridCell | None
 ) -> npt.NDArray[np.int32]:
     """As `distances`, on `walls` [W, H] alone; `closed` is a cell that counts as one of them."""
     from aimbot_lab.worlds.gorge.core.optimum import NO_CELL, fill_distances  # loads numba
@@ -100,13 +102,13 @@ def steps_to(
     return found
 
 
-def broken_rules(grid: GorgeMap) -> list[tuple[Cell, str]]:
+def broken_rules(grid: GorgeMap) -> list[tuple[GridCell, str]]:
     """Every rule that the map breaks, after the cell to blame.
 
     Road that can't be reached is allowed.
     """
     from_start, steps = distances(grid, grid.start), shortest_way(grid)
-    broken: list[tuple[Cell, str]] = [
+    broken: list[tuple[GridCell, str]] = [
         ((x, z), f"site {number} at ({x}, {z}) can't be reached from the start without the end")
         for number, (x, z) in enumerate(grid.sites.tolist())
         if from_start[x, z] < 0

@@ -25,9 +25,8 @@ from aimbot_lab.worlds.gorge.core.optimum import (
 )
 from aimbot_lab.worlds.gorge.core.state import GorgeState, GorgeTables, SamplerTables
 from aimbot_lab.worlds.gorge.map_choice import Maps
-from aimbot_lab.worlds.gorge.maps import SIZE, GorgeMap, distances
+from aimbot_lab.worlds.gorge.maps import SIZE, GorgeMap, GridCell, distances
 
-Cell = tuple[int, int]
 KEPT_MAPS = 256
 
 
@@ -40,7 +39,7 @@ class Optimum(NamedTuple):
     actions: npt.NDArray[np.int8]  # [steps]
 
 
-def optimum(grid: GorgeMap, *, start: Cell, treasures: Sequence[int], rules: Rules) -> Optimum:
+def optimum(grid: GorgeMap, *, start: GridCell, treasures: Sequence[int], rules: Rules) -> Optimum:
     """The best walk from `start`, with treasures on the sites `treasures`, different config_ids.
 
     No score may be negative.
@@ -55,7 +54,7 @@ def optimum(grid: GorgeMap, *, start: Cell, treasures: Sequence[int], rules: Rul
     return Optimum(float(bests.score[best]), walk.size, order, walk)
 
 
-def optima_by_set(grid: GorgeMap, *, start: Cell, rules: Rules) -> npt.NDArray[np.float64]:
+def optima_by_set(grid: GorgeMap, *, start: GridCell, rules: Rules) -> npt.NDArray[np.float64]:
     """The best score [2**S] from `start` for every set of treasures, bit k of it config_id k."""
     scores = _solve(grid, start, range(len(grid.sites)), rules)[2].score
     fill_best_of_subsets(scores)
@@ -75,7 +74,7 @@ def _to_site(grid: GorgeMap) -> npt.NDArray[np.int32]:
 
 
 def _solve(
-    grid: GorgeMap, start: Cell, treasures: Sequence[int], rules: Rules
+    grid: GorgeMap, start: GridCell, treasures: Sequence[int], rules: Rules
 ) -> tuple[Legs, Routes, Bests]:
     """What the dynamic programming finds."""
     legs, count = _legs(grid, start, treasures), len(treasures)
@@ -90,7 +89,7 @@ def _solve(
     return legs, routes, bests
 
 
-def _legs(grid: GorgeMap, start: Cell, treasures: Sequence[int]) -> Legs:
+def _legs(grid: GorgeMap, start: GridCell, treasures: Sequence[int]) -> Legs:
     """The ways between `treasures`; a treasure below the start is a step away and back."""
     to_site, chosen = _to_site(grid), np.array(treasures, np.int64).reshape(-1)
     x, z = grid.sites[chosen].T
@@ -104,7 +103,7 @@ def _legs(grid: GorgeMap, start: Cell, treasures: Sequence[int]) -> Legs:
 
 
 def _closed_walks(
-    grid: GorgeMap, start: Cell, from_start: npt.NDArray[np.int32]
+    grid: GorgeMap, start: GridCell, from_start: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int32]:
     """`from_start` [K] with a step away and back in the place of 0; -1 where there is none."""
     if from_start.all():
@@ -143,7 +142,7 @@ def _order(routes: Routes, bests: Bests, best: int, *, count: int) -> list[int]:
 
 
 def _walk(
-    grid: GorgeMap, start: Cell, visits: Sequence[int], *, arrives: bool
+    grid: GorgeMap, start: GridCell, visits: Sequence[int], *, arrives: bool
 ) -> npt.NDArray[np.int8]:
     """The actions from `start` by the sites `visits` and, where it arrives, to the end."""
     cell = start
@@ -160,7 +159,7 @@ def _walk(
 
 
 def _taken_on(
-    grid: GorgeMap, start: Cell, walk: npt.NDArray[np.int8], *, treasures: Sequence[int]
+    grid: GorgeMap, start: GridCell, walk: npt.NDArray[np.int8], *, treasures: Sequence[int]
 ) -> tuple[int, ...]:
     """The treasures that a walk without bumps moves onto, in that order."""
     x, z = start[0] + np.cumsum(np.array(DX)[walk]), start[1] + np.cumsum(np.array(DZ)[walk])
@@ -170,7 +169,7 @@ def _taken_on(
 
 
 def _idle(
-    grid: GorgeMap, start: Cell, walk: npt.NDArray[np.int8], *, count: int
+    grid: GorgeMap, start: GridCell, walk: npt.NDArray[np.int8], *, count: int
 ) -> npt.NDArray[np.int8]:
     """`count` actions after `walk`, which does not arrive: bumps, or a step away and back.
 

@@ -72,7 +72,7 @@ class RunningEpisode:
     actions: bytes = b""  # [length, A] of a snapshot; empty where it is too long
 
 
-class Ended(NamedTuple):
+class EndedEpisode(NamedTuple):
     """An episode that ended in a step."""
 
     row: int
@@ -159,7 +159,7 @@ class Copies:
 
     def step(
         self, actions: Float32Array, buffers: StepBuffers, following: Following | None
-    ) -> tuple[list[Ended], tuple[int, ...]]:
+    ) -> tuple[list[EndedEpisode], tuple[int, ...]]:
         """Episodes that ended, and rows that ended for the learner alone; writes `buffers`.
 
         Where episodes ended, the `following` begin; without these they must be started.
@@ -180,9 +180,9 @@ class Copies:
 
     def _step_rows(
         self, taken: Iterable[tuple[int, Any]], buffers: StepBuffers
-    ) -> tuple[list[Ended], tuple[int, ...]]:
+    ) -> tuple[list[EndedEpisode], tuple[int, ...]]:
         """Take these actions in their rows; `step` says the rest."""
-        ended: list[Ended] = []
+        ended: list[EndedEpisode] = []
         lives: list[int] = []
         observations, rewards = buffers.observations, buffers.rewards
         totals, checksums = self._totals, self._seen
@@ -246,7 +246,7 @@ class Copies:
         finally:
             self.guard.take_back(row, learners)
 
-    def _over(self, row: int, info: Mapping[str, Any], buffers: StepBuffers) -> Ended | None:
+    def _over(self, row: int, info: Mapping[str, Any], buffers: StepBuffers) -> EndedEpisode | None:
         """The episode that ended in `row`; None where a life did, and the game goes on."""
         game, total = self._games[row], self._totals[row]
         if game is not None:
@@ -264,7 +264,7 @@ class Copies:
             with self._blamed("info"):
                 won = self._judge.is_won(info, truncated=cut_off, total=total, length=length)
         running = self._running[row]
-        return Ended(row, running.order, running.scenario, length, total, won)
+        return EndedEpisode(row, running.order, running.scenario, length, total, won)
 
     def take_notices(self) -> list[str]:
         """What a person should know since the last call."""

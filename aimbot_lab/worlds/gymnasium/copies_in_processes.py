@@ -35,7 +35,13 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
     closed_on_failure,
 )
-from aimbot_lab.worlds.gymnasium.copies import Beginnings, Copies, Ended, Following, RunningEpisode
+from aimbot_lab.worlds.gymnasium.copies import (
+    Beginnings,
+    Copies,
+    EndedEpisode,
+    Following,
+    RunningEpisode,
+)
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
 
 GONE = (EOFError, OSError)  # of a line whose other end is closed
@@ -97,11 +103,11 @@ class CopiesInProcesses:
         self.settings = settings
         self._notices: list[str] = []
         self._said: set[str] = set()  # notices without their details
-        self._parts: list[_Part] = []
+        self._parts: list[_CopyProcess] = []
         weakref.finalize(self, _end, self._parts)
         with closed_on_failure(self.close), _memory() as file:
             for rows in np.array_split(np.arange(count), min(settings.processes, count)):
-                self._parts.append(_Part(settings, int(rows[0]), len(rows), file.fileno()))
+                self._parts.append(_CopyProcess(settings, int(rows[0]), len(rows), file.fileno()))
             self.spec: WorldSpec = self._ask("make", settings)[0]
             self._shared = SharedArrays(file.fileno(), self.spec, count)
             self._ask("share", count)
@@ -110,7 +116,9 @@ class CopiesInProcesses:
         """What every process answers."""
         return self._answers(what, [(part, given) for part in self._parts])
 
-    def _answers(self, what: str, asked: "Sequence[tuple[_Part, tuple[Any, ...]]]") -> list[Any]:
+    def _answers(
+        self, what: str, asked: "Sequence[tuple[_CopyProcess, tuple[Any, ...]]]"
+    ) -> list[Any]:
         for part, given in asked:
             part.send(what, *given)
         return self._heard([part.answer(what) for part, _ in asked])
@@ -126,7 +134,9 @@ class CopiesInProcesses:
             raise faults[0]
         return [answer for answer, _ in answers]
 
-    def _by_part(self, by_row: Mapping[int, Any]) -> "list[tuple[_Part, tuple[dict[int, Any]]]]":
+    def _by_part(
+        self, by_row: Mapping[int, Any]
+    ) -> "list[tuple[_CopyProcess, tuple[dict[int, Any]]]]":
         """Each process that has any of these rows, with what they are given by its own rows."""
         found = []
         for part in self._parts:
@@ -147,14 +157,14 @@ class CopiesInProcesses:
 
     def step(
         self, actions: Float32Array, buffers: StepBuffers, following: Following
-    ) -> tuple[list[Ended], tuple[int, ...]]:
+    ) -> tuple[list[EndedEpisode], tuple[int, ...]]:
         """See Copies."""
         self._shared.actions[:] = actions
         for part in self._parts:
             part.send("step")
-        ended: list[Ended] = []
+        ended: list[EndedEpisode] = []
         lives: list[int] = []
-        begun: list[_Part] = []
+        begun: list[_CopyProcess] = []
         answers: list[tuple[Any, Sequence[str]]] = []
         for part in self._parts:
             answer = part.answer("step")
@@ -233,7 +243,7 @@ class CopiesInProcesses:
             _end(self._parts)
 
 
-class _Part:
+class _CopyProcess:
     """A process that has `count` of the rows, from `first` on."""
 
     def __init__(self, settings: GymnasiumSettings, first: int, count: int, file: int) -> None:
@@ -329,7 +339,7 @@ class _Part:
         self._process.wait()
 
 
-def _end(parts: list[_Part]) -> None:
+def _end(parts: list[_CopyProcess]) -> None:
     while parts:
         parts.pop().end()
 

@@ -29,7 +29,7 @@ from aimbot_lab.foundation.world import (
     StepBuffers,
 )
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.worlds.gymnasium.copies import Beginnings, Copies, Ended, RunningEpisode
+from aimbot_lab.worlds.gymnasium.copies import Beginnings, Copies, EndedEpisode, RunningEpisode
 from aimbot_lab.worlds.gymnasium.copies_in_processes import CopiesInProcesses
 from aimbot_lab.worlds.gymnasium.environments import drawn_parameters
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
@@ -229,7 +229,7 @@ class GymnasiumWorld:
             }
         return self._seeds[self._seed, order]
 
-    def _batch(self, ended: Sequence[Ended], lives: tuple[int, ...]) -> EpisodeBatch:
+    def _batch(self, ended: Sequence[EndedEpisode], lives: tuple[int, ...]) -> EpisodeBatch:
         counts = np.array([one[:4] for one in ended], np.int64).reshape(-1, 4)
         rows, orders, scenarios, lengths = counts.T
         returns = np.array([one.total for one in ended], np.float64)

@@ -30,7 +30,7 @@ def new_environment(settings: GymnasiumSettings) -> Env:
     """One environment with all its wrappers. Raises ConfigurationError, in a line, if it can't be.
 
     Other settings, which are derived from these, register how theirs is made.
-    Atari's end an episode with each life; below them, `Game` says what the whole game comes to.
+    Atari's end an episode with each life; below them, `WholeGame` counts the whole game.
     """
     if settings.module is not None:
         imported(settings.module, "env.module: ")
@@ -52,7 +52,7 @@ def new_environment(settings: GymnasiumSettings) -> Env:
             hint = "" if known else " If a module registers it, name that in env.module."
             raise type(error)(f"{error}{hint}") from error
         if settings.atari:
-            env = _named_wrapper(ATARI_WRAPPER)(Game(env))
+            env = _named_wrapper(ATARI_WRAPPER)(WholeGame(env))
     for place, one in enumerate(settings.wrappers):
         name, kwargs = (one, {}) if isinstance(one, str) else (one.wrapper, dict(one.kwargs))
         with blamed(f"env.wrappers.{place}: {name} can't be used:", ConfigurationError):
@@ -113,7 +113,7 @@ def _named_wrapper(name: str) -> Callable[..., Env]:
     return wrapper
 
 
-class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
+class WholeGame(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A whole game, below wrappers that end an episode with each life or clip its rewards."""
 
     score = 0.0  # sum of its rewards
@@ -134,10 +134,10 @@ class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
         return taken
 
 
-def game_of(env: Env) -> Game | None:
+def game_of(env: Env) -> WholeGame | None:
     """The whole game below the wrappers of `env`; None: its episodes are whole."""
     while isinstance(env, gymnasium.Wrapper):
-        if isinstance(env, Game):
+        if isinstance(env, WholeGame):
             return env
         env = env.env
     return None

@@ -18,7 +18,7 @@ from aimbot_lab.panel.server.trainings import OfferedCurriculum, Started
 from aimbot_lab.tracking.tracker import checked_run_name
 from aimbot_lab.worlds.registry import type_of
 
-Shares = Annotated[list[Share], Field(max_length=MAX_WEIGHTS)]
+ShareList = Annotated[list[Share], Field(max_length=MAX_WEIGHTS)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -36,7 +36,7 @@ class LessonMix:
 
     name: str
     targets: dict[Target, Share]  # they sum to 1
-    difficulty: dict[Target, Shares]  # by target, easiest first; each sums to 1
+    difficulty: dict[Target, ShareList]  # by target, easiest first; each sums to 1
 
 
 @dataclass(frozen=True, config=STRICT)

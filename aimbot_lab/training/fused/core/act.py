@@ -273,7 +273,7 @@ class ActorPieces(NamedTuple):
     actors: Whole  # [B] of each piece
 
 
-class Step(NamedTuple):
+class ActorStep(NamedTuple):
     """What actors act on in a step, and what comes of it: the states `after`, and `sampled`."""
 
     policy_input: PolicyInput
@@ -295,7 +295,7 @@ class ActorThread(NamedTuple):
 
 @late_inlined
 def take_rows(
-    networks: Networks, workspace: Workspace, rows: Whole, step: Step, number: int
+    networks: Networks, workspace: Workspace, rows: Whole, step: ActorStep, number: int
 ) -> None:
     """Bring inputs, masks and states of `rows` [n] together, the last one again up to the end.
 
@@ -312,7 +312,7 @@ def take_rows(
 
 
 @late_inlined
-def answer(networks: Networks, workspace: Workspace, rows: Whole, step: Step) -> None:
+def answer(networks: Networks, workspace: Workspace, rows: Whole, step: ActorStep) -> None:
     """Write states, actions and what the head says of these to `rows` [n]."""
     head, actions, sampled = workspace.head, workspace.samples.actions, step.sampled
     branches, ratios = actions.shape[0], sampled.log_probs.shape[1]
@@ -336,7 +336,7 @@ def decide(
     networks: Networks,
     workspace: Workspace,
     rows: Whole,
-    step: Step,
+    step: ActorStep,
     number: int,
     noise: Noise,
 ) -> None:
@@ -358,8 +358,8 @@ def decide(
 def act_packed(address: int, kind: Any) -> None:
     """Draw actions for the rows of all pieces, as one of the threads; for a `PackedCall`.
 
-    Arguments: Actors, NetworkSight, Step, ActorPieces, WorkQueue, ActorThread. Pieces go to the
-    thread that takes them. A worker goes on as long as there is work in time.
+    Arguments: Actors, NetworkSight, ActorStep, ActorPieces, PieceQueue, ActorThread. Pieces go to
+    the thread that takes them. A worker goes on as long as there is work in time.
     """
     actors, sight, step, pieces, queue, thread = stored(address, kind)
     worker = thread.thread_id - 1

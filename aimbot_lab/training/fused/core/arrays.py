@@ -227,7 +227,7 @@ class Workspace(NamedTuple):
     ones: Floats  # [N]
 
 
-class ThreadWorkspace(NamedTuple):
+class LearnThread(NamedTuple):
     """What a thread learns with, for pieces of one size."""
 
     thread_id: int  # 0 is the caller's, k + 1 that of worker k
@@ -237,7 +237,7 @@ class ThreadWorkspace(NamedTuple):
     of: Net  # views of it
 
 
-class WorkQueue(NamedTuple):
+class PieceQueue(NamedTuple):
     """What the threads tell each other of the work at hand, see `foundation.kernels.spin_sync`."""
 
     sync_flags: SyncFlags  # [workers * STRIDE]
@@ -307,7 +307,7 @@ class Batch(NamedTuple):
     warm_up: int  # chunks before each that are run first, without gradient
 
 
-class Lanes(NamedTuple):
+class LaneSums(NamedTuple):
     """Sums over pieces; what is summed in which lane does not depend on who does it."""
 
     gradients: Floats  # [lanes, weights]

@@ -26,10 +26,10 @@ from aimbot_lab.training.fused.core.arrays import (
     Floats,
     Head,
     KindArrays,
+    LearnThread,
     Loss,
     Networks,
     Samples,
-    ThreadWorkspace,
     Whole,
     Workspace,
 )
@@ -230,7 +230,7 @@ def run(networks: Networks, batch: Batch, chunks: Whole, workspace: Workspace) -
 @late_called
 def learn_piece(
     networks: Networks,
-    thread: ThreadWorkspace,
+    thread: LearnThread,
     batch: Batch,
     chunks: Whole,
     loss: Loss,
@@ -267,7 +267,7 @@ def loss_of(numbers: Floats) -> Loss:
 def learn_packed(address: int, kind: Any) -> None:
     """Write to the lanes the sums over their pieces, as one of the threads; for a `PackedCall`.
 
-    Arguments: Networks, Batch, Lanes, WorkQueue, ThreadWorkspace. A piece has as many chunks as the
+    Arguments: Networks, Batch, LaneSums, PieceQueue, LearnThread. A piece has as many chunks as the
     workspace holds. Pieces go to the lanes in turn, and a lane to the thread that takes it; the
     workspace is overwritten. A worker goes on as long as there is work in time.
     """

@@ -33,7 +33,7 @@ from aimbot_lab.worlds.arena.scenes.placing import (
 
 TOUCHING = 1e-9  # m of overlap that counts as touching
 
-Place = tuple[float, float]  # m, x and z
+FloorPoint = tuple[float, float]  # m, x and z
 
 
 class Things(NamedTuple):
@@ -57,7 +57,7 @@ def things_of(state: ArenaState, row: int) -> Things:
     )
 
 
-def checked_place(at: Any) -> Place:
+def checked_place(at: Any) -> FloorPoint:
     """`at` as two numbers. Raises MisuseError for anything else."""
     try:
         x, z = map(float, at)
@@ -75,7 +75,7 @@ def checked_turns(turns: Any) -> int:
     return turns
 
 
-def disc_fault(things: Things, at: Place, radius: float) -> str | None:
+def disc_fault(things: Things, at: FloorPoint, radius: float) -> str | None:
     """What a disc at `at` would overlap of floor, obstacles and living enemies; None: nothing."""
     if min(at) < radius - TOUCHING or max(at) > things.floor_size - radius + TOUCHING:
         return f"it is outside the floor, {things.floor_size:g} m wide"
@@ -87,7 +87,7 @@ def disc_fault(things: Things, at: Place, radius: float) -> str | None:
     return None
 
 
-def enemy_fault(state: ArenaState, row: int, at: Place) -> str | None:
+def enemy_fault(state: ArenaState, row: int, at: FloorPoint) -> str | None:
     """Why an enemy can't stand at `at`; None: it can."""
     things = things_of(state, row)
     agent_x, agent_z = state.position[row].tolist()
@@ -98,7 +98,7 @@ def enemy_fault(state: ArenaState, row: int, at: Place) -> str | None:
 
 
 def block_fault(
-    state: ArenaState, row: int, at: Place, blocks: Sequence[PlacedBlock]
+    state: ArenaState, row: int, at: FloorPoint, blocks: Sequence[PlacedBlock]
 ) -> str | None:
     """Why a block can't have its middle at `at`, beside the `blocks` there are; None: it can.
 
@@ -142,12 +142,12 @@ class RowEditor:
         self.arena = arena
         self._scratch = np.zeros((4, arena.state.ray_cos.shape[1]), np.float32)
 
-    def enemy_fault(self, row: int, at: Place) -> str | None:
+    def enemy_fault(self, row: int, at: FloorPoint) -> str | None:
         """Why `place_enemy` would refuse; None: it would not."""
         row, at, state = self._row(row), checked_place(at), self.arena.state
         return enemy_fault(state, row, at) or room_fault(state, row, enemies=1)
 
-    def place_enemy(self, row: int, at: Place) -> int:
+    def place_enemy(self, row: int, at: FloorPoint) -> int:
         """The number of a new enemy that stands at `at`, unhurt, in the episode that runs.
 
         In Attack it counts as a target where it stands in the FireBase.
@@ -165,7 +165,7 @@ class RowEditor:
         self._keep(row, record._replace(owners=(*record.owners, NOBODY)))
         return k
 
-    def block_fault(self, row: int, at: Place, *, preset: tuple[str, str]) -> str | None:
+    def block_fault(self, row: int, at: FloorPoint, *, preset: tuple[str, str]) -> str | None:
         """Why `place_block` would refuse; None: it would not."""
         row, at, state = self._row(row), checked_place(at), self.arena.state
         kind = self.arena.presets[placing.preset_number(self.arena.presets, preset)]
@@ -173,7 +173,9 @@ class RowEditor:
         fault = block_fault(state, row, at, self.record(row).blocks)
         return fault or room_fault(state, row, **more)
 
-    def place_block(self, row: int, at: Place, *, preset: tuple[str, str], turns: int = 0) -> int:
+    def place_block(
+        self, row: int, at: FloorPoint, *, preset: tuple[str, str], turns: int = 0
+    ) -> int:
         """The number of a new target block with its middle at `at`; it assigns nothing.
 
         `preset` is a target and the name of one of its presets, `turns` quarter turns about the
@@ -269,7 +271,7 @@ class RowEditor:
         self._write(row, floor._replace(record=record._replace(episode=episode)))
         self._begin(row, core.TARGET.stay)
 
-    def place_agent(self, row: int, at: Place, *, yaw: float) -> None:
+    def place_agent(self, row: int, at: FloorPoint, *, yaw: float) -> None:
         """Put the agent at `at`, looking along `yaw`, in the episode that runs."""
         row, at = self._row(row), checked_place(at)
         if not isfinite(yaw):
@@ -368,6 +370,6 @@ class RowEditor:
         cast_all_rays(self.arena.state, self._scratch, (row, row + 1))
 
 
-def _shown(at: Place) -> str:
+def _shown(at: FloorPoint) -> str:
     x, z = checked_place(at)
     return f"({x:g}, {z:g})"
