@@ -1,4 +1,4 @@
-"""Commands about files: check, schema, new, convert, presets, maps, layouts."""
+"""Commands about files: init, check, schema, convert, presets, maps."""
 
 import json
 import os

@@ -95,7 +95,7 @@ class TrackedAgent:
     """An agent, the run it is from, and the run's curriculum."""
 
     run: RunSummary
-    which: str  # a name as `agent_names` has them
+    which: str  # as `fetch_agent` takes it
     config: CurriculumFile
     saved: SavedAgent
 

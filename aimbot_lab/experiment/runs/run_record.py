@@ -295,7 +295,7 @@ class RunRequest:
     """What to run, and where it is tracked.
 
     With `resume`, that run goes on from its last checkpoint, on the store where it began; such a
-    request comes from `resume_checks.check_resume`. A caller may give a `key` to find the run
+    request comes from `resume.check_resume`. A caller may give a `key` to find the run
     by with `resumable_runs` while it is not finished.
     """
 

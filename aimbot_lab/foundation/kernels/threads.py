@@ -285,7 +285,7 @@ class Task(Protocol):
         """Work as thread `thread_id`: 0 the caller, k + 1 worker k.
 
         The caller returns when the work is done or others are at the rest of it, a worker when it
-        has looked out in vain for more (see `foundation.kernels.spin_sync`).
+        has spun in vain for more (see this module's docstring).
         """
 
 
@@ -293,8 +293,8 @@ class ThreadPool:
     """The caller and `count` - 1 threads that work on a task together.
 
     A task must release the GIL to gain anything, as kernels do. The threads start with the first
-    task; a copy and a forked process start their own. `sync_flags` are the workers' flags of
-    `foundation.kernels.spin_sync`.
+    task; a copy and a forked process start their own. `sync_flags` are the workers' flags, as this
+    module's docstring describes them.
     """
 
     def __init__(self, count: int, sync_flags: SyncFlags | None = None) -> None:

@@ -419,7 +419,7 @@ class ShownLesson(LessonReport):
 
 @dataclass(frozen=True)
 class Status:
-    """How a run stands, as it shows itself: see `training.callbacks.live_publication`."""
+    """How a run stands, as it shows itself: see `training.callbacks.assembly`."""
 
     step: int  # environment steps
     total_steps: int

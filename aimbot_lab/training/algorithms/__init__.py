@@ -1,1 +1,1 @@
-"""Algorithms by name (`registry`), and our own PPO: `hybrid_ppo`, `ppo_update`, `buffers`."""
+"""Algorithms by name (`registry`), and our own PPO: `hybrid_ppo` and `ppo_update`."""

@@ -92,7 +92,7 @@ def masks_shown(policy: HybridPolicy) -> tuple[int, int]:
 
 
 def shown_to(policy: Any, observations: th.Tensor) -> Floats:
-    """What a rollout keeps of observations [N, D]: [N, F + M], as `core.features.show` does it."""
+    """What a rollout keeps of observations [N, D]: [N, F + M], as `core.act.show` does it."""
     space, scales = policy.observation_space, policy.normalize_images
     with th.no_grad():
         given: Any = preprocess_obs(observations, space, normalize_images=scales)

@@ -258,7 +258,7 @@ class Exchange(Protocol):
     def sum_up(self, gradients: Float32s, terms: Float64s, *, shards: int) -> Summed:
         """The root of the tree over all `shards`, for every process.
 
-        `gradients` [k, P] and `terms` [k, T] are those of this process's `tree.share`, and are
+        `gradients` [k, P] and `terms` [k, T] are those of this process's `share`, and are
         used up.
         """
 

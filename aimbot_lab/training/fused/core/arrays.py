@@ -238,7 +238,7 @@ class LearnThread(NamedTuple):
 
 
 class PieceQueue(NamedTuple):
-    """What the threads tell each other of the work at hand, see `foundation.kernels.spin_sync`."""
+    """What the threads tell each other of the work at hand, see `foundation.kernels.threads`."""
 
     sync_flags: SyncFlags  # [workers * STRIDE]
     taken: SyncFlags  # [1 or more] first: how many parts of the work were taken
@@ -252,7 +252,7 @@ class PolicyInput(NamedTuple):
     """What B rows are shown."""
 
     observations: Floats  # [B, columns] raw, with the masks behind
-    own: Floats  # [B, columns or fewer] as `core.features.see` takes it
+    own: Floats  # [B, columns or fewer] as `core.act.see` takes it
     rows: Floats  # [T, B, W] what the networks see, in the first F + M columns
 
 

@@ -348,7 +348,7 @@ def take_shown(
 def forward(networks: Networks, workspace: Workspace) -> None:
     """From the inputs, and what is carried to the first step, to what actor and critic are given.
 
-    What follows is `heads.heads_forward`.
+    What follows is `heads_forward`.
     """
     if not networks.layout.bare:
         encode(networks, workspace)
