@@ -352,7 +352,7 @@ def shown_name(player: MatchPlayer) -> str:
 def match_levels(agent: TrackedAgent, difficulty: int | None) -> Sequence[int]:
     """The difficulties of the run's last lesson, or the one that is wanted.
 
-    Raises ConfigurationError where there is none such.
+    Raises ConfigurationError if the world has no such difficulty.
     """
     env = agent.config.env
     count = next(iter(type_of(env).targets(env).values()))

@@ -1,8 +1,8 @@
 """What episodes prove of a win rate: the order they count in, a test, and intervals over windows.
 
 **Order.** Wins end sooner than losses, so among the episodes that have ended shortly after a start
-wins are far too many: each episode waits until all that began before it have ended. Those that
-can't be counted are told by reason.
+wins are far too many: each episode waits until all that began before it have ended. Episodes that
+can't be counted are reported by reason.
 
 **Test.** Evidence that a win rate exceeds a threshold, valid however often one looks at it. Against
 "the rate never exceeded `threshold`" (q below) a bettor stakes a fixed fraction f of what a stake

@@ -524,13 +524,13 @@ def new_notices(world: "BatchWorld") -> Sequence[str]:
 
 
 def dropped_episodes(world: "BatchWorld") -> int | None:
-    """How many episodes were lost with programs that play them; None: the world has none such."""
+    """How many episodes were lost with programs that play them; None: `world` has no programs."""
     dropped: int | None = getattr(world, "dropped_episodes", None)
     return dropped
 
 
 def logged_errors(world: "BatchWorld") -> int | None:
-    """How many errors programs that play `world` have logged; None: the world has none such."""
+    """How many errors programs that play `world` have logged; None: `world` has no programs."""
     logged: int | None = getattr(world, "logged_errors", None)
     return logged
 

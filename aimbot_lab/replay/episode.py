@@ -575,7 +575,7 @@ def _seal(document: dict[str, Any]) -> str:
 
 
 def _settings(given: dict[str, Any]) -> WorldSettings:
-    """The settings of the world that `given` name. Raises ReplayError where there is none such."""
+    """The settings of the world that `given` name. Raises ReplayError if it is not installed."""
     name = given.get("world", DEFAULT)
     if not isinstance(name, str) or name not in WORLDS:
         raise ReplayError(f"a replay of the world {name!r:.40}, which is not installed")

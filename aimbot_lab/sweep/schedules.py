@@ -1,5 +1,6 @@
-"""Which trials a sweep consists of, the search, then the confirmation of the best; which are given
-up early, a pure function of a trial's reports and earlier trials'.
+"""Schedules: the trials of a sweep, first the search, then the confirmation of the best.
+
+Whether a trial is given up early is a pure function of its reports and of earlier trials'.
 """
 
 import warnings

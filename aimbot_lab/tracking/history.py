@@ -211,7 +211,7 @@ def read_run(
 ) -> RunSummary:
     """The run of that id, however many others there are.
 
-    Raises ConfigurationError where there is none such, StoreError where the store can't.
+    Raises ConfigurationError if there is no such run, StoreError if the store can't be read.
     """
     if not run_id.isalnum():
         raise _no_run(run_id, "no such run")

@@ -317,7 +317,7 @@ def default_type() -> WorldType:
 
 
 def named_type(env: Any) -> WorldType | None:
-    """The kind of world that the mapping `env` of a file names; None where there is none such."""
+    """The kind of world that the mapping `env` of a file names; None where it names none."""
     name = _BY_NAME.named(env if isinstance(env, Mapping) else {})
     try:
         return WORLDS[name] if isinstance(name, str) and name in WORLDS else None

@@ -78,7 +78,7 @@ def _agents_of(line: RunLine) -> Iterator[ActorLine]:
 def find_actor(lab: "Lab", key: str) -> GameActor:
     """The actor of that key, in the world that pages play, or the one that its agent learned in.
 
-    Raises LabError where there is none such, or its world has no scenes.
+    Raises LabError if there is no such actor or its world has no scenes.
     """
     lab.loader.need(*KERNELS)
     own = _one_row(playable_settings())
@@ -214,7 +214,7 @@ class MatchSetup(NamedTuple):
 def match_target() -> tuple[str, int]:
     """The target of the first world of matches that pages can show, and how many difficulties.
 
-    Empty and 0 where there is none such.
+    Empty and 0 if no world has matches.
     """
     settings = _match_settings()
     if settings is None:
@@ -245,7 +245,7 @@ def _rivals_of(line: RunLine) -> Iterator[ActorLine]:
 def set_up(lab: "Lab", key: str) -> MatchSetup:
     """A match against the rival of that key, in the world that its agent learned in.
 
-    Raises LabError where there is none such, or its world has no matches.
+    Raises LabError if there is no such rival or its world has no matches.
     """
     lab.loader.need(*KERNELS)
     settings = _match_settings()

@@ -289,7 +289,7 @@ class SceneGame:
         self._edited(floor)
 
     def press(self, button: str) -> None:
-        """Do what a button does. Raises MisuseError where there is none such."""
+        """Do what a button does. Raises MisuseError if there is no such button."""
         floor = self.editor.floor(ROW)
         self.editor.press(ROW, button)
         self._edited(floor)

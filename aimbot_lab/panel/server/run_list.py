@@ -67,7 +67,7 @@ class Sweeps:
         return sorted(lines, key=lambda line: -line.changed_ms)[:MAX_SWEEPS]
 
     def report(self, name: str) -> dict[str, Any]:
-        """A sweep as it stands. Raises LabError where there is none such, or it can't be read."""
+        """A sweep as it stands. Raises LabError if there is no such sweep or it can't be read."""
         self._loader.need(*SWEEPS)
         from aimbot_lab.sweep.report import report
         from aimbot_lab.sweep.storage import storage_error
@@ -246,7 +246,7 @@ class RunList:
         return self.folders.get(run_id)
 
     def line(self, run_id: str) -> RunLine | None:
-        """A run as it is listed, or as the store has it; None: there is none such."""
+        """A run as it is listed, or as the store has it; None: there is no such run."""
         here, found = self._here().get(run_id), self._found
         if here is not None and here.state == "trains":
             found.pop(run_id, None)

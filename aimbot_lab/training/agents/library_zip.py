@@ -116,7 +116,7 @@ def library_agent(
 ) -> tuple[BaseAlgorithm, LibraryObservations]:
     """An untrained model as the library's script has it, with the weights of `agent` in order.
 
-    And what it is shown. Raises ConfigurationError, in a line, where the library has none such.
+    And what it is shown. Raises ConfigurationError, in a line, if no class of the library fits.
     """
     algorithm, spec = algorithm_of(train), agent.spec
     kind, policy = (_of_library(one) for one in algorithm.load())

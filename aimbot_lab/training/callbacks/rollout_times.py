@@ -21,15 +21,15 @@ def rollout_times(plan: TrainingPlan) -> tuple[list[float], float]:
     env, progress = training.env, training.progress
     lessons = LessonCallback(env, progress, observer=SilentObserver(), should_stop=lambda: False)
     kept = KeptEpisodesCallback(
-        env, progress, lessons=plan.lessons, sink=_Nobody(), train=plan.train
+        env, progress, lessons=plan.lessons, sink=_DiscardedReplays(), train=plan.train
     )
     by_turns = _ByTurns(kept)
     training.model.learn(plan.train.total_steps, callback=CallbackList([lessons, by_turns]))
     return by_turns.seconds, by_turns.keeping / max(by_turns.kept_rollouts, 1)
 
 
-class _Nobody:
-    """Takes replays and does not keep them."""
+class _DiscardedReplays:
+    """A sink that takes replays and does not keep them."""
 
     def log_text(self, text: str, name: str) -> bool:
         return bool(text and name)

@@ -54,7 +54,7 @@ SEARCH_TURN = 0.2  # rad a decision, where there is nothing to turn to
 
 
 class Tag(NamedTuple):
-    """How rays tag whom they hit."""
+    """How rays tag what they hit."""
 
     label: float
     one_hot: str  # name of the column

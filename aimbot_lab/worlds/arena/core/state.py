@@ -230,7 +230,7 @@ class ArenaTables(NamedTuple):
     target_columns: int  # of an observation, one for each of TARGET_CODES; 0: it has none
     enemy_columns: int  # of an observation, before its rays; 0: enemies are no units of it
     recalls: bool  # whether any row may have an episode with recall_seconds
-    perception: bool  # whether rays are told as ML-Agents does
+    perception: bool  # whether rays are laid out as in ML-Agents
     camera: CameraTables
     rows: RowNumbers
 

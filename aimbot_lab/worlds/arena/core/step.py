@@ -136,7 +136,7 @@ MOUSE = 3  # column of the mouse in an action
 def is_possible(actions: Floats32, row: int) -> bool:
     """Whether the action of `row` exists; without a branch, so that it runs on vector registers."""
     mouse = actions[row, MOUSE]
-    possible = mouse - mouse == ZERO  # neither infinite nor no number
+    possible = mouse - mouse == ZERO  # finite: neither infinite nor NaN
     for branch in range(MOUSE):
         value = actions[row, branch]
         last = LAST[branch]
