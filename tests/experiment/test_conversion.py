@@ -8,7 +8,7 @@ import pytest
 from test_environment_parameters import COURSE
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.conversion.ml_agents import Conversion, convert
+from aimbot_lab.experiment.conversion.ml_agents import convert
 from aimbot_lab.experiment.runs.plan import Forecaster, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.settings import Linear
@@ -41,14 +41,21 @@ TRAINER = BEHAVIORS + COURSE + REST
 pytestmark = pytest.mark.usefixtures("here")
 
 
-def converted(text: str, **options: Any) -> Conversion:
+def converted(text: str, **options: Any) -> tuple[str, tuple[str, ...]]:
     Path("t.yaml").write_text(text, encoding="utf-8")
     return convert("t.yaml", **options)
 
 
+def notes_on(text: str, **options: Any) -> tuple[str, ...]:
+    """What was lost or changed on the way."""
+    _, notes = converted(text, **options)
+    return notes
+
+
 def curriculum(text: str, **options: Any) -> LoadedCurriculum:
     """What `text` is converted to, read and planned as any curriculum."""
-    Path("c.yaml").write_text(converted(text, **options).text, encoding="utf-8")
+    written, _ = converted(text, **options)
+    Path("c.yaml").write_text(written, encoding="utf-8")
     loaded = load_curriculum("c.yaml")
     plan_curriculum(loaded, Forecaster(most_episodes=20))
     return loaded
@@ -111,7 +118,7 @@ def test_values_for_all_behaviors_give_way_to_those_of_one() -> None:
     train = curriculum(text, behavior="B").config.train
     assert (train.total_steps, train.n_epochs) == (3000, 9)
     assert train.learning_rate == Linear(start=0.2, end=1e-10)
-    assert converted(text, behavior="B").notes[1:] == (
+    assert notes_on(text, behavior="B")[1:] == (
         "t.yaml:3:3: behaviors.A: is left out: a curriculum trains one behavior, which --behavior "
         "chooses",
     )
@@ -125,7 +132,7 @@ def test_lessons_are_those_of_the_parameter_and_play_what_is_asked_for() -> None
 
 
 def test_losses_are_listed_in_the_order_of_the_file_then_what_does_not_matter() -> None:
-    first, *notes, last = converted(TRAINER).notes
+    first, *notes, last = notes_on(TRAINER)
     assert first == "t.yaml: names no targets: goto is used; --target chooses others"
     places = ("reward_signals.curiosity: ", "ghost: is not a key of ML-Agents 1.1.0", "require_res")
     assert [part in note for part, note in zip(places, notes, strict=True)] == [True] * 3
@@ -150,7 +157,7 @@ def test_self_play_becomes_a_curriculum_in_the_world_that_has_it() -> None:
     assert dict(loaded.lessons[0].targets) == {"self": 1}
     rows = loaded.env.num_envs + round(0.5 * loaded.env.num_envs)
     assert rows * loaded.train.n_steps == 1920
-    assert converted(SELF_PLAY).notes == (
+    assert notes_on(SELF_PLAY) == (
         "t.yaml: names no targets: self in world duel is used, because of its self-play",
         "t.yaml: not needed here, ignored: self_play.team_change",
     )
@@ -167,11 +174,12 @@ def test_self_play_becomes_a_curriculum_in_the_world_that_has_it() -> None:
 def test_no_choice_of_the_converter_is_refused(
     trainer: str, sizes: str, length: int, ratio: float
 ) -> None:
-    assert converted(
+    written, _ = converted(
         f"behaviors:\n  B:\n    trainer_type: {trainer}\n    hyperparameters: {sizes}\n"
         f"    network_settings: {{hidden_units: 8, memory: {{sequence_length: {length}}}}}\n"
         f"    self_play: {{play_against_latest_model_ratio: {ratio}}}\n"
-    ).text
+    )
+    assert written
 
 
 @pytest.mark.parametrize(
@@ -189,7 +197,7 @@ def test_a_rollout_fills_the_buffer_and_batches_divide_it(
     text = f"behaviors: {{B: {{time_horizon: {horizon}, hyperparameters: {settings}}}}}\n"
     config = curriculum(text).config
     assert (config.env.num_envs, config.train.n_steps, config.train.batch_size) == shape
-    told = any("it must divide buffer_size" in note for note in converted(text).notes)
+    told = any("it must divide buffer_size" in note for note in notes_on(text))
     assert told == (shape[2] != batch)
 
 
@@ -215,7 +223,7 @@ def test_a_memory_has_half_the_size_and_sequences_that_divide_steps_and_minibatc
     assert (train.algo, train.n_steps, train.network.layers) == ("hybrid_ppo", 64, (32,))
     assert (train.network.memory.sequence_length, train.batch_size) == taken
     assert train.network.memory.size == 48  # which holds both its parts
-    notes = converted(text).notes
+    notes = notes_on(text)
     assert any("it must divide 64 steps" in note for note in notes) == (length != taken[0])
     assert len(notes) == 1 or (length, batch) != taken
 
@@ -252,7 +260,7 @@ def test_the_device_of_torch_is_that_of_the_training() -> None:
     for given, taken in ("cuda:1", "cuda"), ("mps", "cpu"):
         text = f"behaviors: {{B: {{}}}}\ntorch_settings: {{device: {given}}}\n"
         assert curriculum(text).config.train.device == taken
-        (told,) = converted(text).notes[1:]
+        (told,) = notes_on(text)[1:]
         note = f"device: {taken} replaces {given}: networks are on the CPU or on the "
         assert f"t.yaml:2:26: torch_settings.{note}" in told
 
@@ -269,26 +277,26 @@ def course(*criteria: str) -> str:
 
 def test_a_required_reset_is_told_once_with_the_lessons_that_ask_for_it() -> None:
     asked = "{behavior: A, threshold: 1, require_reset: true}"
-    told = [one for one in converted(course(asked)).notes if "require_reset" in one]
+    told = [one for one in notes_on(course(asked)) if "require_reset" in one]
     assert told == [
         "t.yaml:5:94: environment_parameters.gun_range.curriculum.0.completion_criteria."
         "require_reset: has no counterpart: episodes that run go on to their ends, and the next "
         "lesson begins with each row's next one"
     ]
     unasked = asked.replace("true", "false")
-    told = [one for one in converted(course(unasked, asked, asked)).notes if "_reset" in one]
+    told = [one for one in notes_on(course(unasked, asked, asked)) if "_reset" in one]
     assert len(told) == 1
     assert told[0].startswith("t.yaml:6:94: ")
     assert told[0].endswith("each row's next one (so in 2 lessons)")
-    assert not any("require_reset" in one for one in converted(course(unasked)).notes)
+    assert not any("require_reset" in one for one in notes_on(course(unasked)))
 
 
 def test_a_criterion_of_another_behavior_is_told() -> None:
     text = course("{behavior: B, measure: progress, threshold: 0.5}", "{behavior: A}")
-    (told,) = [one for one in converted(text).notes if "completion_criteria" in one]
+    (told,) = [one for one in notes_on(text) if "completion_criteria" in one]
     assert told == (
         "t.yaml:5:62: environment_parameters.gun_range.curriculum.0.completion_criteria.behavior: "
         "A replaces B: a curriculum trains one"
     )
-    (told,) = [one for one in converted(text, behavior="B").notes if "completion_criteria" in one]
+    (told,) = [one for one in notes_on(text, behavior="B") if "completion_criteria" in one]
     assert "curriculum.1.completion_criteria.behavior: B replaces A" in told

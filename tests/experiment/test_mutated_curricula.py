@@ -14,7 +14,7 @@ from test_conversion import TRAINER
 from yaml_mutations import mutated
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.conversion.ml_agents import Conversion, convert
+from aimbot_lab.experiment.conversion.ml_agents import convert
 from aimbot_lab.experiment.runs.plan import Forecaster, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import is_seen
@@ -71,10 +71,11 @@ def test_no_mutated_trainer_file_gets_past_them(seed: int) -> None:
     source, fit = random.Random(100 + seed), 0
     for _ in range(FILES):
         Path("c.yaml").write_bytes(mutated(TRAINER.encode(), source))
-        found = attempt(convert)
-        if isinstance(found, Conversion):
-            assert all(map(is_seen, found.notes))
-            Path("c.yaml").write_text(found.text, encoding="utf-8")
+        found = attempt(lambda file: [*convert(file)])
+        if isinstance(found, list):
+            text, notes = found
+            assert all(map(is_seen, notes))
+            Path("c.yaml").write_text(text, encoding="utf-8")
             found = attempt(loaded)
             assert isinstance(found, LoadedCurriculum), found
         fit += accepted(found)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.conversion.ml_agents import Conversion, convert
+from aimbot_lab.experiment.conversion.ml_agents import convert
 from aimbot_lab.experiment.conversion.players import export_player
 from aimbot_lab.experiment.conversion.trainer_file import KEYS
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -25,13 +25,13 @@ BUILD = "env_settings: {env_path: b}\n"
 pytestmark = pytest.mark.usefixtures("here")
 
 
-def converted(text: str, **options: Any) -> tuple[dict[str, Any], Conversion]:
-    """What the text becomes, fit to load, as plain data; and the conversion itself."""
+def converted(text: str, **options: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What the text becomes, fit to load, as plain data; and the notes on it."""
     Path("t.yaml").write_text(text, encoding="utf-8")
-    conversion = convert("t.yaml", **options)
-    Path("c.yaml").write_text(conversion.text, encoding="utf-8")
+    written, notes = convert("t.yaml", **options)
+    Path("c.yaml").write_text(written, encoding="utf-8")
     load_curriculum("c.yaml")
-    return yaml.safe_load(conversion.text), conversion
+    return yaml.safe_load(written), notes
 
 
 def at(data: Any, place: str) -> Any:
@@ -318,10 +318,10 @@ CASES: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
 def test_a_file_becomes_what_it_means(
     text: str, wanted: dict[str, Any], notes: tuple[str, ...]
 ) -> None:
-    data, conversion = converted(text)
+    data, found = converted(text)
     assert {place: at(data, place) for place in wanted} == wanted
-    assert len(conversion.notes) == len(notes), conversion.notes
-    for line, part in zip(conversion.notes, notes, strict=True):
+    assert len(found) == len(notes), found
+    for line, part in zip(found, notes, strict=True):
         assert part in line
 
 
@@ -415,22 +415,20 @@ def test_what_has_no_meaning_is_refused_by_place(text: str, line: str) -> None:
 
 
 def test_a_world_a_build_and_a_target_can_be_chosen() -> None:
-    data, conversion = converted(READ["own lessons"], world="arena")
+    data, notes = converted(READ["own lessons"], world="arena")
     assert data["lessons"][0] == {
         "name": "near",
         "targets": {"goto": 1.0},
         "completion_criteria": at(data, "lessons.0.completion_criteria"),
     }
-    assert "environment_parameters.room: world arena has no such parameter" in conversion.notes[0]
-    data, conversion = converted(HEAD, file_name="builds/Game")
+    assert "environment_parameters.room: world arena has no such parameter" in notes[0]
+    data, notes = converted(HEAD, file_name="builds/Game")
     assert data["env"]["file_name"] == "builds/Game"
-    assert [line for line in conversion.notes if "win" not in line] == []
-    data, conversion = converted(READ["build"], targets=["attack"])
+    assert [line for line in notes if "win" not in line] == []
+    data, notes = converted(READ["build"], targets=["attack"])
     assert at(data, "lessons.0.targets") == {"attack": 1.0}
     assert "env" not in {*data["env"]}
-    assert any(
-        "env_path: has no counterpart: only world unity" in line for line in conversion.notes
-    )
+    assert any("env_path: has no counterpart: only world unity" in line for line in notes)
     for world, target in ("gorge", "walk"), ("duel", "duel"):
         data, _ = converted(HEAD, world=world)
         assert (data["env"]["world"], at(data, "lessons.0.targets")) == (world, {target: 1.0})
@@ -440,12 +438,12 @@ def test_a_world_a_build_and_a_target_can_be_chosen() -> None:
 
 def test_each_brain_of_an_old_curriculum_can_be_chosen() -> None:
     text = "".join(f"{brain}:\n{samples.COURSE.format(name=name)}" for brain, name in ("Ax", "By"))
-    data, conversion = converted(text, behavior="B")
+    data, notes = converted(text, behavior="B")
     assert data["env"]["behavior"] == "B"
     assert [one["parameters"] for one in data["lessons"]] == [
         {"x": 1.0, "y": value} for value in (1.0, 2.0, 3.0)
     ]
-    assert "t.yaml:1:1: A: is left out: a curriculum trains one" in "".join(conversion.notes)
+    assert "t.yaml:1:1: A: is left out: a curriculum trains one" in "".join(notes)
 
 
 def test_a_player_of_ours_is_trained_on_what_it_plays(here: Path) -> None:

@@ -72,8 +72,8 @@ def test_numbers_are_those_that_ml_agents_reads(
     theirs = flat(settings)
     file = tmp_path / "t.yaml"
     file.write_text(READ[name], encoding="utf-8")
-    conversion = convert(file)
-    ours = yaml.safe_load(conversion.text)
+    text, notes = convert(file)
+    ours = yaml.safe_load(text)
     for place, key in KEYS.items():
         value = theirs.get(place)
         if key.fate == "copied" and value is not None:
@@ -94,7 +94,7 @@ def test_numbers_are_those_that_ml_agents_reads(
     memory = {key: theirs.get(f"network_settings.memory.{key}") for key in ("memory_size",)}
     if memory["memory_size"]:
         assert 2 * train["network"]["memory"]["size"] == memory["memory_size"]
-    changes = "\n".join(conversion.notes)
+    changes = "\n".join(notes)
     sizes = {
         "time_horizon": (train["n_steps"], theirs["time_horizon"]),
         "batch_size": (train["batch_size"], hyper["batch_size"]),

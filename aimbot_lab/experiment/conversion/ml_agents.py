@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from os import PathLike, fspath
 from os.path import basename
-from typing import Any, NamedTuple
+from typing import Any
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.checks import (
@@ -84,13 +84,6 @@ NO_RESET = (
 )
 
 
-class Conversion(NamedTuple):
-    """A curriculum's text, and a line for everything that was lost or changed on the way."""
-
-    text: str
-    notes: tuple[str, ...]
-
-
 def convert(
     path: str | PathLike[str],
     *,
@@ -98,8 +91,10 @@ def convert(
     behavior: str | None = None,
     world: str | None = None,
     file_name: str | None = None,
-) -> Conversion:
-    """The curriculum that does what the trainer file at `path` (`-`: standard input) says.
+) -> tuple[str, tuple[str, ...]]:
+    """The curriculum that does what the trainer file at `path` (`-`: standard input) says, as text.
+
+    With it, a line for everything that was lost or changed on the way.
 
     Its lessons play `targets`. Without any, and without a `world`, it is one for a build of the
     user's own where a `file_name`, the file's env_path or a parameter means one. Raises
@@ -135,7 +130,7 @@ def convert(
         what = "a name holds ${, which refers to another key in a curriculum: choose another name"
         raise ConfigurationError(f"{file}:{place}: {what}")
     head = f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n"
-    return Conversion(head + converted, tuple(notes))
+    return head + converted, tuple(notes)
 
 
 def _world(
