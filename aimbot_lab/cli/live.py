@@ -1,4 +1,4 @@
-"""The live tables of a training and of a sweep on a terminal."""
+"""The live tables of a training and of a sweep; rich is loaded with them, on a terminal alone."""
 
 import sys
 from abc import ABC, abstractmethod

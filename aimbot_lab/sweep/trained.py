@@ -1,4 +1,7 @@
-"""Trainings that are scored: by evaluation episodes that no reward weight touches, or by steps."""
+"""Trainings that are scored: by evaluation episodes that no reward weight touches, or by steps.
+
+torch is loaded with them, in the processes that train alone.
+"""
 
 import math
 from collections.abc import Callable
