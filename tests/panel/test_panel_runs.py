@@ -201,7 +201,11 @@ def test_a_damaged_state_of_a_run_is_said_in_a_line(tmp_path: Path, text: str) -
     place.write_text(json.dumps(STATUS))
     os.utime(place, ns=(0, 0))
     found = asyncio.run(live.look())
-    assert (json.loads(json.dumps(found["status"])), found["fault"]) == (STATUS, "")
+    told = json.loads(json.dumps(found["status"]))
+    assert (told, found["fault"]) == ({**STATUS, "evidence_words": ""}, "")
+    place.write_text(json.dumps({**STATUS, "log_evidence": 0.3, "log_bound": 2.9957322735539909}))
+    os.utime(place, ns=(1, 1))
+    assert asyncio.run(live.look())["status"]["evidence_words"] == "1.35 of 20"
 
 
 def test_requests_reach_a_run_in_the_order_in_which_pages_made_them(

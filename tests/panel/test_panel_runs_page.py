@@ -238,7 +238,7 @@ RETURNS = {**BEGUN, "win_rate": None, "mean_return": 3.5, "measure": None, "evid
 LIVE = {
     **{"step": 1, "total_steps": 2, "steps_per_second": None, "lesson": 3, "finished": False},
     **{"episodes": 2, "window": 2, "threshold": 0.3, "min_lesson_length": 100, "measured": None},
-    **{"log_evidence": 0.3, "log_bound": math.log(20), "cells": []},
+    **{"log_evidence": 0.3, "log_bound": math.log(20), "evidence_words": "1.35 of 20", "cells": []},
     "win_rate": {"win_rate": 1, "lower": 0.99961, "upper": 1},
 }
 NO_WINS = {
@@ -299,7 +299,7 @@ def test_live_and_ended_runs_prove_passed_lessons_and_show_returns_where_none_ca
         "passed at step 1,800",
         "now",
     ]
-    assert live["words"] == ["100.0 % [99.9, 100.0], threshold 30 %", "1.35 of 1/α = 20"]
+    assert live["words"] == ["100.0 % [99.9, 100.0], threshold 30 %", "1.35 of 20"]
     assert begun["tiles"][3] == "win rate, last passed lesson–none was passed"
     assert before["tiles"][1:4] == [
         "trained for–2 min 40 s from start to end",

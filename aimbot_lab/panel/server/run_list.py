@@ -17,6 +17,7 @@ from aimbot_lab.curriculum.settings import Key, MixWeights
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import never
+from aimbot_lab.foundation.shown_text import odds, shown_evidence
 from aimbot_lab.panel.server.messages import (
     STORE,
     STRICT,
@@ -440,6 +441,12 @@ class Status:
     difficulty: dict[str, HeldWeights]  # by target
     has_wins: bool = True
     mean_return: float | None = None  # of these episodes, where none can be won
+    evidence_words: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        if self.log_evidence is not None and self.log_bound is not None:
+            words = shown_evidence(odds(self.log_evidence), odds(self.log_bound))
+            object.__setattr__(self, "evidence_words", words)
 
 
 class LiveRun:

@@ -3,7 +3,6 @@
 import { el, fill, say } from "../dom.js";
 import { brief, count, duration, isNumber, percent, rate as rateText } from "../format.js";
 import { tile } from "../tile.js";
-import { odds } from "./proof.js";
 
 export function progressView() {
   const hint = el("p", { className: "lead" });
@@ -98,10 +97,9 @@ export function progressView() {
     }
     if (!isNumber(found)) return;
     evidence.set({ low: 0, high: clamp(found / bound), value: null, mark: 1 });
-    const b = Math.exp(bound);
-    say(evidence.words, `${odds(Math.exp(found))} of 1/α = ${odds(b)}`);
-    say(evidence.below, `odds that it is no luck; the lesson is passed where the bar is full, and a ` +
-      `false pass has at most α = ${shortPercent(1 / b)} chance`);
+    say(evidence.words, status.evidence_words);
+    say(evidence.below, `odds that it is no luck; the lesson is passed where the bar is full, at 1/α, ` +
+      `and a false pass has at most α = ${shortPercent(Math.exp(-bound))} chance`);
   }
 
   function drawCells(status) {
