@@ -8,6 +8,7 @@ number, `010` and `12:30` are not. Underscores in numbers are allowed.
 import hashlib
 import math
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.files import read_bounded
+from aimbot_lab.foundation.settings import MAX_DIGITS
 
 MAX_LEVELS = 40  # of lists and mappings in each other, unless a kind of file has fewer
 
@@ -36,32 +38,27 @@ _SCALARS = (
     (FLOAT, _FLOAT_TEXT, [*"-+0123456789."]),
     (MERGE, "<<", ["<"]),
 )
-_TOO_LARGE = "a number or an escape is too large"
+_BOOLS = {"true": True, "false": False}
 _FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Position(NamedTuple):
-    """A place in a text, both counted from 1."""
+    """A place in a text, both counted from 1; as text `line:column`."""
 
     line: int
     column: int
 
+    def __str__(self) -> str:
+        return f"{self.line}:{self.column}"
+
 
 class YamlError(Exception):
-    """A text that is not a YAML document: what is wrong, and where.
+    """A text that is not a YAML document within limits: what is wrong, and where."""
 
-    `problem` says the same in the parser's own words.
-    """
-
-    def __init__(self, what: str, position: Position, *, problem: str = "") -> None:
+    def __init__(self, what: str, position: Position) -> None:
         super().__init__(what)
         self.what = what
         self.position = position
-        self.problem = problem
-
-
-class TooDeepError(YamlError):
-    """Lists or mappings nested deeper than allowed."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -75,11 +72,11 @@ class _Loader(yaml.SafeLoader):
         self._levels_left = self._max_levels = max_levels
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """The next node. Raises TooDeepError."""
+        """The next node. Raises YamlError where it lies too deep."""
         if self._levels_left == 0:
             event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
             what = f"is nested deeper than {self._max_levels} levels"
-            raise TooDeepError(what, position_of(event.start_mark))
+            raise YamlError(what, position_of(event.start_mark))
         self._levels_left -= 1
         node = super().compose_node(parent, index)
         self._levels_left += 1
@@ -111,25 +108,52 @@ def compose(
             return root
     bad = _Loader.NON_PRINTABLE.search(text)
     if bad:
-        raise YamlError(
-            f"not valid YAML: character U+{ord(bad[0]):04X}",
-            position_after(text[: bad.start()]),
-            problem="special characters are not allowed",
-        )
+        what = f"not valid YAML: character U+{ord(bad[0]):04X}"
+        raise YamlError(what, position_after(text[: bad.start()]))
     loader = _Loader(text, max_levels)
     try:
         return loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark or loader.get_mark()
-        raise YamlError(
-            f"not valid YAML: {_reason(error)}", position_of(mark), problem=f"{error.problem}"
-        ) from error
+        raise YamlError(f"not valid YAML: {_reason(error)}", position_of(mark)) from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise YamlError(
-            f"not valid YAML: {_TOO_LARGE}", position_of(loader.get_mark()), problem=_TOO_LARGE
-        ) from error
+        what = "not valid YAML: a number or an escape is too large"
+        raise YamlError(what, position_of(loader.get_mark())) from error
     finally:
         loader.dispose()
+
+
+def decoded(data: bytes) -> str:
+    """`data` as text, without a byte order mark. Raises YamlError where it is not UTF-8."""
+    try:
+        return data.removeprefix(BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode("utf-8")
+        what = f"not valid UTF-8: byte 0x{error.object[error.start]:02x}; save the file as UTF-8"
+        raise YamlError(what, position_after(before)) from error
+
+
+def scalar(node: ScalarNode) -> str | float | None:
+    """The text, number or truth value at `node`; None where it says nothing.
+
+    Raises ValueError with what it must be, for a broken number and other tags.
+    """
+    text: str = node.value
+    if node.tag == STR:
+        return text
+    if node.tag == NULL:
+        return None
+    if node.tag == BOOL and text.lower() in _BOOLS:
+        return _BOOLS[text.lower()]
+    if node.tag not in (INT, FLOAT):
+        raise ValueError(f"must not carry the tag {node.tag}")
+    digits = text.replace("_", "").lower()
+    with suppress(ValueError):
+        if node.tag == FLOAT:
+            return float(digits.replace(".inf", "inf").replace(".nan", "nan"))
+        if len(digits.lstrip("+-")) <= MAX_DIGITS:
+            return int(digits)
+    raise ValueError(f"must be a number of at most {MAX_DIGITS} digits (got {shown(node)})")
 
 
 def dump(data: object) -> str:
@@ -230,13 +254,13 @@ class FileFormat:
     def text(self, source: Source) -> str:
         """The text of `source`.
 
-        Raises OSError, UnicodeDecodeError, and ValueError for a kept file that is not what its
-        name or its first line says.
+        Raises OSError, YamlError where it is not UTF-8, and ValueError for a kept file that is not
+        what its name or its first line says.
         """
         if isinstance(source, FileText):
             text = source.text
         else:
-            text = read_bounded(source, self.max_bytes).decode("utf-8")
+            text = decoded(read_bounded(source, self.max_bytes))
         found, name = self._hash(text), self._kept_name.fullmatch(name_of(source).name)
         is_kept = text.startswith(self.head)
         said = text.partition("\n")[0].removeprefix(self.head) if is_kept else found
@@ -309,15 +333,10 @@ class FileReader:
             return compose(self.text, max_levels=MAX_FILE_LEVELS, is_shipped=self._is_shipped)
         except OSError as error:
             self.fault_at(START, f"cannot be read: {error.strerror or error}")
-        except UnicodeDecodeError as error:
-            before = error.object[: error.start].decode("utf-8")
-            self.fault_at(position_after(before), "not UTF-8 text")
         except ValueError as error:
             self.fault_at(START, f"cannot be read: {error}")
-        except TooDeepError as error:
-            self.fault_at(error.position, f"not a {self._form.noun} file: nested too deeply")
         except YamlError as error:
-            self.fault_at(error.position, f"not YAML: {error.problem}")
+            self.fault_at(error.position, error.what)
         return None
 
     def fields(
@@ -378,17 +397,22 @@ class FileReader:
 
     def number(self, node: Node | None, where: str) -> float:
         """The finite number at `node`; NaN where there is no node or no such number."""
-        if node is None:
-            return math.nan
-        value = math.nan
-        if isinstance(node, ScalarNode) and not node.style:
-            try:
-                value = float(node.value)
-            except ValueError:
-                value = math.nan
-        if not math.isfinite(value):
+        value = _number(node)
+        if value is not None and math.isfinite(value):
+            return float(value)
+        if node is not None:
             self.fault(node, f"{where}: must be a finite number (got {shown(node)})")
-        return value
+        return math.nan
+
+    def whole(self, node: Node | None, where: str, *, most: int) -> int | None:
+        """The whole number at `node`, from 0 to `most`; None where there is none such."""
+        value = _number(node)
+        if isinstance(value, int) and 0 <= value <= most:
+            return value
+        if node is not None:
+            wanted = f"must be a whole number from 0 to {most}"
+            self.fault(node, f"{where}: {wanted} (got {shown(node)})")
+        return None
 
     def name(self, node: Node | None, where: str) -> str:
         """The name at `node`, one short line that can be printed."""
@@ -407,12 +431,18 @@ class FileReader:
 
     def fault_at(self, position: Position, text: str) -> None:
         """Add one fault at `position`."""
-        self.faults.append(f"{self.path}:{position.line}:{position.column}: {text}")
+        self.faults.append(f"{self.path}:{position}: {text}")
 
     def place(self, node: Node) -> str:
         """`file:line:column` of `node`."""
-        line, column = place_of(node)
-        return f"{self.path}:{line}:{column}"
+        return f"{self.path}:{place_of(node)}"
+
+
+def _number(node: Node | None) -> float | None:
+    with suppress(ValueError):
+        value = scalar(node) if isinstance(node, ScalarNode) else None
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return None
 
 
 def kind_of(node: Node) -> str:

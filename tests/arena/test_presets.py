@@ -145,8 +145,8 @@ def test_all_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
 BASE = "fire_base: {center: [5, 5], diameter: 2}"
 MALFORMED = {
     "": "1:1: the file holds no preset",
-    "goto:\n\t1: []": "2:1: not YAML: found character '\\t' that cannot start any token",
-    "[" * 1000: "1:21: not a preset file: nested too deeply",
+    "goto:\n\t1: []": "2:1: not valid YAML: while scanning for the next token, found a tab",
+    "[" * 1000: "1:21: is nested deeper than 20 levels",
     "just text": "1:1: the file: must be a mapping of goto, attack, scene (got text)",
     "gotoo: {}": "1:1: the file: unknown key 'gotoo', did you mean goto? allowed: goto, attack",
     "goto: {6: []}": "1:8: goto: unknown key '6', allowed: 1, 2, 3, 4, 5",

@@ -79,9 +79,13 @@ scene:
         ("scene", "scenes", "scene.yaml:1:1: the file: unknown key 'scenes'"),
         ("yaw: 90", "yaw: .nan", "scene.yaml:2:28: agent: yaw: must be a finite number"),
         ("goto,", "free,", "scene.yaml:4:14: blocks: number 1: target: must be one of goto"),
-        ("z: 20", "z: 20, turns: 4", "turns: must be 0 to 3"),
+        ("z: 20", "z: 20, turns: 4", "turns: must be a whole number from 0 to 3 (got '4')"),
         ("enemies", "target: defence\n  enemies", "scene.yaml:5:11: target: must be one of free"),
-        ("enemies", "block: 1\n  enemies", "scene.yaml:5:10: block: must be 0 to 0"),
+        (
+            "enemies",
+            "block: 1\n  enemies",
+            "scene.yaml:5:10: block: must be a whole number from 0 to 0",
+        ),
     ],
 )
 def test_faults_of_a_scene_file_have_their_place(

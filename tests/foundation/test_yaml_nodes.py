@@ -1,10 +1,12 @@
 """Small parts: YAML nodes with positions, names of numbers, and texts of others."""
 
 import ast
+import math
 from pathlib import Path
 
 import pytest
 
+from aimbot_lab.experiment.config.yaml_reader import read_yaml
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.shown_text import (
@@ -16,8 +18,10 @@ from aimbot_lab.foundation.shown_text import (
     terminal_lines,
 )
 from aimbot_lab.foundation.yaml_files import (
+    FileFormat,
+    FileReader,
+    FileText,
     Position,
-    TooDeepError,
     YamlError,
     compose,
     position_after,
@@ -42,9 +46,43 @@ def test_every_kind_of_file_is_read_by_the_one_reader() -> None:
     assert [path.name for path in PACKAGE.rglob("*.py") if composers(path)] == ["yaml_files.py"]
 
 
+NUMBERS: dict[str, float | None] = {
+    "12": 12,
+    "1_000": 1000,
+    "1e-4": 1e-4,
+    "+.5": 0.5,
+    "!!float '2'": 2.0,
+    "010": None,
+    "12:30": None,
+    "0x10": None,
+    "'2'": None,
+    "١٢": None,
+    "true": None,
+    "yes": None,
+    "~": None,
+    "!!int x": None,
+    "!!binary MTI=": None,
+    "1234567890123456789": None,
+}
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_curricula_and_files_of_worlds_take_the_same_texts_for_numbers(text: str) -> None:
+    data, faults = read_yaml(text).data, list[str]()
+    form = FileFormat(noun="test", kept="tests", head="# ", max_bytes=100)
+    reader = FileReader(FileText(Path("t.yaml"), text), faults, form=form)
+    number = reader.number(reader.root(), "x")
+    if NUMBERS[text] is None:
+        assert not isinstance(data, int | float) or isinstance(data, bool)
+        assert math.isnan(number)
+    else:
+        assert data == number == NUMBERS[text]
+    assert bool(faults) == (NUMBERS[text] is None)
+
+
 @pytest.mark.parametrize("levels", [20, 40])
 def test_deep_nesting_is_refused_where_it_goes_too_deep(levels: int) -> None:
-    with pytest.raises(TooDeepError, match=f"nested deeper than {levels} levels") as refused:
+    with pytest.raises(YamlError, match=f"nested deeper than {levels} levels") as refused:
         compose("a:\n  " + "[" * 100, max_levels=levels)
     assert refused.value.position == Position(2, levels + 2)
 

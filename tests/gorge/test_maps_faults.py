@@ -148,9 +148,9 @@ FILES = {
     b"": f"{MAPPING} (got nothing)",
     b"[1, 2]": f"{MAPPING} (got a list)",
     b"s3cret": f"{MAPPING} (got text)",
-    b"name: \xff": "1:7: not UTF-8 text",
+    b"name: \xff": "1:7: not valid UTF-8: byte 0xff; save the file as UTF-8",
     b"#" * (FORM.max_bytes + 1): f"1:1: cannot be read: is larger than {FORM.max_bytes} bytes",
-    b"[" * 999: "1:21: not a map file: nested too deeply",
+    b"[" * 999: "1:21: is nested deeper than 20 levels",
     TAG: "2:9: points: must be a list",
 }
 

@@ -10,7 +10,6 @@ known, so that neither a circle nor a chain that doubles at every link can stall
 import os
 import re
 import sys
-from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -26,9 +25,15 @@ from omegaconf.errors import (
 
 from aimbot_lab.foundation import yaml_files as dialect
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.settings import MAX_DIGITS
 from aimbot_lab.foundation.shown_text import MAX_LINE, is_seen, one_line, shortened
-from aimbot_lab.foundation.yaml_files import Position, YamlError, compose, place_of
+from aimbot_lab.foundation.yaml_files import (
+    Position,
+    YamlError,
+    compose,
+    decoded,
+    place_of,
+    scalar,
+)
 from aimbot_lab.shipped.named_files import STDIN
 from aimbot_lab.worlds.registry import default_type
 
@@ -72,7 +77,7 @@ class Origins:
             ancestors = (fault.path[:length] for length in range(len(fault.path), -1, -1))
             known = (self.values[path] for path in ancestors if path in self.values)
             position = next(known, Position(1, 1))
-        return (0, *position), f"{self.file}:{position.line}:{position.column}: {text}"
+        return (0, *position), f"{self.file}:{position}: {text}"
 
     def _override(self, path: KeyPath) -> int | None:
         numbers = range(len(self.overrides) - 1, -1, -1)
@@ -115,7 +120,6 @@ def shown_value(value: object) -> str:
 MAX_BYTES = 64 * 1024  # of a file
 MAX_NODES = 5_000
 
-_BOOLS = {"true": True, "false": False}
 Pair = tuple[str, yaml.Node, yaml.Node]
 
 
@@ -151,15 +155,10 @@ def read_text(file: str) -> str:
     file = shown_file(file)
     if len(raw) > MAX_BYTES:
         raise ConfigurationError(one_line(f"{file}: is larger than {MAX_BYTES} bytes"))
-    raw = raw.removeprefix(BOM_UTF8)
     try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line_start = raw.rfind(b"\n", 0, error.start) + 1
-        column = len(raw[line_start : error.start].decode("utf-8")) + 1
-        mark = Position(raw.count(b"\n", 0, error.start) + 1, column)
-        what = f"not valid UTF-8: byte 0x{raw[error.start]:02x}; save the file as UTF-8"
-        fault = Diagnostic((), what, mark)
+        return decoded(raw)
+    except YamlError as error:
+        fault = Diagnostic((), error.what, error.position)
         raise ConfigurationError(*Origins(file).lines([fault])) from error
 
 
@@ -278,32 +277,14 @@ class _Reader:
                     self._diagnostic(source, path, "<< must merge a mapping or a list of mappings")
 
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
-        text = node.value
-        if node.tag == dialect.STR:
-            if is_seen(text):
-                return text
-            what = f"must be one line of visible text (got {shown_value(text)})"
-            self._broken(node, path, what)
-            return None
-        if node.tag == dialect.NULL:
-            return None
-        if node.tag == dialect.BOOL and text.lower() in _BOOLS:
-            return _BOOLS[text.lower()]
-        if node.tag in (dialect.INT, dialect.FLOAT):
-            return self._number(text.replace("_", ""), node=node, path=path)
-        self._broken(node, path, f"must not carry the tag {node.tag}")
-        return None
-
-    def _number(self, text: str, *, node: yaml.ScalarNode, path: KeyPath) -> int | float | None:
-        what = f"must be a number of at most {MAX_DIGITS} digits (got {shown_value(text)})"
         try:
-            if node.tag == dialect.FLOAT:
-                return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
-            if len(text.lstrip("+-")) <= MAX_DIGITS:
-                return int(text)
-        except ValueError:
-            what = f"must be a number (got {shown_value(text)})"
-        self._broken(node, path, what)
+            value = scalar(node)
+        except ValueError as error:
+            self._broken(node, path, str(error))
+            return None
+        if not isinstance(value, str) or is_seen(value):
+            return value
+        self._broken(node, path, f"must be one line of visible text (got {shown_value(value)})")
         return None
 
     def _broken(self, node: yaml.Node, path: KeyPath, what: str) -> None:

@@ -29,7 +29,6 @@ from aimbot_lab.foundation.yaml_files import (
     kind_of,
     name_of,
     place_of,
-    shown,
 )
 
 SIZE = 64  # cells each way
@@ -209,16 +208,9 @@ class _MapReader(FileReader):
             wanted = f"{sites} number{'' if sites == 1 else 's'}"
             what = f"must hold {wanted}, one for each site (got {len(items)})"
             self.fault(node, f"points: {what}")
-        return [self._whole(item, f"points.{k}") for k, item in enumerate(items)]
-
-    def _whole(self, node: Node, where: str) -> int:
-        """The whole number at `node`; 0 where there is none."""
-        text = node.value if isinstance(node, ScalarNode) and not node.style else ""
-        value = int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else -1
-        if not 0 <= value <= MAX_POINTS:
-            wanted = f"must be a whole number from 0 to {MAX_POINTS}"
-            self.fault(node, f"{where}: {wanted} (got {shown(node)})")
-        return max(value, 0)
+        return [
+            self.whole(item, f"points.{k}", most=MAX_POINTS) or 0 for k, item in enumerate(items)
+        ]
 
     def _place_in(self, node: Node, line: int, column: int) -> Position:
         """The place of a character of the text at `node`; the node's where it can't be told."""

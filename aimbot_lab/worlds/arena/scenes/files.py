@@ -292,7 +292,9 @@ class _SceneReader(FileReader):
         ]
         enemies = self.points(fields.get("enemies"), "enemies", count=2)
         target = self._word(fields.get("target"), "target", allowed=tuple(TARGETS)) or "stay"
-        block = self._whole(fields.get("block"), "block", most=len(blocks) - 1)
+        block = self.whole(fields.get("block"), "block", most=max(len(blocks) - 1, 0))
+        if block is not None and not blocks:
+            self.fault(fields["block"], "block: must be left out: there is no block")
         if self.faults:
             return None
         places = tuple((place[0], place[1]) for place in enemies)
@@ -305,7 +307,7 @@ class _SceneReader(FileReader):
             name=self.name(fields.get("name"), where),
             x=self.number(fields.get("x"), f"{where}: x"),
             z=self.number(fields.get("z"), f"{where}: z"),
-            turns=self._whole(fields.get("turns"), f"{where}: turns", most=3) or 0,
+            turns=self.whole(fields.get("turns"), f"{where}: turns", most=3) or 0,
         )
 
     def _word(self, node: Node | None, where: str, *, allowed: tuple[str, ...]) -> str:
@@ -315,13 +317,3 @@ class _SceneReader(FileReader):
             self.fault(node, f"{where}: must be one of {', '.join(allowed)}")
             return ""
         return str(node.value)
-
-    def _whole(self, node: Node | None, where: str, *, most: int) -> int | None:
-        if node is None:
-            return None
-        text = node.value if isinstance(node, ScalarNode) else ""
-        if not (text.isdecimal() and len(text) < 5 and int(text) <= most):
-            there = f"0 to {most}" if most >= 0 else "left out: there is no block"
-            self.fault(node, f"{where}: must be {there}")
-            return None
-        return int(text)
