@@ -133,7 +133,7 @@ def decoded(data: bytes) -> str:
         raise YamlError(what, position_after(before)) from error
 
 
-def scalar(node: ScalarNode) -> str | float | None:
+def scalar(node: ScalarNode) -> str | bool | int | float | None:
     """The text, number or truth value at `node`; None where it says nothing.
 
     Raises ValueError with what it must be, for a broken number and other tags.
@@ -229,15 +229,8 @@ class FileFormat:
         A folder's files come in the order of their names. Raises ConfigurationError for a folder
         that holds none, and a name that no file can have.
         """
-        faults: list[str] = []
-        found = self.find(entries, faults)
-        if faults:
-            raise ConfigurationError(*faults)
-        return found
-
-    def find(self, entries: Iterable[Path | str], faults: list[str]) -> tuple[Source, ...]:
-        """As `sources`, with a line added to `faults` for each entry that names nothing."""
         found: dict[Source, None] = {}
+        faults: list[str] = []
         for source in map(self.source, entries):
             if isinstance(source, FileText):
                 found[source] = None
@@ -245,10 +238,13 @@ class FileFormat:
                 faults.append(f"{str(source)!a}: a file's name cannot hold a NUL")
             elif not source.is_dir():
                 found[source] = None
-            elif inside := yaml_files(source):
-                found |= dict.fromkeys(inside)
             else:
-                faults.append(f"{source}: the folder holds no *.yaml or *.yml file")
+                try:
+                    found |= dict.fromkeys(yaml_files(source))
+                except ConfigurationError as error:
+                    faults += error.faults
+        if faults:
+            raise ConfigurationError(*faults)
         return tuple(found)
 
     def text(self, source: Source) -> str:
@@ -305,8 +301,11 @@ class FileFormat:
 
 
 def yaml_files(folder: Path) -> list[Path]:
-    """The *.yaml and *.yml files in a folder, by name."""
-    return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+    """The *.yaml and *.yml files in a folder, by name. Raises ConfigurationError for none."""
+    found = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+    if not found:
+        raise ConfigurationError(f"{folder}: the folder holds no *.yaml or *.yml file")
+    return found
 
 
 def name_of(source: Source) -> Path:
@@ -438,7 +437,7 @@ class FileReader:
         return f"{self.path}:{place_of(node)}"
 
 
-def _number(node: Node | None) -> float | None:
+def _number(node: Node | None) -> int | float | None:
     with suppress(ValueError):
         value = scalar(node) if isinstance(node, ScalarNode) else None
         return value if isinstance(value, int | float) and not isinstance(value, bool) else None

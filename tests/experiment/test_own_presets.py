@@ -165,9 +165,9 @@ def test_what_holds_no_presets_is_refused_by_line_and_column(tmp_path: Path) -> 
     (tmp_path / "itself").symlink_to(tmp_path / "itself")
     os.mkfifo(tmp_path / "pipe")
     at = "HERE/yard.yaml:2:30: env.presets.0: "
-    for path in ("nope/", "loop"):
+    for path in ("nope", "loop"):
         found = path_refusal(tmp_path, path)
-        assert found == f"{at}the folder holds no *.yaml or *.yml file"
+        assert found == f"{at}HERE/{path}: the folder holds no *.yaml or *.yml file"
     for path in ("/dev/zero", "/proc/self/status", "pipe"):  # kmsg would wait
         assert path_refusal(tmp_path, path) == f"{at}is not a regular file"
     assert path_refusal(tmp_path, "itself").startswith(f"{at}there is no file or folder")

@@ -187,8 +187,8 @@ def check(
       aimbot-lab check goto --set train.total_steps=100000
     """
     found, unmade, notes = list[tuple[Path, list[str]]](), list[str](), list[str]()
-    named = {*yaml_files(tuple(path for path in files if not _is_folder(path)))}
-    for path in yaml_files(files or _own_files()):
+    named = {*_named_files(tuple(path for path in files if not _is_folder(path)))}
+    for path in _named_files(files or _own_files()):
         faults, loaded = _read(path, overrides, allow_env)
         told = () if loaded is None else loaded.notes
         if loaded is not None and (codes := loaded.unasked):
@@ -311,20 +311,17 @@ def holds_presets(path: Path) -> bool:
     )
 
 
-def yaml_files(paths: tuple[Path, ...]) -> list[Path]:
+def _named_files(paths: tuple[Path, ...]) -> list[Path]:
     """The files that `paths` name, each once: folders as their *.yaml and *.yml, in their order.
 
     Raises ConfigurationError for a folder that holds none, and a name that no file has.
     """
+    from aimbot_lab.foundation.yaml_files import yaml_files
+
     files: list[Path] = []
     for path in paths:
-        if not _is_folder(path):
-            files.append(Path(find_file(str(path), CURRICULUM, SWEEP)))
-            continue
-        held = sorted([*path.glob("*.yaml"), *path.glob("*.yml")])
-        if not held:
-            raise ConfigurationError(f"{path}: the folder holds no *.yaml or *.yml file")
-        files += held
+        is_folder = _is_folder(path)
+        files += yaml_files(path) if is_folder else [Path(find_file(str(path), CURRICULUM, SWEEP))]
     return list(dict.fromkeys(files))
 
 

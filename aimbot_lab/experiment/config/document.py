@@ -150,6 +150,8 @@ def _refusal(entry: str, folder: Path, find: Find | None, files: KeptFiles) -> s
     try:
         if (folder / entry).exists():
             return _useless(folder / entry, files)
+    except ConfigurationError as error:
+        return str(error)
     except OSError as error:  # too long a name, a folder that may not be looked into
         return f"cannot be read: {error.strerror}: {_shown(entry)}"
     elsewhere = "" if isabs(entry) else f"; {ELSEWHERE if Path(entry).exists() else RULE}"
@@ -157,11 +159,10 @@ def _refusal(entry: str, folder: Path, find: Find | None, files: KeptFiles) -> s
 
 
 def _useless(path: Path, files: KeptFiles) -> str | None:
-    """Why no preset can come from what is at `path`, None where one might."""
-    if path.is_dir() and not files.single:
-        return None if yaml_files(path) else "the folder holds no *.yaml or *.yml file"
+    """Why no preset can come from what is at `path`, None where one might. Raises as a folder."""
+    is_folder = path.is_dir() and not files.single and yaml_files(path)
     regular = path.is_file() and not is_of_the_kernel(path)
-    return None if regular else "is not a regular file"
+    return None if is_folder or regular else "is not a regular file"
 
 
 def _source(entry: str, folder: Path, find: Find | None, files: KeptFiles) -> Path | str:

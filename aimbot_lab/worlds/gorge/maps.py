@@ -352,7 +352,7 @@ def maps_of(paths: Sequence[Path]) -> list[GorgeMap]:
     """The maps of files and folders. Raises ConfigurationError with every fault of every file."""
     faults: list[str] = []
     found: list[GorgeMap] = []
-    for path in FORM.find(paths, faults) if paths else SHIPPED_FILES:
+    for path in FORM.sources(paths) if paths else SHIPPED_FILES:
         try:
             found.append(load_map(name_of(path)))
         except ConfigurationError as error:
