@@ -1,6 +1,5 @@
 """Gymnasium environments made from keywords, of any world: what the registered ids stand for."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields as fields_of
 from dataclasses import replace
@@ -14,6 +13,7 @@ from aimbot_lab.adapters.gymnasium_env import WorldEnv, WorldVectorEnv
 from aimbot_lab.adapters.spaces import ActionKind
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import ParameterValue, Sampler
+from aimbot_lab.foundation.shown_text import nearest_name
 from aimbot_lab.foundation.world import BatchWorld, Scenario
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.worlds.registry import DEFAULT, WORLDS, make_world, world_types
@@ -116,9 +116,7 @@ def _refuse_unknown(where: str, given: Mapping[str, Any], known: Sequence[str]) 
 def _hint(key: str, known: Sequence[str]) -> str:
     if key in HINTS:
         return HINTS[key]
-    nearest = difflib.get_close_matches(str(key), known, n=1)
-    guess = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(known)}"
-    return f"unknown key; {guess}"
+    return f"unknown key ({nearest_name(str(key), known)})"
 
 
 def _faults(where: str, error: ValidationError) -> list[str]:

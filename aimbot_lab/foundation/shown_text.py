@@ -9,7 +9,7 @@ import html
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,6 +18,7 @@ _JOINERS = "\u200c\u200d"  # of letters and emoji: they are invisible, and chang
 _MARKDOWN = re.compile(r"[^\w ,()/%='.-]|_|(?<=[wW]{3})\.")
 MAX_LINE = 1_000  # characters of a refusal
 MANY_NAMES = 8  # above which a refusal names the nearest alone
+MAX_WRONG = 80  # characters of a wrong name that are compared
 
 
 def is_seen(text: str) -> bool:
@@ -58,13 +59,18 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:kept]} ... {text[-kept:]}"
 
 
-def allowed_names(wrong: str, names: Sequence[str], listed: str) -> str:
-    """What is allowed in the place of `wrong`: `names`, as they are `listed`.
+def nearest_name(wrong: str, names: Iterable[str]) -> str:
+    """What to write in the place of `wrong`: the nearest of `names`, or all of them."""
+    names = list(names)
+    near = get_close_matches(wrong[:MAX_WRONG], names, n=1)
+    return f"nearest: {near[0]}" if near else f"allowed: {', '.join(names) or 'none'}"
 
-    Of many the nearest alone, whatever the case of `wrong`; all are listed where none is near.
-    """
-    near = get_close_matches(wrong.lower(), names, n=1) if len(names) > MANY_NAMES else []
-    return f"one of {len(names)} names, the nearest is {near[0]}" if near else listed
+
+def allowed_names(wrong: str, names: Sequence[str], listed: str) -> str:
+    """The `names` in the place of `wrong`, as `listed`; of many the nearest in any case."""
+    if len(names) <= MANY_NAMES:
+        return listed
+    return f"one of {len(names)} names, {nearest_name(wrong.lower(), names)}"
 
 
 def markdown_text(text: str) -> str:

@@ -12,7 +12,6 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.files import read_bounded
 from aimbot_lab.foundation.settings import MAX_DIGITS
+from aimbot_lab.foundation.shown_text import nearest_name
 
 MAX_LEVELS = 40  # of lists and mappings in each other, unless a kind of file has fewer
 
@@ -361,7 +361,8 @@ class FileReader:
         label = f"{where}: " if where else ""
         for key, value in node.value:
             if not isinstance(key, ScalarNode) or key.value not in allowed:
-                self.fault(key, f"{label}unknown key {shown(key)}, {_advice(key, allowed)}")
+                known = nearest_name(str(key.value), allowed)
+                self.fault(key, f"{label}unknown key {shown(key)} ({known})")
             elif key.value in found:
                 self.fault(key, f"{label}{key.value} is given twice")
             else:
@@ -456,9 +457,3 @@ def shown(node: Node) -> str:
     if isinstance(node, ScalarNode):
         return ascii(node.value[:MAX_SHOWN]) if node.value else "nothing"
     return kind_of(node)
-
-
-def _advice(key: Node, allowed: Sequence[str]) -> str:
-    text = key.value if isinstance(key, ScalarNode) else ""
-    guess = "".join(f"did you mean {name}? " for name in get_close_matches(text, allowed, n=1))
-    return f"{guess}allowed: {', '.join(allowed)}"

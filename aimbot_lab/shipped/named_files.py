@@ -3,13 +3,12 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.shown_text import shortened
+from aimbot_lab.foundation.shown_text import nearest_name, shortened
 
 SHIPPED = Path(__file__).parent
 SUFFIXES = (".yaml", ".yml")
@@ -92,11 +91,9 @@ def _unknown(named: str, kinds: tuple[Kind, ...]) -> str:
     names = [name for kind in kinds for name in shipped_names(kind)]
     folders = (Path(), *(Path(kind.folder) for kind in kinds))
     own = [path.stem for folder in folders for path in folder.glob("*.yaml")]
-    nearest = get_close_matches(named[:MAX_NAME], [*own, *names], n=1)
-    known = f"nearest: {nearest[0]}" if nearest else f"shipped: {', '.join(names)}"
     return (
         f"no {noun} {shown!r}: there is no {files} or {shown}.yaml in the working directory, and "
-        f"no shipped one ({known}); a path works, too"
+        f"no shipped one ({nearest_name(named, [*own, *names])}); a path works, too"
     )
 
 

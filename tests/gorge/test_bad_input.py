@@ -23,7 +23,7 @@ KEYS = (
     "windows, score, score_decay, random_start, win_share, rewards"
 )
 ENV = {
-    "rays: {count: 3}": f"rays: unknown key of world gorge (valid keys: {KEYS})",
+    "rays: {count: 3}": f"rays: unknown key of world gorge (allowed: {KEYS})",
     "map: canyon.yaml": "map: no shipped map and no file canyon.yaml (shipped: gorge)",
     "treasure_num: 11": "treasure_num: must be at most 10, the sites in the pool (got 11)",
     "treasure_pool: [3, 3]": "treasure_pool.1: 3 is given twice",
@@ -44,7 +44,7 @@ TRAIN = {
     "network: {features: egocentric}": "network.features: egocentric needs world arena",
 }
 LESSON = {
-    "targets": ("{goto: 1}", "goto: unknown target (valid keys: walk, collect, score)"),
+    "targets": ("{goto: 1}", "goto: unknown target (allowed: walk, collect, score)"),
     "parameters": ("{treasure_num: 1.5}", "treasure_num: must be a whole number (got 1.5)"),
 }
 SETTINGS = [

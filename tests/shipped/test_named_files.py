@@ -52,7 +52,7 @@ def test_an_unknown_name_is_refused_in_one_line_with_the_nearest_or_all_shipped_
         "no curriculum 'gotto': there is no curricula/gotto.yaml or gotto.yaml in the working "
         "directory, and no shipped one (nearest: goto); a path works, too"
     )
-    with pytest.raises(ConfigurationError, match=r"\(shipped: .*goto, .*short\);"):
+    with pytest.raises(ConfigurationError, match=r"\(allowed: .*goto, .*short\);"):
         load_curriculum("zzz")
     with pytest.raises(ConfigurationError, match=r"^no sweep 'reward': .*nearest: rewards\)"):
         load_sweep("reward")

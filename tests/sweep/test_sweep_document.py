@@ -16,7 +16,7 @@ from tests.cli.tiny_runs import invoke_in
 FACING = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
 CASES = [
     (("rewards.spin_penalty", "rewards.spin_penalti"), "5:3: search.env.rewards.spin_penalti: "
-     "unknown key (nearest valid key: spin_penalty)"),
+     "unknown key (nearest: spin_penalty)"),
     (("low: 0.1, high: 10", "low: 10, high: 0.1"), "search.env.rewards.spin_penalty.high: must be "
      "greater than low, 10 (got 0.1)"),
     (("low: 0.1", "low: 0"), "search.env.rewards.spin_penalty.low: must be greater than 0 where "

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
-from aimbot_lab.experiment.config.schema import advice, section_diagnostics, without_tags
+from aimbot_lab.experiment.config.schema import section_diagnostics, without_tags
 from aimbot_lab.experiment.config.settings import (
     ONLY_LESSON,
     SECTION,
@@ -32,6 +32,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
 )
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import MayRun, allow, never
+from aimbot_lab.foundation.shown_text import nearest_name
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.algorithms.algorithm import POLICY_KWARGS, named_layers
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain, algorithm_of, shard_count
@@ -490,7 +491,7 @@ def option_diagnostics(env: WorldSettings | None, train: TrainSettings) -> Itera
     for key, what, known in settings_faults(train, spec):
         path: KeyPath = ("train", *key)
         if known:
-            yield Diagnostic(path, f"{what} ({advice(str(key[-1]), known)})", about_key=True)
+            yield Diagnostic(path, f"{what} ({nearest_name(str(key[-1]), known)})", about_key=True)
         elif what.startswith("must"):
             value: Any = train.options
             for part in key[1:]:
@@ -532,7 +533,7 @@ def _mix_diagnostics(
             what = "a past self of the learner: needs the section self_play"
             yield Diagnostic((*path, "targets", target), what, about_key=True)
         elif target not in targets:
-            what = f"unknown target{without} ({advice(target, targets)})"
+            what = f"unknown target{without} ({nearest_name(target, targets)})"
             yield Diagnostic((*path, "targets", target), what, about_key=True)
     for target, weights in lesson.difficulty.items():
         count = targets.get(target)

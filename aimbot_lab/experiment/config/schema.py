@@ -8,10 +8,9 @@ the descriptions.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
-from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -22,7 +21,7 @@ from pydantic_core import ErrorDetails
 from aimbot_lab.curriculum.rules import MEASURES, RULES, Bounds, rule_class
 from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, shown_value
 from aimbot_lab.foundation.registry import BROKEN, SettingsByName
-from aimbot_lab.foundation.shown_text import allowed_names
+from aimbot_lab.foundation.shown_text import allowed_names, nearest_name
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.network import NETWORKS
 from aimbot_lab.worlds.registry import WORLDS, default_type, world_types
@@ -318,7 +317,7 @@ def _kind_diagnostics(error: ErrorDetails, root: type) -> Iterator[Diagnostic]:
     for other in error["input"]:
         if other not in valid:  # whose keys they are is not known
             yield Diagnostic(
-                (*path, other), f"unknown key ({advice(other, valid)})", about_key=True
+                (*path, other), f"unknown key ({nearest_name(other, valid)})", about_key=True
             )
 
 
@@ -329,7 +328,7 @@ def _diagnostics(error: ErrorDetails, root: type) -> Iterator[Diagnostic]:
     if error["type"] == UNKNOWN:
         valid, key = keys_at(root, path[:-1]), str(path[-1])
         of = kind_of_another_key(root, path)
-        yield Diagnostic(path, f"{what}{of} ({advice(key, valid)})", about_key=True)
+        yield Diagnostic(path, f"{what}{of} ({nearest_name(key, valid)})", about_key=True)
     elif error["type"] == "value_error":
         yield from (_value_diagnostic(path, line, root) for line in what.splitlines())
     else:
@@ -464,12 +463,3 @@ def _is_tagged(kind: Any, tag: str | int) -> bool:
     plain = _unannotated(kind)
     hints = get_type_hints(plain).values() if is_dataclass(plain) else ()
     return any(get_origin(hint) is Literal and tag in get_args(hint) for hint in hints)
-
-
-def advice(wrong: str, allowed: Iterable[str]) -> str:
-    """What to write in the place of `wrong`: the nearest of `allowed`, or all of them."""
-    names = list(allowed)
-    nearest = get_close_matches(wrong, names, n=1)
-    if nearest:
-        return f"nearest valid key: {nearest[0]}"
-    return f"valid keys: {', '.join(names)}"

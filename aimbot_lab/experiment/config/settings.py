@@ -23,7 +23,6 @@ from aimbot_lab.curriculum.settings import (
     Parameter,
     kind_of_parameter,
 )
-from aimbot_lab.experiment.config.schema import advice
 from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, starts_with
 from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.settings import (
@@ -36,6 +35,7 @@ from aimbot_lab.foundation.settings import (
     Sampler,
     dataclass,
 )
+from aimbot_lab.foundation.shown_text import nearest_name
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.algorithms.algorithm import with_named_encoder
@@ -319,7 +319,7 @@ def _diagnostic(
     known = world.parameters(env)
     if known is not None and name not in known:
         key = path[: path.index(name) + 1]
-        what = f"unknown environment parameter ({advice(name, known)})"
+        what = f"unknown environment parameter ({nearest_name(name, known)})"
         return Diagnostic(key, what, about_key=True)
     fault = world.parameter_fault(name, value, env)
     return None if fault is None else Diagnostic(path, fault)

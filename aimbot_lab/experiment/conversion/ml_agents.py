@@ -17,7 +17,6 @@ from aimbot_lab.experiment.config.checks import (
     nearest_divisor,
     validate,
 )
-from aimbot_lab.experiment.config.schema import advice
 from aimbot_lab.experiment.config.settings import SECTION, course_diagnostics, with_parameters
 from aimbot_lab.experiment.config.yaml_reader import (
     Diagnostic,
@@ -31,6 +30,7 @@ from aimbot_lab.experiment.conversion.old_forms import FORM, TodaysForm, todays_
 from aimbot_lab.experiment.conversion.players import lesson_of_player
 from aimbot_lab.experiment.conversion.trainer_file import KEYS, ConversionError, TrainerFile
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import nearest_name
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.foundation.yaml_files import dump
 from aimbot_lab.training.algorithms.algorithm import Algorithm
@@ -519,7 +519,7 @@ class _Converter:
         given = {**self._file.parameters, **self._held}
         lacking = {name: value for name, value in given.items() if not _has(self._world, name)}
         for name in lacking:
-            known = advice(name, self._world.parameters(None) or {})
+            known = nearest_name(name, self._world.parameters(None) or {})
             what = f"world {self._world.name} has no such parameter ({known})"
             self._note(LOSS, (SECTION, name), what, about_key=True)
         chains = [name for name, value in given.items() if _is_chain(value)]

@@ -7,7 +7,6 @@ that ML-Agents 1.1.0 refuses.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aimbot_lab.experiment.config.schema import advice
 from aimbot_lab.experiment.config.settings import SECTION
 from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, shown_value
 from aimbot_lab.experiment.conversion.trainer_file import (
@@ -17,6 +16,7 @@ from aimbot_lab.experiment.conversion.trainer_file import (
     WHOLE_FILE,
     ConversionError,
 )
+from aimbot_lab.foundation.shown_text import nearest_name
 
 OLD_SECTIONS = CURRICULUM, RANDOMIZATION = "curriculum", "parameter_randomization"
 RENAMED = {
@@ -184,7 +184,7 @@ def _add_lessons(
     if not isinstance(thresholds, list) or not isinstance(given, dict):
         raise ConversionError(Diagnostic(path, "must have a list of thresholds and parameters"))
     if unknown := [key for key in course if key not in COURSE_KEYS]:
-        what = f"unknown key ({advice(unknown[0], COURSE_KEYS)})"
+        what = f"unknown key ({nearest_name(unknown[0], COURSE_KEYS)})"
         raise ConversionError(Diagnostic((*path, unknown[0]), what, about_key=True))
     for name, values in given.items():
         if name in found:

@@ -9,7 +9,6 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +24,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
     shown_value,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.foundation.shown_text import nearest_name, one_line, shortened
 from aimbot_lab.foundation.yaml_files import dump
 from aimbot_lab.training.algorithms.algorithm import (
     ACTIVATIONS,
@@ -145,8 +144,7 @@ def _entry(data: Mapping[str, Any], env: str | None, file: str) -> tuple[str, Ma
     for name in (env, *sorted(alike, reverse=True), fallback):
         if name in entries:
             return name, entries[name]
-    near = ", ".join(get_close_matches(env, entries, n=1, cutoff=0.0)) or "it has none"
-    raise ConfigurationError(f"{file}: has no entry {env} (nearest: {near})")
+    raise ConfigurationError(f"{file}: has no entry {env} ({nearest_name(env, entries)})")
 
 
 def _algorithm(algo: str | None, path: Path, entry: Mapping[str, Any]) -> str:

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS
-from aimbot_lab.experiment.config.schema import advice
 from aimbot_lab.experiment.config.settings import SECTION
 from aimbot_lab.experiment.config.yaml_reader import Diagnostic, KeyPath, shown_value
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import nearest_name
 from aimbot_lab.training.networks.settings import MAX_LAYERS
 
 BEHAVIORS, DEFAULTS = "behaviors", "default_settings"
@@ -218,7 +218,7 @@ class TrainerFile:
         self._faults: list[Diagnostic] = []
         behaviors = data.get(BEHAVIORS) or {}
         if behavior is not None and behavior not in behaviors:
-            known = advice(behavior, list(behaviors))
+            known = nearest_name(behavior, list(behaviors))
             raise ConfigurationError(
                 f"--behavior {behavior}: the file has no such behavior ({known})"
             )
@@ -241,7 +241,7 @@ class TrainerFile:
         self._walk({key: data[key] for key in WHOLE_FILE if key in data}, ())
         sections = [*WHOLE_FILE, BEHAVIORS, DEFAULTS, SECTION]
         for key in [one for one in data if one not in sections]:
-            what = f"is not a key of ML-Agents 1.1.0 ({advice(key, sections)})"
+            what = f"is not a key of ML-Agents 1.1.0 ({nearest_name(key, sections)})"
             self.unknown.append(Diagnostic((key,), what, about_key=True))
         if self._faults:
             raise ConversionError(*self._faults)
@@ -288,7 +288,7 @@ def _unknown(path: KeyPath, section: str) -> Diagnostic:
     name, places = str(path[-1]), [*KEYS, *_SECTIONS]
     elsewhere = [one for one in places if one.rpartition(".")[2] == name and "." in one]
     inside = {one for one in places if one.rpartition(".")[0] == section} - {*WHOLE_FILE}
-    known = advice(name, sorted(one.rpartition(".")[2] for one in inside))
+    known = nearest_name(name, sorted(one.rpartition(".")[2] for one in inside))
     way = f"it stands in {elsewhere[0].rpartition('.')[0]}" if elsewhere else known
     return Diagnostic(
         path, f"is not a key of ML-Agents 1.1.0 at this place ({way})", about_key=True

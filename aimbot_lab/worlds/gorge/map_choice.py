@@ -1,11 +1,11 @@
 """The maps that settings name, and what settings and maps must say of each other."""
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import nearest_name
 from aimbot_lab.worlds.gorge.core.state import BLOCKS
 from aimbot_lab.worlds.gorge.maps import GorgeMap
 from aimbot_lab.worlds.gorge.settings import DEFAULT_TREASURES, GeneratedMaps, GorgeSettings
@@ -68,9 +68,7 @@ def feature_faults(features: Sequence[str]) -> Iterator[str]:
     """What is wrong with the blocks of an observation."""
     for index, name in enumerate(features):
         if name not in BLOCKS:
-            nearest = get_close_matches(name, BLOCKS, n=1)
-            known = f"nearest: {nearest[0]}" if nearest else f"there are {', '.join(BLOCKS)}"
-            yield f"features.{index}: unknown feature {name!r} ({known})"
+            yield f"features.{index}: unknown feature {name!r} ({nearest_name(name, BLOCKS)})"
         elif name in features[:index]:
             yield f"features.{index}: {name} is given twice"
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import singledispatch
 from importlib.util import find_spec
 from typing import Any
@@ -15,6 +14,7 @@ from gymnasium.error import NameNotFound, NamespaceNotFound
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, blamed
 from aimbot_lab.foundation.named_code import imported
+from aimbot_lab.foundation.shown_text import nearest_name
 from aimbot_lab.worlds.gymnasium.observations import OBSERVATION, entry_layouts
 from aimbot_lab.worlds.gymnasium.process_state import ProcessGuard
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, ObservationParts
@@ -104,11 +104,8 @@ def _named_wrapper(name: str) -> Callable[..., Env]:
         if isinstance(one, type) and issubclass(one, gymnasium.Wrapper)
     ]
     if name not in known:
-        near = get_close_matches(name, known, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ConfigurationError(
-            f"env.wrappers: gymnasium.wrappers has no {name}{hint} (your own are module:Class)"
-        )
+        hint = f"{nearest_name(name, known)}; your own are module:Class"
+        raise ConfigurationError(f"env.wrappers: gymnasium.wrappers has no {name} ({hint})")
     wrapper: Callable[..., Env] = getattr(gymnasium.wrappers, name)
     return wrapper
 
