@@ -361,7 +361,8 @@ class FileReader:
         label = f"{where}: " if where else ""
         for key, value in node.value:
             if not isinstance(key, ScalarNode) or key.value not in allowed:
-                known = nearest_name(str(key.value), allowed)
+                text = key.value if isinstance(key, ScalarNode) else ""
+                known = nearest_name(text, allowed)
                 self.fault(key, f"{label}unknown key {shown(key)} ({known})")
             elif key.value in found:
                 self.fault(key, f"{label}{key.value} is given twice")
