@@ -10,7 +10,14 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, DIFFICULTY_COUNT
-from aimbot_lab.worlds.arena.presets import BLOCK_TARGETS, Preset, load_presets, preset_faults
+from aimbot_lab.worlds.arena.presets import (
+    BLOCK_TARGETS,
+    FORM,
+    Preset,
+    kept_presets,
+    load_presets,
+    preset_faults,
+)
 
 Floats = npt.NDArray[np.float64]
 SHIPPED = load_presets()
@@ -142,8 +149,18 @@ def test_all_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_a_kept_text_is_read_once_and_a_file_that_may_change_each_time(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    first, again = (load_presets([FORM.source(kept_presets([path]))]) for _ in range(2))
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    write(tmp_path, GOOD.replace("mine", "ours"))
+    assert {preset.name for preset in load_presets([path])} == {"ours"}
+
+
 BASE = "fire_base: {center: [5, 5], diameter: 2}"
+DOUBLED = ", ".join(f"&l{level} [*l{level - 1}, *l{level - 1}]" for level in range(1, 50))
 MALFORMED = {
+    f"? [&l0 [x], {DOUBLED}]\n: 1": "1:3: the file: unknown key a list (allowed: goto, attack",
     "": "1:1: the file holds no preset",
     "goto:\n\t1: []": "2:1: not valid YAML: while scanning for the next token, found a tab",
     "[" * 1000: "1:21: is nested deeper than 20 levels",

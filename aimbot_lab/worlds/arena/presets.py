@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from aimbot_lab.foundation.yaml_files import (
     WHOLE,
     FileFormat,
     FileReader,
+    FileText,
     Source,
     name_of,
 )
@@ -346,24 +347,16 @@ def load_presets(
     Raises ConfigurationError with every fault of every file, each `file:line:column: what`.
     """
     wanted = SHIPPED_FILES if files is None else tuple(files)
-    return _loaded(wanted, beside) if beside or wanted != SHIPPED_FILES else _shipped()
-
-
-@cache  # every arena begins with them
-def _shipped() -> tuple[Preset, ...]:
-    return _loaded(SHIPPED_FILES)
-
-
-def _loaded(wanted: tuple[Source, ...], beside: Sequence[Path] = ()) -> tuple[Preset, ...]:
     faults: list[str] = []
     places: dict[tuple[str, str], str] = {}
     presets: list[Preset] = []
     own = [os.path.abspath(name_of(source)) for source in wanted]
     others = [path for path in beside if os.path.abspath(path) not in own]
     for path in (*others, *wanted):
-        for preset, place in _PresetReader(
-            path, faults, form=FORM, is_shipped=path in SHIPPED_FILES
-        ).presets():
+        is_fixed = isinstance(path, FileText) or path in SHIPPED_FILES
+        found, wrong = (_read if is_fixed else _read.__wrapped__)(path)
+        faults += wrong
+        for preset, place in found:
             key = (preset.target, preset.name)
             if key in places:
                 reason = f"another {preset.target} preset has this name, at {places[key]}"
@@ -374,6 +367,14 @@ def _loaded(wanted: tuple[Source, ...], beside: Sequence[Path] = ()) -> tuple[Pr
     if faults:
         raise ConfigurationError(*faults)
     return tuple(presets)
+
+
+@lru_cache(maxsize=16)  # of texts and shipped files, which every check and every arena reads
+def _read(source: Source) -> tuple[Sequence[tuple[Preset, str]], Sequence[str]]:
+    """The presets of `source`, each with its place, and its faults."""
+    faults: list[str] = []
+    reader = _PresetReader(source, faults, form=FORM, is_shipped=source in SHIPPED_FILES)
+    return tuple(reader.presets()), tuple(faults)
 
 
 class _PresetReader(FileReader):
