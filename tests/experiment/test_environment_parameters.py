@@ -146,8 +146,7 @@ BROKEN = [
     (
         "value: 9.0",
         "value: {sampler_type: constant, sampler_parameters: {valeu: 9}}",
-        f"{COURSE_PATH}.curriculum.0.value.sampler_parameters.valeu: unknown key (nearest valid "
-        "key: value)",
+        f"{COURSE_PATH}.curriculum.0.value.sampler_parameters.valeu: unknown key (nearest: value)",
     ),
     (
         "        completion_criteria: {behavior: Walker, threshold: -3.0, require_reset: true}\n",

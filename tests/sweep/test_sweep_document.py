@@ -24,8 +24,7 @@ CASES = [
     ((FACING, "seed: {type: int, low: 1, high: 9}"), "search.seed: can't be searched"),
     ((FACING, "env.presets[0]: {type: categorical, choices: [a.json, b.json]}"), "search.env."
      "presets[0]: can't be searched: a sweep keeps one set of"),
-    ((FACING, "names: {type: int, low: 1, high: 9}"), "search.names: unknown key (nearest valid "
-     "key: name)"),
+    ((FACING, "names: {type: int, low: 1, high: 9}"), "search.names: unknown key (nearest: name)"),
     ((FACING, "train.n_epochs: {type: int, low: 1, high: 4, step: 2}"), "step: must divide"),
     (("base: tiny.yaml", "base: tini.yaml"), "base: there is no file"),
     (("trials: 3", "trials: 3\noverrides: {train.gama: 1}"), "overrides: train.gama=1: "
