@@ -34,13 +34,13 @@ trials: 2
 WRONG = {
     "use_rms_prop: false": (
         "use_rms_prob: false",
-        "11:3: train.use_rms_prob: unknown key (nearest: use_rms_prop)",
+        "11:3: train.use_rms_prob: unknown key (nearest valid key: use_rms_prop)",
     ),
     "silu": ("siren", "12:19: train.network.kind: must be 'mlp' or 'silu' (got 'siren')"),
     "units: 16": ("units: 0", "12:32: train.network.units: must be at least 1 (got 0)"),
     "units:": (
         "layers:",
-        "12:25: train.network.layers: unknown key of network silu (allowed: kind, units)",
+        "12:25: train.network.layers: unknown key of network silu (valid keys: kind, units)",
     ),
     "steps: 15": ("steps: 0", "3:28: env.steps: must be at least 1 (got 0)"),
 }

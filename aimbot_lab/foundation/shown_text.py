@@ -59,18 +59,26 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:kept]} ... {text[-kept:]}"
 
 
-def nearest_name(wrong: str, names: Iterable[str]) -> str:
-    """What to write in the place of `wrong`: the nearest of `names`, or all of them."""
+def nearest_name(wrong: str, names: Iterable[str], what: str = "key") -> str:
+    """What to write in the place of `wrong`: the nearest of `names`, or all; `what` they are."""
     names = list(names)
-    near = get_close_matches(wrong[:MAX_WRONG], names, n=1)
-    return f"nearest: {near[0]}" if near else f"allowed: {', '.join(names) or 'none'}"
+    near = _nearest(wrong, names)
+    return (
+        f"nearest valid {what}: {near}" if near else f"valid {what}s: {', '.join(names) or 'none'}"
+    )
 
 
 def allowed_names(wrong: str, names: Sequence[str], listed: str) -> str:
-    """The `names` in the place of `wrong`, as `listed`; of many the nearest in any case."""
-    if len(names) <= MANY_NAMES:
-        return listed
-    return f"one of {len(names)} names, {nearest_name(wrong.lower(), names)}"
+    """What is allowed in the place of `wrong`: `names`, as they are `listed`.
+
+    Of many the nearest alone, whatever the case of `wrong`; all are listed where none is near.
+    """
+    near = _nearest(wrong.lower(), names) if len(names) > MANY_NAMES else ""
+    return f"one of {len(names)} names, the nearest is {near}" if near else listed
+
+
+def _nearest(wrong: str, names: Sequence[str]) -> str:
+    return "".join(get_close_matches(wrong[:MAX_WRONG], names, n=1))
 
 
 def markdown_text(text: str) -> str:

@@ -93,7 +93,7 @@ def _unknown(named: str, kinds: tuple[Kind, ...]) -> str:
     own = [path.stem for folder in folders for path in folder.glob("*.yaml")]
     return (
         f"no {noun} {shown!r}: there is no {files} or {shown}.yaml in the working directory, and "
-        f"no shipped one ({nearest_name(named, [*own, *names])}); a path works, too"
+        f"no shipped one ({nearest_name(named, [*own, *names], 'name')}); a path works, too"
     )
 
 

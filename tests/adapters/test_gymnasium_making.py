@@ -80,7 +80,10 @@ def test_keywords_win_over_settings_and_the_scenario_over_the_ids() -> None:
         ({"difficulty": {"goto": (1, 0, 0, 0, 0)}}, "difficulty: give it as scenario="),
         ({"scenario": "goto"}, "scenario must be"),
         ({"scenario": {"targets": "goto"}}, "scenario.targets: must be a mapping"),
-        ({"scenario": {"target": {"goto": 1.0}}}, r"scenario.target: .*\(nearest: targets\)"),
+        (
+            {"scenario": {"target": {"goto": 1.0}}},
+            r"scenario.target: .*\(nearest valid key: targets\)",
+        ),
         ({"scenario": {**GOTO, "parameters": {"move_speed": {}}}}, "parameters.move_speed: "),
         ({"scenario": {"targets": {"defence": 1.0}}}, "defence"),
     ],

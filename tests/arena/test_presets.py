@@ -160,13 +160,13 @@ def test_a_kept_text_is_read_once_and_a_file_that_may_change_each_time(tmp_path:
 BASE = "fire_base: {center: [5, 5], diameter: 2}"
 DOUBLED = ", ".join(f"&l{level} [*l{level - 1}, *l{level - 1}]" for level in range(1, 50))
 MALFORMED = {
-    f"? [&l0 [x], {DOUBLED}]\n: 1": "1:3: the file: unknown key a list (allowed: goto, attack",
+    f"? [&l0 [x], {DOUBLED}]\n: 1": "1:3: the file: unknown key a list (valid keys: goto, attack",
     "": "1:1: the file holds no preset",
     "goto:\n\t1: []": "2:1: not valid YAML: while scanning for the next token, found a tab",
     "[" * 1000: "1:21: is nested deeper than 20 levels",
     "just text": "1:1: the file: must be a mapping of goto, attack, scene (got text)",
-    "gotoo: {}": "1:1: the file: unknown key 'gotoo' (nearest: goto)",
-    "goto: {6: []}": "1:8: goto: unknown key '6' (allowed: 1, 2, 3, 4, 5)",
+    "gotoo: {}": "1:1: the file: unknown key 'gotoo' (nearest valid key: goto)",
+    "goto: {6: []}": "1:8: goto: unknown key '6' (valid keys: 1, 2, 3, 4, 5)",
     "goto: {1: [], 1: []}": "1:15: goto: 1 is given twice",
     "goto: {1: 5}": "1:11: goto: 1: must be a list (got '5')",
     "goto: {1: [5]}": "1:12: preset without a name: must be a mapping of name, fire_base,",
@@ -181,7 +181,7 @@ MALFORMED_PRESETS = {
         "42: preset x: fire_base: center: must be 2 numbers (got 1)"
     ),
     "name: x, fire_base: {centre: [5, 5], diameter: 2}": (
-        "34: preset x: fire_base: unknown key 'centre' (nearest: center)"
+        "34: preset x: fire_base: unknown key 'centre' (nearest valid key: center)"
     ),
     f"name: x, {BASE}, obstacles: 3": "75: preset x: obstacles: must be a list (got '3')",
     f"name: x, {BASE}, obstacles: [[1, 2, 3, yes]]": (

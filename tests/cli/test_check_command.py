@@ -63,7 +63,7 @@ def test_the_document_has_each_fault_by_its_parts(folder: Path) -> None:
     first, second, third = json.loads(result.stdout)["files"]
     assert first == {"file": "a.yml", "faults": []}
     assert [(one["line"], one["column"]) for one in second["faults"]] == [(1, 1), (1, 1)]
-    assert second["faults"][0]["message"] == "nam: unknown key (nearest: name)"
+    assert second["faults"][0]["message"] == "nam: unknown key (nearest valid key: name)"
     assert third["faults"] == [
         {"line": None, "column": None, "message": "can't be read: No such file or directory"}
     ]

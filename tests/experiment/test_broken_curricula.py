@@ -16,13 +16,13 @@ KEYS = (
 # What is replaced in GOOD, by what, and the line that follows.
 REPLACED = [
     # keys
-    ("num_envs", "num_env", "4:3: env.num_env: unknown key (nearest: num_envs)"),
-    ("seed: 1", "seed: 1\nzzz: 1", f"3:1: zzz: unknown key (allowed: {KEYS})"),
+    ("num_envs", "num_env", "4:3: env.num_env: unknown key (nearest valid key: num_envs)"),
+    ("seed: 1", "seed: 1\nzzz: 1", f"3:1: zzz: unknown key (valid keys: {KEYS})"),
     (
         "threshold",
         "treshold",
         "10:26: lessons.0.completion_criteria.threshold: is missing\n"
-        "10:27: lessons.0.completion_criteria.treshold: unknown key (nearest: threshold)",
+        "10:27: lessons.0.completion_criteria.treshold: unknown key (nearest valid key: threshold)",
     ),
     ("name: good\n", "", "1:1: name: is missing"),
     ("{threshold: 0.9}", "{}", "10:26: lessons.0.completion_criteria.threshold: is missing"),
@@ -40,7 +40,7 @@ REPLACED = [
     (
         "batch_size: 1024",
         "algo: pp0",
-        "14:9: train.algo: must be one of 15 names, nearest: ppo (got 'pp0')",
+        "14:9: train.algo: must be one of 15 names, the nearest is ppo (got 'pp0')",
     ),
     ("batch_size: 1024", "algo: duel_ppo", "14:9: train.algo: duel_ppo is called hybrid_ppo now"),
     # lessons
@@ -53,7 +53,7 @@ REPLACED = [
     (
         "{goto: 1.0}",
         "{goto: 1, fly: 1}",
-        "8:24: lessons.0.targets.fly: unknown target (allowed: free, goto, attack)",
+        "8:24: lessons.0.targets.fly: unknown target (valid keys: free, goto, attack)",
     ),
     (
         "[1, 0, 0, 0, 0]",
@@ -237,7 +237,7 @@ def test_references_that_double_at_every_link_are_stopped_and_a_circle_is_named(
 OVERRIDES = [
     ("seed", "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"),
     ("seed=x", "seed: must be a whole number (got 'x')"),
-    ("env.rewrads.win=1", "env.rewrads: unknown key (nearest: rewards)"),
+    ("env.rewrads.win=1", "env.rewrads: unknown key (nearest valid key: rewards)"),
     ("lessons.7.name=x", "lessons is a list of 2, so 7 must be a number below 2"),
     ("lessons.0.targets.goto=0", "lessons.0.targets: weights must not sum to 0"),
     ("seed=a: b: c", "the value: not valid YAML: mapping values are not allowed here"),

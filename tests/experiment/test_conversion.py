@@ -252,7 +252,7 @@ def test_what_cannot_be_converted_is_told_at_its_place(old: str, new: str, said:
 
 
 def test_a_behavior_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(ConfigurationError, match=r"--behavior Walkr: .*nearest: Walker"):
+    with pytest.raises(ConfigurationError, match=r"--behavior Walkr: .*nearest valid key: Walker"):
         converted(TRAINER, behavior="Walkr")
 
 

@@ -146,7 +146,8 @@ BROKEN = [
     (
         "value: 9.0",
         "value: {sampler_type: constant, sampler_parameters: {valeu: 9}}",
-        f"{COURSE_PATH}.curriculum.0.value.sampler_parameters.valeu: unknown key (nearest: value)",
+        f"{COURSE_PATH}.curriculum.0.value.sampler_parameters.valeu: unknown key (nearest valid "
+        "key: value)",
     ),
     (
         "        completion_criteria: {behavior: Walker, threshold: -3.0, require_reset: true}\n",
@@ -221,7 +222,7 @@ WRONG_VALUES = [
     (
         "{sampler_type: uniform, sampler_parameters: {min_value: x, max_val: 6}}",
         f"9:86: {SPEED}.sampler_parameters.min_value: must be a number (got 'x')",
-        f"9:89: {SPEED}.sampler_parameters.max_val: unknown key (nearest: max_value)",
+        f"9:89: {SPEED}.sampler_parameters.max_val: unknown key (nearest valid key: max_value)",
     ),
     (
         "{sampler_type: uniform, sampler_parameters: {min_value: 6, max_value: 4}}",
@@ -241,7 +242,8 @@ WRONG_VALUES = [
 WRONG = [
     (
         "{mov_speed: {sampler_type: uniform}}",
-        "9:18: lessons.0.parameters.mov_speed: unknown environment parameter (nearest: move_speed)",
+        "9:18: lessons.0.parameters.mov_speed: unknown environment parameter"
+        " (nearest valid key: move_speed)",
     ),
     (
         "{rays.range: 101}",
@@ -355,8 +357,8 @@ def test_a_wrong_override_of_a_parameter_is_named() -> None:
     sampler = "{sampler_type: uniform, sampler_parameters: {min_val: 1}}"
     for override, line in {
         "={floor_size: 25}": f": floor_size must be at least 26 with these gaps, {FITS} (got 25)",
-        f".rewards.win={sampler}": ".rewards.win.sampler_parameters.min_val: unknown key (nearest: "
-        "min_value)",
+        f".rewards.win={sampler}": ".rewards.win.sampler_parameters.min_val: unknown key (nearest "
+        "valid key: min_value)",
     }.items():
         written = f"{start}{override}"
         assert faults(GOOD, written)[0] == f"--set {written}: {start}{line}"

@@ -61,7 +61,7 @@ def test_the_learner_plays_home_and_mirrored_matches_are_rows_of_a_rollout() -> 
         (
             "",
             {"TARGETS": "{greedy: 1}", "BATCH": "64"},
-            "lessons.0.targets.greedy: unknown target without the section self_play (allowed: ",
+            "lessons.0.targets.greedy: unknown target without the section self_play (valid keys: ",
         ),
         (
             "self_play: {}\n",

@@ -154,7 +154,7 @@ def test_the_entry_and_the_algorithm_must_be_known(tmp_path: Path) -> None:
     path.write_text("behaviors: {Walker: {trainer_type: ppo}}\n", encoding="utf-8")
     assert not is_zoo_file(path)
     path.write_text("a: 1\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"has no entry X-v0 \(allowed: none\)"):
+    with pytest.raises(ConfigurationError, match=r"has no entry X-v0 \(valid names: none\)"):
         convert_entry(path, env="X-v0", algo="ppo")
 
 

@@ -389,7 +389,7 @@ REFUSED_WHOLE = [
     ),
     (
         "Runner: {measure: reward, thresholds: [], parameters: {a: [1]}, min_lesson_lenght: 5}\n",
-        "1:65: Runner.min_lesson_lenght: unknown key (nearest: min_lesson_length)",
+        "1:65: Runner.min_lesson_lenght: unknown key (nearest valid key: min_lesson_length)",
     ),
     (
         "Runner: {trainer: ppo, use_recurrent: no}\n",

@@ -23,7 +23,7 @@ KEYS = (
     "windows, score, score_decay, random_start, win_share, rewards"
 )
 ENV = {
-    "rays: {count: 3}": f"rays: unknown key of world gorge (allowed: {KEYS})",
+    "rays: {count: 3}": f"rays: unknown key of world gorge (valid keys: {KEYS})",
     "map: canyon.yaml": "map: no shipped map and no file canyon.yaml (shipped: gorge)",
     "treasure_num: 11": "treasure_num: must be at most 10, the sites in the pool (got 11)",
     "treasure_pool: [3, 3]": "treasure_pool.1: 3 is given twice",
@@ -31,7 +31,7 @@ ENV = {
     "max_steps: 50": f"max_steps: {TOO_SHORT}",
     "score: {end: -1}": "score.end: must be at least 0 (got -1)",
     "features: [pos_row, pos_col, end_mp]": (
-        "features.2: unknown feature 'end_mp' (nearest: end_map)"
+        "features.2: unknown feature 'end_mp' (nearest valid name: end_map)"
     ),
     "features: []": "features: must not be empty",
     "map: {generate: {obstacle_share: 0.95}}": (
@@ -44,7 +44,7 @@ TRAIN = {
     "network: {features: egocentric}": "network.features: egocentric needs world arena",
 }
 LESSON = {
-    "targets": ("{goto: 1}", "goto: unknown target (allowed: walk, collect, score)"),
+    "targets": ("{goto: 1}", "goto: unknown target (valid keys: walk, collect, score)"),
     "parameters": ("{treasure_num: 1.5}", "treasure_num: must be a whole number (got 1.5)"),
 }
 SETTINGS = [

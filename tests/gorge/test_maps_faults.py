@@ -78,7 +78,7 @@ SHAPES: dict[str, tuple[str, int, str]] = {  # text, line after the first row, r
     "key": (
         GORGE.replace("points:", "point:"),
         -2,
-        "1: unknown key 'point' (nearest: points)",
+        "1: unknown key 'point' (nearest valid key: points)",
     ),
     "name": (
         GORGE.replace("name: gorge", 'name: "a\\nb"'),

@@ -50,11 +50,13 @@ def test_an_unknown_name_is_refused_in_one_line_with_the_nearest_or_all_shipped_
         load_curriculum("gotto")
     assert str(caught.value) == (
         "no curriculum 'gotto': there is no curricula/gotto.yaml or gotto.yaml in the working "
-        "directory, and no shipped one (nearest: goto); a path works, too"
+        "directory, and no shipped one (nearest valid name: goto); a path works, too"
     )
-    with pytest.raises(ConfigurationError, match=r"\(allowed: .*goto, .*short\);"):
+    with pytest.raises(ConfigurationError, match=r"\(valid names: .*goto, .*short\);"):
         load_curriculum("zzz")
-    with pytest.raises(ConfigurationError, match=r"^no sweep 'reward': .*nearest: rewards\)"):
+    with pytest.raises(
+        ConfigurationError, match=r"^no sweep 'reward': .*nearest valid name: rewards\)"
+    ):
         load_sweep("reward")
     assert len(call("run", "\x1b" + "z" * 10_000).exception.args[0]) < 600
 
@@ -63,7 +65,9 @@ def test_an_unknown_name_is_refused_in_one_line_with_the_nearest_or_all_shipped_
 def test_a_name_that_is_nearly_that_of_an_own_file_is_told_it(here: Path, place: str) -> None:
     (here / "curricula").mkdir()
     (here / place).write_text(OWN, encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"or point_pp\.yaml in .*\(nearest: point_ppo\)"):
+    with pytest.raises(
+        ConfigurationError, match=r"or point_pp\.yaml in .*\(nearest valid name: point_ppo\)"
+    ):
         load_curriculum("point_pp")
 
 

@@ -16,7 +16,7 @@ from tests.cli.tiny_runs import invoke_in
 FACING = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
 CASES = [
     (("rewards.spin_penalty", "rewards.spin_penalti"), "5:3: search.env.rewards.spin_penalti: "
-     "unknown key (nearest: spin_penalty)"),
+     "unknown key (nearest valid key: spin_penalty)"),
     (("low: 0.1, high: 10", "low: 10, high: 0.1"), "search.env.rewards.spin_penalty.high: must be "
      "greater than low, 10 (got 0.1)"),
     (("low: 0.1", "low: 0"), "search.env.rewards.spin_penalty.low: must be greater than 0 where "
@@ -24,7 +24,8 @@ CASES = [
     ((FACING, "seed: {type: int, low: 1, high: 9}"), "search.seed: can't be searched"),
     ((FACING, "env.presets[0]: {type: categorical, choices: [a.json, b.json]}"), "search.env."
      "presets[0]: can't be searched: a sweep keeps one set of"),
-    ((FACING, "names: {type: int, low: 1, high: 9}"), "search.names: unknown key (nearest: name)"),
+    ((FACING, "names: {type: int, low: 1, high: 9}"), "search.names: unknown key (nearest valid "
+     "key: name)"),
     ((FACING, "train.n_epochs: {type: int, low: 1, high: 4, step: 2}"), "step: must divide"),
     (("base: tiny.yaml", "base: tini.yaml"), "base: there is no file"),
     (("trials: 3", "trials: 3\noverrides: {train.gama: 1}"), "overrides: train.gama=1: "

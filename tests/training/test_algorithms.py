@@ -275,7 +275,7 @@ def test_arguments_of_hindsight_experience_replay_are_checked_by_name_and_value(
                 ("options: {policy_kwargs: {features_extractor: small}}", "shows pictures"),
                 (
                     "options: {policy_kwargs: {activation_fn: LeakyReLU}}",
-                    r"must be one of 10 names, nearest: leaky_relu \(got 'LeakyReLU'\)$",
+                    r"must be one of 10 names, the nearest is leaky_relu \(got 'LeakyReLU'\)$",
                 ),
                 ("options: {replay_buffer: her}", "her needs an environment of goals"),
                 ("options: {replay_buffer_kwargs: {}}", "has no effect without replay_buffer: her"),
@@ -294,7 +294,7 @@ def test_arguments_of_hindsight_experience_replay_are_checked_by_name_and_value(
         ),
         (BOX, "crossq, options: {replay_buffer: her}", "crossq learns nothing by hindsight"),
         (spaces.MultiDiscrete([2, 3]), "ars", "ars needs [^\\n]* one choice [^\\n]*ppo"),
-        (BOX, "PPO", r"must be one of 15 names, nearest: ppo \(got 'PPO'\)"),
+        (BOX, "PPO", r"must be one of 15 names, the nearest is ppo \(got 'PPO'\)"),
         (BOX, "ppo, train_freq: 4", "is an option of dqn, qrdqn and others, and ppo has no such"),
         (BOX, "trpo, options: {train_freq: [1, episode]}", "train_freq: trpo has no such option"),
         (BOX, "maskable_ppo", "without choices to mask: use ppo"),

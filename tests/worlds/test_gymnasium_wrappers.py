@@ -101,7 +101,10 @@ def test_wrappers_are_put_on_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("wrapper", "says"),
     [
-        ("RescaleActoin", "env.wrappers: gymnasium.wrappers has no RescaleActoin (nearest: "),
+        (
+            "RescaleActoin",
+            "env.wrappers: gymnasium.wrappers has no RescaleActoin (nearest valid name: ",
+        ),
         ("RescaleAction", "env.wrappers.0: RescaleAction can't be used: TypeError"),
         ("nowhere:Wrapper", "env.wrappers: there is no module nowhere: install its package"),
         (f"{__name__}:Nothing", "env.wrappers.0: "),

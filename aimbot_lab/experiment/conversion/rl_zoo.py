@@ -144,7 +144,7 @@ def _entry(data: Mapping[str, Any], env: str | None, file: str) -> tuple[str, Ma
     for name in (env, *sorted(alike, reverse=True), fallback):
         if name in entries:
             return name, entries[name]
-    raise ConfigurationError(f"{file}: has no entry {env} ({nearest_name(env, entries)})")
+    raise ConfigurationError(f"{file}: has no entry {env} ({nearest_name(env, entries, 'name')})")
 
 
 def _algorithm(algo: str | None, path: Path, entry: Mapping[str, Any]) -> str:

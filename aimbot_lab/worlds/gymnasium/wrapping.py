@@ -104,7 +104,7 @@ def _named_wrapper(name: str) -> Callable[..., Env]:
         if isinstance(one, type) and issubclass(one, gymnasium.Wrapper)
     ]
     if name not in known:
-        hint = f"{nearest_name(name, known)}; your own are module:Class"
+        hint = f"{nearest_name(name, known, 'name')}; your own are module:Class"
         raise ConfigurationError(f"env.wrappers: gymnasium.wrappers has no {name} ({hint})")
     wrapper: Callable[..., Env] = getattr(gymnasium.wrappers, name)
     return wrapper
