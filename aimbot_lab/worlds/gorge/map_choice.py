@@ -68,7 +68,8 @@ def feature_faults(features: Sequence[str]) -> Iterator[str]:
     """What is wrong with the blocks of an observation."""
     for index, name in enumerate(features):
         if name not in BLOCKS:
-            yield f"features.{index}: unknown feature {name!r} ({nearest_name(name, BLOCKS, 'name')})"
+            known = nearest_name(name, BLOCKS, "name")
+            yield f"features.{index}: unknown feature {name!r} ({known})"
         elif name in features[:index]:
             yield f"features.{index}: {name} is given twice"
 
