@@ -60,7 +60,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def nearest_name(wrong: str, names: Iterable[str], what: str = "key") -> str:
-    """What to write in the place of `wrong`: the nearest of `names`, or all; `what` they are."""
+    """What to write in place of `wrong`: the nearest of `names`, else all; `what` each is."""
     names = list(names)
     near = _nearest(wrong, names)
     return (

@@ -406,7 +406,7 @@ class FileReader:
         return math.nan
 
     def whole(self, node: Node | None, where: str, *, most: int) -> int | None:
-        """The whole number at `node`, from 0 to `most`; None where there is none such."""
+        """The whole number at `node`, from 0 to `most`; None where there is no such number."""
         value = _number(node)
         if isinstance(value, int) and 0 <= value <= most:
             return value

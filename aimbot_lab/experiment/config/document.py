@@ -159,7 +159,10 @@ def _refusal(entry: str, folder: Path, find: Find | None, files: KeptFiles) -> s
 
 
 def _useless(path: Path, files: KeptFiles) -> str | None:
-    """Why no preset can come from what is at `path`, None where one might. Raises as a folder."""
+    """Why no preset can come from what is at `path`, None where one might.
+
+    Raises ConfigurationError for a folder without YAML files.
+    """
     is_folder = path.is_dir() and not files.single and yaml_files(path)
     regular = path.is_file() and not is_of_the_kernel(path)
     return None if is_folder or regular else "is not a regular file"
