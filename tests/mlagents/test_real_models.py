@@ -20,7 +20,7 @@ env: {num_envs: 128, goto_win_radius: 4.0, time_limit: 12.0}
 lessons: [{name: open ground, targets: {goto: 1}, difficulty: {goto: [1, 0, 0, 0, 0]}}]
 train:
   algo: hybrid_ppo
-  total_steps: 196_608
+  total_steps: 589_824
   n_steps: 32
   batch_size: 1024
   learning_rate: 0.002
@@ -95,7 +95,7 @@ def test_a_trained_agents_model_wins_over_the_wire_as_often_as_evaluate_says(
     options = "--curriculum", folder / "easy.yaml", "--agents", AGENTS
     told, said = told_by("model_calls.py", *asked, *options), players[player]["overall"]
     assert told["episodes"] == said["episodes"] == AGENTS * EPISODES
-    share = (told["won"] + said["wins"]) / (2 * said["episodes"])
+    share = (told["won"] + said["wins"] + 1) / (2 * said["episodes"] + 2)  # also if all are won
     deviation = (2 * share * (1 - share) / said["episodes"]) ** 0.5
     assert share > 0.2
     assert abs(told["won"] - said["wins"]) / said["episodes"] <= 4 * deviation
